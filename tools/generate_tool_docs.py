@@ -80,7 +80,7 @@ def _tool(tool: Tool, surface: Surface) -> Iterator[str]:
     else:
         yield "No arguments."
     yield "\nAnswer:\n"
-    yield from _fields(output_schema(tool.response, surface.error_model)["anyOf"][0], "")
+    yield from _fields(output_schema(tool.response, surface.error_model, whole=True)["anyOf"][0], "")
     yield ""
 
 

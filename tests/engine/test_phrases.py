@@ -70,7 +70,7 @@ BY_WORDS = (SearchMode.HYBRID, SearchMode.KEYWORD)
 def test_quoted_words_stand_together_in_all_that_is_found(world: World, mode: SearchMode) -> None:
     answer = world.knowledge.search(SearchQuery('"6 am to 6 pm"', mode=mode))
     assert headings(answer) == ["Noise"]
-    assert answer.degraded == ()
+    assert (answer.note, answer.degraded) == ("", ())
     asked = world.knowledge.search(SearchQuery("When may one work, “6 am to 6 pm”?", mode=mode))
     assert headings(asked) == ["Noise"]
 
@@ -83,9 +83,9 @@ def test_quoted_words_that_no_passage_says_are_told(world: World) -> None:
     told = 'No passage says "6 am until 7 pm" word for word'
     by_both = world.knowledge.search(SearchQuery('work "6 am until 7 pm"'))
     assert len(by_both.hits) > 1
-    assert by_both.degraded == (f"{told}; the results are for the words apart.",)
+    assert by_both.note == f"{told}; the results are for the words apart."
     by_words = world.knowledge.search(SearchQuery('work "6 am until 7 pm"', mode=SearchMode.KEYWORD))
-    assert (by_words.hits, by_words.degraded) == ((), (f"{told}.",))
+    assert (by_words.hits, by_words.note) == ((), f"{told}.")
 
 
 def test_a_filter_holds_for_quoted_words_too(world: World) -> None:
@@ -113,8 +113,12 @@ def test_a_section_that_an_identifier_heads_is_first_for_a_question_that_names_i
 
 def test_a_name_that_heads_many_sections_lifts_none_of_them(tmp_path: Path) -> None:
     world = World(tmp_path)
-    sections = "".join(f"\n\n## {number + 1} Mice\n\n### IL-6 in case {number}\n\nIt was low in mice." for number in range(4))
-    world.write("cases.md", f"# Cases{sections}\n\n## 9 Summary\n\nHow IL-6 responds to heat: it responds to heat much.\n")
+    sections = "".join(
+        f"\n\n## {number + 1} Mice\n\n### IL-6 in case {number}\n\nIt was low in mice." for number in range(4)
+    )
+    world.write(
+        "cases.md", f"# Cases{sections}\n\n## 9 Summary\n\nHow IL-6 responds to heat: it responds to heat much.\n"
+    )
     world.ingest()
     assert headings(world.knowledge.search(SearchQuery("how does IL-6 respond to heat")))[0] == "Summary"
 

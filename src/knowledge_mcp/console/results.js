@@ -32,6 +32,7 @@ export function result(found, rank, query) {
     places(about),
     body,
     text.length > LONG ? fold(body) : null,
+    alsoIn(found.also_in ?? []),
     h(
       "div",
       { class: "row result-actions" },
@@ -81,6 +82,12 @@ function fold(body) {
     button.textContent = folded ? "Show the whole passage" : "Show less";
   }
   return h("p", { class: "unfold" }, button);
+}
+
+/** Where else the same is said. */
+function alsoIn(citations) {
+  if (!citations.length) return null;
+  return h("p", { class: "places" }, `Also in: ${citations.map(String).join("; ")}`);
 }
 
 function citation(about) {

@@ -229,6 +229,10 @@ function notices(answer, question, found) {
       ),
     );
   }
+  if (answer.note) told.push(notice("info", h("p", {}, String(answer.note))));
+  if (found && answer.answerability !== undefined) {
+    told.push(notice("info", h("p", {}, `That one of these passages answers is ${likelihood(answer.answerability)}.`)));
+  }
   const others = answer.also_asked ?? [];
   if (others.length) {
     told.push(notice("info", h("p", {}, h("strong", {}, "Also asked for"), `: ${others.join("; ")}.`)));
@@ -252,6 +256,12 @@ function notices(answer, question, found) {
   }
   if (found === 0) told.push(nothing(question));
   return told;
+}
+
+/** The third of 0 to 1 that an estimate lies in, in the words of the assistants' answers. */
+function likelihood(estimate) {
+  if (estimate < 1 / 3) return "unlikely";
+  return estimate > 2 / 3 ? "likely" : "uncertain";
 }
 
 function nothing(question) {

@@ -190,6 +190,7 @@ class SearchAnswer:
         answerability: estimate, 0..1, that one of the ten best hits answers the question; None where the kind of search
             or the embedding space is not one that it was calibrated on.
         also_asked: phrases that were asked for beside the question's own words, which the documents do not use.
+        note: what to know of the answer that is no failure: that no passage says the quoted words together.
     """
 
     hits: tuple[Hit, ...]
@@ -199,6 +200,7 @@ class SearchAnswer:
     more: bool = False
     answerability: float | None = None
     also_asked: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,22 +239,29 @@ class RequirementQuery:
 
 @dataclass(frozen=True, slots=True)
 class RequirementHit:
-    """Pair a mandatory statement with the chunk it stands in; score 0..1."""
+    """Pair a mandatory statement with the chunk it stands in; score 0..1; `also_in` as in `Hit`."""
 
     statement: Statement
     chunk: Chunk
     score: float
     citation: str
+    also_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RequirementAnswer:
-    """Answer a requirements query, best first; `also_asked` as in `SearchAnswer`."""
+    """Answer a requirements query, best first; `also_asked` and `answerability` as in `SearchAnswer`.
+
+    Attributes:
+        said: whether any hit, its passage included, says a word of the topic; True where there is no hit.
+    """
 
     hits: tuple[RequirementHit, ...]
     documents: tuple[str, ...] | None
     degraded: tuple[str, ...] = ()
     also_asked: tuple[str, ...] = ()
+    answerability: float | None = None
+    said: bool = True
 
 
 @dataclass(frozen=True, slots=True)

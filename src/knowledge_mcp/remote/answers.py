@@ -215,13 +215,14 @@ class _Result(_Passage):
     score: float
     dense: _Leg | None = None
     lexical: _Leg | None = None
+    also_in: tuple[str, ...] = ()
 
     def hit(self) -> Hit:
         dense, lexical = (
             LegScore(leg.rank, leg.score) if leg is not None else None for leg in (self.dense, self.lexical)
         )
         chunk = self.chunk()
-        return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, dense, lexical)
+        return Hit(chunk, self.score, self.metadata.citation or chunk.document_title, dense, lexical, self.also_in)
 
 
 class FoundPassages(_ServiceAnswer):
@@ -233,6 +234,7 @@ class FoundPassages(_ServiceAnswer):
     degraded: tuple[str, ...] = ()
     answerability: float | None = Field(default=None, ge=0.0, le=1.0)
     also_asked: tuple[str, ...] = ()
+    note: str = ""
 
     def value(self, asked: SearchMode) -> SearchAnswer:
         """Return the value; `asked` is the mode that was asked for."""
@@ -241,7 +243,13 @@ class FoundPassages(_ServiceAnswer):
         searched = self.searched_documents
         documents = len({hit.chunk.document_id for hit in hits}) if searched is None else searched
         return SearchAnswer(
-            hits, mode, documents, self.degraded, answerability=self.answerability, also_asked=self.also_asked
+            hits,
+            mode,
+            documents,
+            self.degraded,
+            answerability=self.answerability,
+            also_asked=self.also_asked,
+            note=self.note,
         )
 
 

@@ -194,8 +194,8 @@ def in_words(estimate: float) -> Answerability:
 
 
 def rounded(score: float) -> float:
-    """Keep a score within 0..1 and to four decimals, which is more than a ranking means."""
-    return round(min(max(score, 0.0), 1.0), 4)
+    """Keep a score within 0..1 and to two decimals, which is what a ranking means."""
+    return round(min(max(score, 0.0), 1.0), 2)
 
 
 MAX_DETAILS = 2000

@@ -181,15 +181,35 @@ def input_schema(model: type[BaseModel]) -> Schema:
     return schema
 
 
-def output_schema(success: type[BaseModel], error: type[BaseModel]) -> Schema:
+def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bool = False) -> Schema:
     """Build the schema of an answer: an object that is either the success or the error form.
 
     The root stays an object because clients of protocol revisions up to 2025-11-25 ask for one. An error's structured
     content must match too: the TypeScript SDK 1.x validates it even when the result says that it is an error.
+
+    Assistants read a list of tools before they ask anything. So it is brief: without descriptions and enumerations, and
+    of what may be left out only the type. `whole` is all that is known, for documentation.
     """
     # Not pydantic's "serialization" mode: it calls every field with a default required, and ours are left out.
-    forms = [_inlined(form.model_json_schema(mode="validation")) for form in (success, error)]
-    return {"type": "object", "anyOf": [_without_defaults(form) for form in forms]}
+    forms = [_without_defaults(_inlined(form.model_json_schema(mode="validation"))) for form in (success, error)]
+    if whole:
+        return {"type": "object", "anyOf": forms}
+    told, wrong = map(_brief, forms)
+    return {"type": "object", "anyOf": [{**told, "additionalProperties": False}, wrong]}
+
+
+def _brief(node: Schema) -> Schema:
+    """Keep the types of a schema, and the parts of what is always there."""
+    kept = {key: node[key] for key in ("type", "anyOf", "required") if key in node}
+    if "items" in node:
+        kept["items"] = _brief(node["items"])
+    if "properties" in node:
+        always = node.get("required", [])
+        kept["properties"] = {
+            name: _brief(field) if name in always else {key: field[key] for key in ("type", "anyOf") if key in field}
+            for name, field in cast("dict[str, Schema]", node["properties"]).items()
+        }
+    return kept
 
 
 def _inlined(schema: Schema) -> Schema:

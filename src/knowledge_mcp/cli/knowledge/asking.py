@@ -68,6 +68,7 @@ def search(
             "chunk_type": chunk_type,
             "clause_number": clause,
             "normative_only": normative or None,
+            "detail": "full" if as_json else "brief",
         }
         if mode is Mode.KEYWORD:
             answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, values))
@@ -147,18 +148,26 @@ def _panel(title: str, body: str, foot: str) -> Any:
 def _print_notes(console: Console, answer: Any) -> None:
     for line in (*([answer.message] if getattr(answer, "message", "") else []), *answer.degraded):
         console.print(line, markup=False)
+    if "answerability" in answer.model_fields_set:
+        console.print(f"That one of these answers is {answer.answerability}.", markup=False)
     if also_asked := getattr(answer, "also_asked", []):
         console.print(f"Also asked for: {'; '.join(also_asked)}.", markup=False)
     for line in getattr(answer, "suggestions", []):
         console.print(f"  - {line}", markup=False)
 
 
+def _also_in(each: Any) -> list[str]:
+    """Name the places that say the same, on one line; none where there are none."""
+    further = [f"and {each.also_in_more} more"] if each.also_in_more else []
+    return [f"Also in: {'; '.join([*each.also_in, *further])}"] if each.also_in else []
+
+
 def _print_search(console: Console, answer: StandardsSearchResponse, *, full: bool) -> None:
     for number, each in enumerate(answer.results, 1):
         text = each.content if full or len(each.content) <= EXCERPT else f"{each.content[:EXCERPT].rstrip()} …"
         marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]
-        body = f"{text}\n\n{each.source.citation}"
-        console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.3f}"))
+        body = "\n\n".join([text, each.source.citation, *_also_in(each)])
+        console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}"))
     _print_notes(console, answer)
 
 
@@ -182,7 +191,8 @@ def _print_requirements(console: Console, answer: RequirementsResponse) -> None:
         table.add_column("Source", ratio=2, overflow="fold")
         table.add_column("Score", justify="right")
         for each in answer.results:
-            cells = (each.requirement_id, each.requirement_text, each.source.citation, f"{each.score:.3f}")
+            source = "\n".join([each.source.citation, *_also_in(each)])
+            cells = (each.requirement_id, each.requirement_text, source, f"{each.score:.2f}")
             table.add_row(*map(shown, cells))
         console.print(table)
     _print_notes(console, answer)

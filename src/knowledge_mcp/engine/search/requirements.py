@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import cite_statement
-from knowledge_mcp.engine.search.search import EmbeddedQuery, ask, search_asked
+from knowledge_mcp.engine.search.search import EmbeddedQuery, Shape, ask, search_asked, with_other_words
 from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
@@ -23,6 +24,8 @@ from knowledge_mcp.model.query import (
     RequirementAnswer,
     RequirementHit,
     RequirementQuery,
+    SearchAnswer,
+    SearchMode,
     SearchQuery,
 )
 from knowledge_mcp.support.checkpoints import checked
@@ -79,14 +82,39 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery) -> Requ
     clause = clause_asked(query.topic)
     if clause is not None:
         _by_clause(base, clause, filters, records, found)
-    degraded: tuple[str, ...] = ()
-    also_asked: tuple[str, ...] = ()
+    named = bool(found.hits)
+    about = SearchAnswer(hits=(), mode=SearchMode.HYBRID, searched_documents=0)
     if len(found.hits) < query.limit:
-        degraded, also_asked = _by_topic(base, query, topic, filters, records, found)
+        about = _by_topic(base, query, topic, filters, records, found)
     ordered = sorted(
         found.hits.values(), key=lambda each: (-each.score, each.chunk.document_id, each.statement.span.start)
     )
-    return RequirementAnswer(tuple(ordered[: query.limit]), documents, degraded, also_asked)
+    hits = tuple(_folded(ordered)[: query.limit])
+    answerability = None if named or not hits else about.answerability
+    said = named or not hits or _says(base, query.topic, about, hits)
+    return RequirementAnswer(hits, documents, about.degraded, about.also_asked, answerability, said)
+
+
+def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:
+    """Fold what repeats a better hit into it, but never two requirements that have identifiers of their own."""
+    kept: list[tuple[RequirementHit, Shape]] = []
+    for hit in hits:
+        shape = Shape.of(hit.statement.text)
+        for place, (better, known) in enumerate(kept):
+            own, other = hit.statement.identifier, better.statement.identifier
+            if (own is None or other is None or own == other) and shape.repeats(known):
+                kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
+                break
+        else:
+            kept.append((hit, shape))
+    return [hit for hit, _ in kept]
+
+
+def _says(base: Base, topic: str, about: SearchAnswer, hits: Sequence[RequirementHit]) -> bool:
+    """Tell whether a hit or its passage says a word of a topic, or of what was asked for beside it."""
+    wanted = set(base.analyser.query_terms(with_other_words(topic, about.also_asked)))
+    texts = dict.fromkeys(text for hit in hits for text in (hit.statement.text, hit.chunk.embedding_text))
+    return not wanted or any(not wanted.isdisjoint(base.analyser.document_terms(text)) for text in texts)
 
 
 @dataclass(slots=True)
@@ -142,8 +170,8 @@ def _by_topic(
     filters: Sequence[Filter],
     records: Records,
     found: _Found,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Search for the topic; returns what failed on the way, and what was asked for beside the topic's own words."""
+) -> SearchAnswer:
+    """Search for the topic; returns the search's own answer."""
     most = found.most
     wider = SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters)))
     answer = search_asked(base, wider, topic)
@@ -154,7 +182,7 @@ def _by_topic(
             if statement.modality is Modality.REQUIREMENT:
                 score = most * _score(base, statement, hit, wanted)
                 found.add(statement, hit.chunk, score, records.get(hit.chunk.document_id))
-    return answer.degraded, answer.also_asked
+    return answer
 
 
 def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from knowledge_mcp.support.events import log_event
 __all__ = [
     "ALIKE",
     "EmbeddedQuery",
+    "Shape",
     "ask",
     "candidates",
     "folded",
@@ -149,12 +150,26 @@ _DECISIVE = re.compile(
 """Numbers, modal verbs, negations and comparisons: in these, nearly the same is another thing."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Shape:
-    """What of a passage is compared: its runs of words, and the words and signs that may not differ."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Hold what of a text is compared: its runs of words, and the words and signs that may not differ."""
 
     runs: frozenset[tuple[str, ...]]
     decisive: Counter[str]
+
+    @classmethod
+    def of(cls, text: str) -> Shape:
+        """Read a text; case and punctuation are left out."""
+        words = [word.casefold() for word in _WORD.findall(text)]
+        runs = {tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
+        return cls(frozenset(runs), Counter(each.casefold() for each in _DECISIVE.findall(text)))
+
+    def repeats(self, other: Shape) -> bool:
+        """Tell whether a text says the same as another one."""
+        if self.decisive != other.decisive:
+            return False
+        common = len(self.runs & other.runs)
+        return common >= ALIKE * (len(self.runs) + len(other.runs) - common)
 
 
 def folded(hits: Sequence[Hit]) -> list[Hit]:
@@ -167,11 +182,11 @@ def folded(hits: Sequence[Hit]) -> list[Hit]:
     Args:
         hits: best first.
     """
-    kept: list[tuple[Hit, _Shape]] = []
+    kept: list[tuple[Hit, Shape]] = []
     for hit in hits:
-        shape = _shape(hit.chunk.content)
+        shape = Shape.of(hit.chunk.content)
         for place, (better, known) in enumerate(kept):
-            if _alike(shape, known):
+            if shape.repeats(known):
                 kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
                 break
         else:
@@ -188,19 +203,6 @@ def per_document(hits: Sequence[Hit], most: int) -> list[Hit]:
         if seen[hit.chunk.document_id] <= most:
             kept.append(hit)
     return kept
-
-
-def _shape(text: str) -> _Shape:
-    words = [word.casefold() for word in _WORD.findall(text)]
-    runs = {tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
-    return _Shape(frozenset(runs), Counter(each.casefold() for each in _DECISIVE.findall(text)))
-
-
-def _alike(one: _Shape, other: _Shape) -> bool:
-    if one.decisive != other.decisive:
-        return False
-    common = len(one.runs & other.runs)
-    return common >= ALIKE * (len(one.runs) + len(other.runs) - common)
 
 
 def candidates(base: Base, limit: int) -> int:
@@ -364,10 +366,9 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery) -> Sea
         statistics = base.opened.statistics()
         wider = dataclasses.replace(query, limit=wanted)
         passages = Passages(base)
-        kept, only = legs, None
+        kept, only, note = legs, None, ""
         if mode is not SearchMode.SEMANTIC:
-            kept, only, unsaid = phrased(base, passages, query.text, query.filter, legs, mode)
-            degraded += [unsaid] if unsaid else []
+            kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
         ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
         hits = _hits(base, passages, ranked)
     for reason in degraded:
@@ -385,6 +386,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery) -> Sea
         more=len(shown) > end,
         answerability=None if also_asked else estimate(base, query, mode, legs, statistics.chunks),
         also_asked=also_asked,
+        note=note,
     )
 
 

@@ -83,7 +83,7 @@ class RagSearchRequest(Request):
             normative_only=self.normative_only,
             clause_number=self.clause_number,
         )
-        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=kept)
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=kept, fold=True)
 
 
 class IngestUrlArguments(Request):
@@ -166,6 +166,7 @@ class RagSearchResult(Response):
     text: str
     score: float = Field(ge=0.0, le=1.0)
     metadata: RagPassageMetadata
+    also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
 
 
 class RagSearchResponse(Response):

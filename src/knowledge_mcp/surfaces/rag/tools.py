@@ -38,7 +38,9 @@ def search_result(hit: Hit, collection: str) -> shapes.RagSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
     where = _place(chunk, collection, file_name_of(chunk.source_path)).model_copy(update={"citation": hit.citation})
-    return shapes.RagSearchResult(text=chunk.content, score=rounded(hit.score), metadata=where)
+    return shapes.RagSearchResult(
+        text=chunk.content, score=rounded(hit.score), metadata=where, also_in=list(hit.also_in)
+    ).without_defaults()
 
 
 def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
@@ -120,7 +122,9 @@ def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearch
     answer = _library(knowledge).search_in(request.collection, request.search())
     kept = [hit for hit in answer.hits if hit.score >= request.min_score]
     below = len(answer.hits) - len(kept)
-    message, suggestions = ("", []) if kept else _why_nothing(request, answer.searched_documents, below)
+    message, suggestions = answer.note, list[str]()
+    if not kept:
+        message, suggestions = _why_nothing(request, answer.searched_documents, below)
     response = shapes.RagSearchResponse(
         results=[search_result(hit, request.collection) for hit in kept],
         query=request.query,

@@ -325,9 +325,8 @@ EVIDENCE_TOOLS = (
         name="knowledge_read",
         title="Read a place",
         description=(
-            "Read a document word for word: a clause with all below it, pages, a search result with its neighbours "
-            "(before, after) and what stands above it (parents), or all of it. Use it when a passage alone is not "
-            "enough. Long texts come in parts: go on with next_cursor."
+            "Read a document word for word: a clause with all below it, pages, or a search result with what stands "
+            "around it. Go on with next_cursor."
         ),
         request=shapes.ReadRequest,
         response=shapes.ReadResponse,
@@ -338,8 +337,7 @@ EVIDENCE_TOOLS = (
         name="knowledge_outline",
         title="Show a document's outline",
         description=(
-            "List a document's headings with clause numbers and pages, to find what to read. With coverage=true: what "
-            "was got from each page, and which pages are empty, partial or read by OCR."
+            "List a document's headings with clause numbers and pages; or, with coverage, what was got from each page."
         ),
         request=shapes.OutlineRequest,
         response=shapes.OutlineResponse,
@@ -349,10 +347,7 @@ EVIDENCE_TOOLS = (
     Tool(
         name="knowledge_references",
         title="Follow cross-references",
-        description=(
-            "List what a clause, passage or document refers to (clauses, tables, figures, annexes, other standards), "
-            "with the place each leads to where it is in the knowledge base, and what refers to it."
-        ),
+        description=("List what a clause, passage or document refers to, where that leads, and what refers to it."),
         request=shapes.ReferencesRequest,
         response=shapes.ReferencesResponse,
         run=references,
@@ -362,9 +357,8 @@ EVIDENCE_TOOLS = (
         name="knowledge_verify_quote",
         title="Verify a quote",
         description=(
-            "Check that words are printed exactly so, before you present them as a quote. Verdicts: exact, normalised "
-            "(true but for blanks, marks, case), altered (with differences), stitched (from several places), elsewhere "
-            "(in another document), not_found."
+            "Check that words are printed so, before you quote them: exact, normalised (but for blanks, marks, case), "
+            "altered, stitched (from several places), elsewhere (in another document), not_found."
         ),
         request=shapes.VerifyQuoteRequest,
         response=shapes.VerifyQuoteResponse,

@@ -44,11 +44,9 @@ class PlaceRequest(Request):
 
     FILTERS = frozenset({"document_id"})
 
-    document_id: Name | None = Field(default=None, description="The document; not needed with chunk_id.")
-    clause: Clause | None = Field(
-        default=None, description="A clause with all below it, by number or title, e.g. 5.3, Annex B or Wind load."
-    )
-    chunk_id: Name | None = Field(default=None, description="A passage: the id of a search result.")
+    document_id: Name | None = Field(default=None, description="The document; not with chunk_id.")
+    clause: Clause | None = Field(default=None, description="By number or title: 5.3, Annex B, Wind load.")
+    chunk_id: Name | None = Field(default=None, description="id of a search result.")
 
     def subject(self) -> str:
         """Return what in it is asked for."""
@@ -58,15 +56,15 @@ class PlaceRequest(Request):
 class ReadRequest(PlaceRequest):
     """Arguments of `knowledge_read`."""
 
-    first_page: Page | None = Field(default=None, description="A page, counted from 1, instead of clause or chunk_id.")
-    last_page: Page | None = Field(default=None, description="Read on to this page.")
+    first_page: Page | None = Field(default=None, description="Pages from here, counted from 1.")
+    last_page: Page | None = Field(default=None, description="To here.")
     before: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages before chunk_id.")
     after: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages after chunk_id.")
-    parents: bool = Field(default=False, description="First read what opens the sections around the place.")
+    parents: bool = Field(default=False, description="First what opens the sections around it.")
     max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(
-        default=2_000, description="Most tokens of text in one answer."
+        default=2_000, description="Most tokens of text."
     )
-    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before; repeat the rest.")
+    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
 
     def query(self, max_tokens: int) -> ReadQuery:
         """Build the engine's query.
@@ -87,13 +85,11 @@ class OutlineRequest(Request):
     FILTERS = frozenset({"document_id"})
 
     document_id: Name = Field(description="The document.")
-    clause: Clause | None = Field(default=None, description="Only this clause and what lies below it.")
-    depth: Annotated[int, Field(ge=1, le=20), WHOLE] = Field(default=3, description="Levels of headings to list.")
-    coverage: bool = Field(
-        default=False, description="List the pages instead: how each was read, what is on it, what is missing."
-    )
-    limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries in one answer.")
-    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before; repeat the rest.")
+    clause: Clause | None = Field(default=None, description="Only this and below.")
+    depth: Annotated[int, Field(ge=1, le=20), WHOLE] = Field(default=3, description="Levels of headings.")
+    coverage: bool = Field(default=False, description="List pages instead.")
+    limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries.")
+    cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
 
     def subject(self) -> str:
         """Return the clause, else the document."""
@@ -103,7 +99,7 @@ class OutlineRequest(Request):
 class ReferencesRequest(PlaceRequest):
     """Arguments of `knowledge_references`."""
 
-    limit: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=20, description="Most references each way.")
+    limit: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=20, description="Most each way.")
 
     def query(self) -> ReferenceQuery:
         """Build the engine's query."""
@@ -117,9 +113,9 @@ class VerifyQuoteRequest(Request):
     FILTERS = frozenset({"document_id"})
 
     quote: Annotated[Text, Field(min_length=1, max_length=10_000)] = Field(
-        description="The words as quoted; ... or [...] marks what was left out."
+        description="As quoted; ... or [...] for what was left out."
     )
-    document_id: Name | None = Field(default=None, description="Where it is said to stand; left out, all are searched.")
+    document_id: Name | None = Field(default=None, description="Where it is said to stand.")
 
     def query(self) -> QuoteQuery:
         """Build the engine's query."""

@@ -11,16 +11,18 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.answers import rounded, tokens_about
+from knowledge_mcp.surfaces.answers import compact, in_words, rounded, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards import shapes
 from knowledge_mcp.surfaces.standards.evidence import locator
 
 __all__ = [
     "EMPTY_BASE",
+    "MOST_ALSO_IN",
     "brief_source",
     "chunk_uri",
     "document_uri",
+    "doubt_about_topic",
     "explain_no_definition",
     "explain_no_requirement",
     "explain_no_result",
@@ -29,7 +31,7 @@ __all__ = [
     "within",
 ]
 
-_MOST_ALSO_IN = 10
+MOST_ALSO_IN = 10
 """Citations of passages that say the same: a notice that stands in every document would crowd out the results."""
 
 
@@ -60,13 +62,15 @@ def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) 
     ).without_defaults()
 
 
-def search_result(hit: Hit) -> shapes.StandardsSearchResult:
-    """Turn a hit into a result."""
+def search_result(hit: Hit, *, full: bool = True) -> shapes.StandardsSearchResult:
+    """Turn a hit into a result; `full` adds what programs look for."""
     chunk = hit.chunk
-    legs = {"dense": hit.dense, "lexical": hit.lexical}
-    ranks: dict[str, Any] = {
-        name: shapes.LegRank(rank=leg.rank, score=round(leg.score, 4)) for name, leg in legs.items() if leg is not None
-    }
+    more: dict[str, Any] = {}
+    if full:
+        more = {"locator": locator(chunk), "uri": chunk_uri(chunk.id)}
+        for name, leg in (("dense", hit.dense), ("lexical", hit.lexical)):
+            if leg is not None:
+                more[name] = shapes.LegRank(rank=leg.rank, score=round(leg.score, 4))
     return shapes.StandardsSearchResult(
         id=chunk.id,
         content=chunk.content,
@@ -78,11 +82,9 @@ def search_result(hit: Hit) -> shapes.StandardsSearchResult:
             section_hierarchy=list(chunk.section_hierarchy),
             references=list(chunk.references),
         ),
-        locator=locator(chunk),
-        uri=chunk_uri(chunk.id),
-        also_in=list(hit.also_in[:_MOST_ALSO_IN]),
-        also_in_more=max(0, len(hit.also_in) - _MOST_ALSO_IN),
-        **ranks,
+        also_in=list(hit.also_in[:MOST_ALSO_IN]),
+        also_in_more=max(0, len(hit.also_in) - MOST_ALSO_IN),
+        **more,
     ).without_defaults()
 
 
@@ -112,28 +114,30 @@ _WORD = re.compile(r"\w{2,}")
 def within(
     results: Sequence[shapes.StandardsSearchResult], tokens: int, question: str
 ) -> list[shapes.StandardsSearchResult]:
-    """Keep the passages within a budget of tokens, as `tokens_about` estimates them.
+    """Keep results within a budget of tokens, as `tokens_about` estimates them, all that is said of them included.
 
-    The first passage is always given, whole or as a snippet. One that does not fit is cut to the sentences that share
-    most words with the question, word for word and in one piece; its locator stays that of the whole passage. Results
-    for which not even that is left are dropped.
+    The first result is always given. A passage that does not fit is cut to the sentences that share most words with the
+    question, word for word and in one piece; its locator stays that of the whole passage. Results for which not even
+    that is left are dropped.
     """
-    room = tokens
+    around = [tokens_about(compact({**each.sent(), "content": "", "snippet": True})) for each in results]
+    count, taken = 0, 0
+    while count < len(results) and (not count or taken + around[count] + LEAST <= tokens):
+        taken += around[count] + LEAST
+        count += 1
+    spare = max(0, tokens - taken)
     words = {word.casefold() for word in _WORD.findall(question)}
     kept: list[shapes.StandardsSearchResult] = []
-    for place, result in enumerate(results):
-        later = len(results) - place - 1
-        share = max(LEAST, room - later * LEAST)
-        if room < LEAST and kept:
-            break
+    for result in results[:count]:
         size = tokens_about(result.content)
+        share = LEAST + spare
         if size <= share:
             kept.append(result)
         else:
             most = max(1, len(result.content) * share // size)
             cut = {"content": _best_part(result.content, words, most), "snippet": True}
             kept.append(result.model_copy(update=cut))
-        room -= tokens_about(kept[-1].content)
+        spare = max(0, spare - max(0, tokens_about(kept[-1].content) - LEAST))
     return kept
 
 
@@ -170,6 +174,8 @@ def explain_no_result(
     """Say why a search found nothing; where filters were given, the same search without them is tried first."""
     if answer.searched_documents == 0:
         return f"{_NO_RESULT}. {EMPTY_BASE}", [_INGEST]
+    if answer.note:
+        return _NO_RESULT, [f"{answer.note} Leave out the quotation marks to find the words apart."]
     filters = request.filters()
     if filters:
         unfiltered = knowledge.search(SearchQuery(query.text, limit=1, mode=query.mode, weight=query.weight))
@@ -191,6 +197,16 @@ def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, .
     if similar:
         return message, ["Look up one of the similar terms.", "Use knowledge_search for passages about it."]
     return message, ["Use knowledge_search for passages about it."]
+
+
+def doubt_about_topic(topic: str, answer: RequirementAnswer) -> tuple[str, list[str]]:
+    """Say that what was found is perhaps not about the topic; nothing where there is no doubt."""
+    ways = ["Check that a result really is about it.", "Use knowledge_search for guidance that is not mandatory."]
+    if not answer.said:
+        return f"No requirement says a word of '{topic}'; these are the nearest in meaning.", ways
+    if answer.answerability is not None and in_words(answer.answerability) == "unlikely":
+        return f"Perhaps no requirement is about '{topic}'; these are the nearest.", ways
+    return "", []
 
 
 def explain_no_requirement(

@@ -46,7 +46,7 @@ __all__ = [
 DocumentIds = Annotated[
     list[Annotated[Text, Field(min_length=1, max_length=500)]],
     one_or_list("ids"),
-    Field(min_length=1, max_length=50, description="Only the documents of these ids; one id may stand alone."),
+    Field(min_length=1, max_length=50, description="Only the documents of these ids."),
 ]
 
 
@@ -61,14 +61,14 @@ class ScopedRequest(Request):
         default=None, description="Only documents of this kind."
     )
     chunk_type: Annotated[ChunkType | None, Field(strict=False)] = Field(
-        default=None, description="Only passages of this kind, e.g. requirement or definition."
+        default=None, description="Only passages of this kind."
     )
-    normative_only: bool = Field(default=False, description="Only passages that hold mandatory statements.")
+    normative_only: bool = Field(default=False, description="Only with mandatory statements.")
     document_id: DocumentIds | None = None
     clause_number: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="Only this clause and what lies below it: 5.3 finds 5.3 and 5.3.1, not 5.30."
+        default=None, description="Only this clause and those below it."
     )
-    clause_exact: bool = Field(default=False, description="With clause_number: that clause only, nothing below it.")
+    clause_exact: bool = Field(default=False, description="Only that clause itself.")
 
     def filters(self) -> dict[str, Any]:
         """List the filters that were given; an exact clause only with a clause."""
@@ -93,7 +93,7 @@ class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
     max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] | None = Field(
-        default=None, description="Most tokens of passages, about; those that do not fit come as snippets."
+        default=None, description="Most tokens of the answer, about; snippets to fit."
     )
     max_per_document: Annotated[int, Field(ge=1, le=100), WHOLE] | None = Field(
         default=None, description="Most results of one document."
@@ -101,6 +101,7 @@ class PagedRequest(ScopedRequest):
     cursor: Annotated[int, Field(ge=0, le=1_000), WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
     )
+    detail: Literal["brief", "full"] = Field(default="brief", description="full adds locator, uri and ranks.")
 
 
 class StandardsSearchRequest(PagedRequest):
@@ -109,12 +110,10 @@ class StandardsSearchRequest(PagedRequest):
     SUBJECT = "query"
 
     query: Question
-    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
-    use_hybrid: bool = Field(
-        default=True, description="Rank by meaning and by words together; false ranks by meaning alone."
-    )
+    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results.")
+    use_hybrid: bool = Field(default=True, description="false: by meaning alone.")
     hybrid_weight: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
-        default=0.7, description="Share of meaning in hybrid ranking: 1 is meaning alone, 0 words alone."
+        default=0.7, description="Share of meaning in fusion of ranks; left out, scores are blended."
     )
 
 
@@ -124,9 +123,9 @@ class KeywordSearchRequest(PagedRequest):
     SUBJECT = "query"
 
     query: Annotated[Text, Field(min_length=1, max_length=500)] = Field(
-        description="Exact words, names or identifiers, e.g. REQ-12 or 5.3.1."
+        description="Words or identifiers, e.g. REQ-12."
     )
-    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
+    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results.")
 
 
 class LookupRequest(Request):
@@ -134,9 +133,7 @@ class LookupRequest(Request):
 
     SUBJECT = "term"
 
-    term: Annotated[Text, Field(min_length=1, max_length=200)] = Field(
-        description="The term, abbreviation or concept to define."
-    )
+    term: Annotated[Text, Field(min_length=1, max_length=200)] = Field(description="The term.")
 
 
 class RequirementsRequest(Request):
@@ -145,11 +142,13 @@ class RequirementsRequest(Request):
     SUBJECT = "topic"
     FILTERS = frozenset({"standard"})
 
-    topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(description="What the requirements are about.")
-    standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="Only documents whose id or title contains this, e.g. 29148."
+    topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(
+        description="What they are about, or an identifier."
     )
-    n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Most results to return.")
+    standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Part of a document's id or title, e.g. 29148."
+    )
+    n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Most results.")
 
 
 class NoArguments(Request):
@@ -216,10 +215,17 @@ class StandardsSearchResult(Response):
     score: float = Field(ge=0.0, le=1.0)
     source: PassageSource
     metadata: StandardsMetadata
-    locator: EvidenceLocator = Field(description="Where it stands, for programs.")
-    uri: str = Field(description="Resource that holds the passage.")
-    dense: LegRank = Field(default=LegRank(rank=0, score=0.0), description="Place by meaning, where it was found so.")
-    lexical: LegRank = Field(default=LegRank(rank=0, score=0.0), description="Place by words, where it was found so.")
+    locator: EvidenceLocator = Field(
+        default=EvidenceLocator(document_id="", span=[], content_hash=""),
+        description="Where it stands, for programs; with detail=full.",
+    )
+    uri: str = Field(default="", description="Resource that holds the passage; with detail=full.")
+    dense: LegRank = Field(
+        default=LegRank(rank=0, score=0.0), description="Place by meaning, where it was found so; with detail=full."
+    )
+    lexical: LegRank = Field(
+        default=LegRank(rank=0, score=0.0), description="Place by words, where it was found so; with detail=full."
+    )
     snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
     also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
     also_in_more: int = Field(default=0, description="Further ones that are not listed.")
@@ -279,6 +285,8 @@ class RequirementResult(Response):
     identifier: str = Field(default="", description="The statement's own identifier, e.g. REQ-12.")
     negated: bool = Field(default=False, description="It forbids: shall not, must not.")
     uri: str = Field(description="Resource that holds the passage.")
+    also_in: list[str] = Field(default=[], description="Citations of statements that say the same.")
+    also_in_more: int = Field(default=0, description="Further ones that are not listed.")
 
 
 class RequirementsResponse(Response):
@@ -288,6 +296,7 @@ class RequirementsResponse(Response):
     topic: str
     standard_filter: str | None
     total: int = Field(description="Number of results returned.")
+    answerability: Answerability = Field(default="uncertain", description=ABOUT)
     also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
     message: str = ""
     suggestions: list[str] = Field(default=[])

@@ -11,10 +11,12 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import (
     ROOM_FOR_RESULTS,
     Truncation,
+    compact,
     fitting_count,
     in_words,
     rounded,
     size_of,
+    tokens_about,
 )
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.standards import passages, shapes
@@ -67,8 +69,12 @@ def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.Lookup
 def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> shapes.RequirementsResponse:
     """Answer `knowledge_requirements`."""
     answer = knowledge.requirements(RequirementQuery(request.topic, request.standard, request.n_results))
-    message, suggestions = ("", []) if answer.hits else passages.explain_no_requirement(knowledge, request, answer)
-    return shapes.RequirementsResponse(
+    if answer.hits:
+        message, suggestions = passages.doubt_about_topic(request.topic, answer)
+    else:
+        message, suggestions = passages.explain_no_requirement(knowledge, request, answer)
+    more = {} if answer.answerability is None else {"answerability": in_words(answer.answerability)}
+    response = shapes.RequirementsResponse(
         results=[_requirement(hit) for hit in answer.hits],
         topic=request.topic,
         standard_filter=request.standard,
@@ -79,6 +85,7 @@ def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> s
         documents=list(answer.documents or ()),
         degraded=list(answer.degraded),
     ).without_defaults()
+    return response.model_copy(update=more)
 
 
 def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
@@ -126,20 +133,26 @@ def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse
     )
 
 
+_SHELL = 60
+"""Tokens of an answer's own names and numbers, about: counted on an answer with all that may stand beside results."""
+
+
 def _answer_search(
     knowledge: Knowledge, request: shapes.PagedRequest, query: SearchQuery
 ) -> shapes.StandardsSearchResponse:
     query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
     answer = knowledge.search(query)
-    message, suggestions = ("", []) if answer.hits else passages.explain_no_result(knowledge, request, query, answer)
+    message, suggestions = answer.note, list[str]()
+    if not answer.hits:
+        message, suggestions = passages.explain_no_result(knowledge, request, query, answer)
     filters = request.filters()
     more: dict[str, Any] = {"filters_applied": shapes.FilterValues(**filters)} if filters else {}
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
-    results = [passages.search_result(hit) for hit in answer.hits]
+    results = [passages.search_result(hit, full=request.detail == "full") for hit in answer.hits]
+    about = [query.text, filters, answer.degraded, answer.also_asked, message, suggestions]
     if request.max_tokens is not None:
-        results = passages.within(results, request.max_tokens, query.text)
-    about = [query.text, filters, answer.degraded, answer.also_asked]
+        results = passages.within(results, request.max_tokens - _SHELL - tokens_about(compact(about)), query.text)
     room = ROOM_FOR_RESULTS - size_of(about)
     results = results[: max(1, fitting_count([each.sent() for each in results], room))]
     if omitted := len(answer.hits) - len(results):
@@ -184,6 +197,8 @@ def _requirement(hit: RequirementHit) -> shapes.RequirementResult:
         identifier=statement.identifier or "",
         negated=statement.negated,
         uri=passages.chunk_uri(hit.chunk.id),
+        also_in=list(hit.also_in[: passages.MOST_ALSO_IN]),
+        also_in_more=max(0, len(hit.also_in) - passages.MOST_ALSO_IN),
     ).without_defaults()
 
 
@@ -196,10 +211,8 @@ TOOLS = (
         name="knowledge_search",
         title="Search the knowledge base",
         description=(
-            "Find passages of the ingested standards, handbooks and guides that answer a question, ranked by meaning "
-            "and by words. Start here. Each result is the passage word for word with a citation to paste. For a term's "
-            "definition use knowledge_lookup, for mandatory statements knowledge_requirements, for an exact identifier "
-            "or phrase knowledge_keyword_search."
+            "Find passages of the ingested documents that answer a question, by meaning and words. Start here. Each "
+            "is given word for word with a citation to paste. Words in quotation marks must stand together."
         ),
         request=shapes.StandardsSearchRequest,
         response=shapes.StandardsSearchResponse,
@@ -210,8 +223,7 @@ TOOLS = (
         name="knowledge_lookup",
         title="Look up a term",
         description=(
-            "Get the definitions of a term, abbreviation or concept as the documents give them, from all that define "
-            "it, side by side. Where it is not defined, the answer names similar terms that are."
+            "Get all definitions of a term, abbreviation or concept, as the documents give them, or similar terms."
         ),
         request=shapes.LookupRequest,
         response=shapes.LookupResponse,
@@ -221,10 +233,7 @@ TOOLS = (
     Tool(
         name="knowledge_requirements",
         title="Find requirements",
-        description=(
-            "List mandatory statements (shall, must) on a topic, one result each, with clause number and citation; "
-            "optionally from one standard only. Use it for compliance questions and for lists of obligations."
-        ),
+        description=("List mandatory statements (shall, must) on a topic, with clause number and citation."),
         request=shapes.RequirementsRequest,
         response=shapes.RequirementsResponse,
         run=requirements,
@@ -234,8 +243,8 @@ TOOLS = (
         name="knowledge_keyword_search",
         title="Search for exact words",
         description=(
-            "Find passages that hold given words, names or identifiers (REQ-12, ISO 26262, 5.3.1), ranked by BM25. Use "
-            "it when the exact wording is known; use knowledge_search when only the meaning is."
+            "Find passages that hold given words, names or identifiers, ranked by BM25. Words in quotation marks must "
+            "stand together."
         ),
         request=shapes.KeywordSearchRequest,
         response=shapes.StandardsSearchResponse,
@@ -246,8 +255,7 @@ TOOLS = (
         name="knowledge_stats",
         title="Describe the knowledge base",
         description=(
-            "List the ingested documents with their ids and types, the totals, the store and the embedding model. Use "
-            "it to see what can be searched at all."
+            "List the documents that can be searched, with ids and types, the totals, store and embedding model."
         ),
         request=shapes.NoArguments,
         response=shapes.StatsResponse,
@@ -257,7 +265,7 @@ TOOLS = (
     Tool(
         name="knowledge_health",
         title="Check the knowledge base",
-        description="Check whether the store and the embedding service answer now, and how fast. Use after an error.",
+        description="Check whether store and embedding service answer. Use after an error.",
         request=shapes.NoArguments,
         response=shapes.HealthResponse,
         run=health,

@@ -161,9 +161,7 @@ def _answer(ident: str | int | None, message: str, code: int) -> types.JSONRPCEr
 
 WARM_UP_DELAY = 0.05
 MAX_COMPLETIONS = 100
-READ_ONLY = types.ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
+READ_ONLY = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
 class KnowledgeServer(MCPServer[Any]):
@@ -383,9 +381,9 @@ def _publish(surface: Surface, tool: Tool) -> types.Tool:
 
 
 def _annotations(tool: Tool) -> types.ToolAnnotations:
-    changed: dict[str, Any] = {"title": tool.title}
+    changed: dict[str, Any] = {}
     if tool.writes:
-        changed |= {"read_only_hint": False, "destructive_hint": tool.destroys}
+        changed = {"read_only_hint": False, "destructive_hint": tool.destroys}
     return READ_ONLY.model_copy(update=changed)
 
 

@@ -178,20 +178,22 @@ class Leg(_Answer):
 
 
 class SearchResult(_Answer):
-    """One passage found; `score` is 0 to 1."""
+    """One passage found; `score` is 0 to 1, `also_in` has citations of passages that say the same."""
 
     text: str
     score: float
     metadata: ResultMetadata
     dense: Leg | None = None
     lexical: Leg | None = None
+    also_in: list[str] | None = None
 
 
 class SearchAnswerBody(_Answer):
     """Results, best first; `total` counts them, `below_min_score` those left out, `degraded` says what failed.
 
     `answerability`, where there is one, estimates that one of the ten best results answers the query. `also_asked`
-    lists what was asked for beside the query's own words, which the documents do not use.
+    lists what was asked for beside the query's own words, which the documents do not use. `note` says that no passage
+    has the quoted words together.
     """
 
     model_config = _example(
@@ -220,6 +222,7 @@ class SearchAnswerBody(_Answer):
     below_min_score: int | None = None
     answerability: float | None = None
     also_asked: list[str] | None = None
+    note: str | None = None
     degraded: list[str] | None = None
 
 

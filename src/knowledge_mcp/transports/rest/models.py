@@ -215,7 +215,7 @@ class SearchRequest(_Strict):
     def search(self) -> SearchQuery:
         """Build the engine's question."""
         wanted = self.filters.filter() if self.filters is not None else None
-        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), self.weight, wanted)
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), self.weight, wanted, fold=True)
 
 
 class PageQuery(BaseModel):

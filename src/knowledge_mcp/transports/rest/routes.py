@@ -409,6 +409,8 @@ def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple
         more["answerability"] = round(answer.answerability, 2)
     if answer.also_asked:
         more["also_asked"] = list(answer.also_asked)
+    if answer.note:
+        more["note"] = answer.note
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     content = SearchAnswerBody(

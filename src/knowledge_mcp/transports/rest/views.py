@@ -109,13 +109,15 @@ def passage(chunk: Chunk, collection: str, record: DocumentRecord | None) -> Pas
 
 def result(hit: Hit, collection: str, record: DocumentRecord | None) -> SearchResult:
     """Show a passage that was found."""
-    legs = {
+    more: dict[str, Any] = {
         name: Leg(rank=leg.rank, score=leg.score)
         for name, leg in (("dense", hit.dense), ("lexical", hit.lexical))
         if leg is not None
     }
     about = ResultMetadata(**_place(hit.chunk, collection, record), citation=hit.citation)
-    return SearchResult(text=hit.chunk.content, score=hit.score, metadata=about, **legs)
+    if hit.also_in:
+        more["also_in"] = list(hit.also_in)
+    return SearchResult(text=hit.chunk.content, score=hit.score, metadata=about, **more)
 
 
 def _place(chunk: Chunk, collection: str, record: DocumentRecord | None) -> dict[str, Any]:
