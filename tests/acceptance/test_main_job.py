@@ -52,7 +52,7 @@ QUESTIONS: list[tuple[str, set[tuple[str, str]]]] = [
 
 @pytest.mark.requirement("A-REQ-TOOL-001", "A-REQ-IF-001")
 def test_the_questions_of_the_examples_are_answered_by_the_clauses_that_it_promises(examples_data: Path) -> None:
-    calls: Calls = [("knowledge_search", {"query": question, "n_results": 5}) for question, _ in QUESTIONS]
+    calls: Calls = [("knowledge_search", {"query": question}) for question, _ in QUESTIONS]
     for answer, (question, clauses) in zip(ask(examples_data, calls), QUESTIONS, strict=True):
         found = {(each["source"]["document_id"], each["source"].get("clause_number")) for each in answer["results"]}
         assert clauses & found, (question, found)

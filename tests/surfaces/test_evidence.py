@@ -68,7 +68,7 @@ def book(sections: int, characters: int = 0, letter: str = "x") -> FakeDocument:
 def test_every_search_hit_carries_a_locator_of_exactly_its_words() -> None:
     knowledge = FakeKnowledge()
     for name in ("knowledge_search", "knowledge_keyword_search"):
-        for result in ask(name, knowledge, query="verification plan")["results"]:
+        for result in ask(name, knowledge, query="verification plan", detail="full")["results"]:
             place = result["locator"]
             assert set(place) == {"document_id", "span", "content_hash", "page_numbers"}
             text = knowledge.document_text(place["document_id"])[slice(*place["span"])]

@@ -75,7 +75,10 @@ def test_a_search_result_has_every_specified_field() -> None:
         "references": [],
     }
     assert 0 <= first["score"] <= 1
-    assert first["dense"]["rank"] == first["lexical"]["rank"] == 1
+    assert not {"locator", "uri", "dense", "lexical"} & set(first), "programs ask for them"
+    whole = ask("knowledge_search", query="verification plan", detail="full")["results"][0]
+    assert whole["dense"]["rank"] == whole["lexical"]["rank"] == 1
+    assert whole["uri"] == f"knowledge://chunks/{whole['id']}"
 
 
 def test_the_search_type_is_the_one_that_was_used() -> None:
@@ -182,7 +185,7 @@ def test_requirements_have_the_specified_fields_and_empty_form() -> None:
 def test_a_keyword_search_answers_in_the_form_of_a_search() -> None:
     answer = ask("knowledge_keyword_search", query="discarded")
     assert set(answer) == {"results", "total", "query", "search_type"}
-    assert "dense" not in answer["results"][0]
+    assert "dense" not in ask("knowledge_keyword_search", query="discarded", detail="full")["results"][0]
     assert "exact words" in ask("knowledge_keyword_search", query="zzz")["suggestions"][0]
 
 

@@ -88,7 +88,7 @@ async def everything_else(client: Client) -> None:
     documents = listed.contents[0]
     assert isinstance(documents, TextResourceContents)
     assert json.loads(documents.text)["total_documents"] == 3
-    found = await client.call_tool("knowledge_search", {"query": "verification plan"})
+    found = await client.call_tool("knowledge_search", {"query": "verification plan", "detail": "full"})
     links = [block for block in found.content if isinstance(block, ResourceLink)]
     assert 0 < len(links) <= MAX_LINKS
     read = (await client.read_resource(str(links[0].uri))).contents[0]

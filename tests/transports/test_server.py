@@ -145,7 +145,7 @@ async def test_a_client_from_before_resource_links_gets_none() -> None:
     surface, tool = server._tools["knowledge_search"]  # pyright: ignore[reportPrivateUsage] - no other way to be so old
     for version, links in (("2025-03-26", 0), ("2025-06-18", 4)):
         runner = server._runner  # pyright: ignore[reportPrivateUsage] - as above
-        result = await runner.call(surface, tool, {"query": "verification plan"}, version)
+        result = await runner.call(surface, tool, {"query": "verification plan", "detail": "full"}, version)
         assert sum(isinstance(block, ResourceLink) for block in result.content) == links
 
 

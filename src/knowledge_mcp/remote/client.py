@@ -133,6 +133,8 @@ class RemoteLibrary:
             body["weight"] = query.weight
         if query.filter is not None:
             body["filters"] = _filters(query.filter)
+        if not query.fold:
+            body["fold"] = False  # an older service knows no such field, and folds nothing
         found = self._connection.ask(Ask("POST", "/search", body=body))
         return answers.FoundPassages.read(found).value(query.mode)
 

@@ -211,11 +211,12 @@ class SearchRequest(_Strict):
     ) = None
     min_score: Annotated[float, Field(ge=0, le=1, description="Results below it are left out, and counted.")] = 0.0
     filters: SearchFilters | None = None
+    fold: Annotated[_Switch, Field(description="Fold what repeats a better result into it, as `also_in`.")] = True
 
     def search(self) -> SearchQuery:
         """Build the engine's question."""
         wanted = self.filters.filter() if self.filters is not None else None
-        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), self.weight, wanted, fold=True)
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), self.weight, wanted, fold=self.fold)
 
 
 class PageQuery(BaseModel):
