@@ -58,9 +58,9 @@ STANDARDS: tuple[Requirement, ...] = (
     _must(
         "A-REQ-SEARCH-002",
         "hybrid search fuses dense and BM25 by weighted reciprocal ranks, k = 60, 70 to 30 unless told",
-        "where no weight is named, scores are blended, which is ahead of ranks on every public set and is never behind "
-        "words alone (HYBRID_FUSION=ranks has the specified default); the fused score is divided by its maximum so that "
-        "it lies in 0..1; raw scores and ranks are given with detail=full",
+        "where no weight is named, scores are blended, which is ahead of ranks on all public sets but one, and never "
+        "behind words alone (HYBRID_FUSION=ranks has the specified default); the fused score is divided by its maximum "
+        "so that it lies in 0..1; raw scores and ranks are given with detail=full",
     ),
     _must(
         "A-REQ-SEARCH-003",

@@ -48,7 +48,7 @@ const said = {
     server: client.getServerVersion(),
     instructions: client.getInstructions(),
     tools: (await client.listTools()).tools,
-    good: await call("knowledge_search", { query: "verification plan", n_results: 2 }),
+    good: await call("knowledge_search", { query: "verification plan", n_results: 2, detail: "full" }),
     empty: await call("knowledge_lookup", { term: "widgit" }),
     bad: await call("knowledge_search", { query: "", n_results: 0 }),
     misspelt: await call("knowledge_search", { query: "plan", n_result: 3 }),

@@ -1,0 +1,60 @@
+"""Requirements that say the same are told once, and a topic that nothing is about is told to be none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.model.query import RequirementQuery
+from knowledge_mcp.surfaces.standards.passages import doubt_about_topic
+from tests.engine.world import World
+
+RULE = "Each password shall be changed every 90 days by the user who owns the account."
+OTHER = RULE.replace("90", "30")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Write one rule into three documents, and another number and two identifiers beside it."""
+    made = World(tmp_path)
+    for name in ("first", "second", "third"):
+        made.write(f"{name}.md", f"# The {name} policy\n\n## 1 Accounts\n\n{RULE}\n")
+    made.write("other.md", f"# The other policy\n\n## 1 Accounts\n\n{OTHER}\n")
+    made.write(
+        "ids.md", "# List\n\nREQ-1 The log shall be kept for a year.\n\nREQ-2 The log shall be kept for a year.\n"
+    )
+    made.ingest()
+    return made
+
+
+def test_the_same_rule_of_three_documents_is_one_result_that_names_the_others(world: World) -> None:
+    answer = world.knowledge.requirements(RequirementQuery("changing a password"))
+    rules = [hit for hit in answer.hits if "password" in hit.statement.text]
+    assert sorted(hit.statement.text for hit in rules) == sorted([RULE, OTHER])
+    (folded,) = [hit for hit in rules if hit.also_in]
+    assert folded.statement.text == RULE
+    named = " ".join((folded.citation, *folded.also_in))
+    assert all(f"The {name} policy" in named for name in ("first", "second", "third"))
+
+
+def test_requirements_with_identifiers_of_their_own_are_never_one(world: World) -> None:
+    answer = world.knowledge.requirements(RequirementQuery("how long is the log kept"))
+    assert {"REQ-1", "REQ-2"} <= {hit.statement.identifier for hit in answer.hits}
+
+
+def test_folding_leaves_as_many_results_as_there_are(world: World) -> None:
+    answer = world.knowledge.requirements(RequirementQuery("changing a password", limit=2))
+    assert len(answer.hits) == 2
+
+
+def test_a_topic_that_no_result_says_a_word_of_is_told(world: World) -> None:
+    about = world.knowledge.requirements(RequirementQuery("password"))
+    assert about.said
+    assert doubt_about_topic("password", about) == ("", [])
+    nothing = world.knowledge.requirements(RequirementQuery("noise"))
+    assert nothing.hits
+    assert not nothing.said
+    message, suggestions = doubt_about_topic("noise", nothing)
+    assert message == "No requirement says a word of 'noise'; these are the nearest in meaning."
+    assert suggestions
