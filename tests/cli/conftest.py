@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from knowledge_mcp import wiring
+from knowledge_mcp import registry, wiring
 from knowledge_mcp.cli import ingest as ingest_command
 from knowledge_mcp.cli.knowledge import main
 from knowledge_mcp.settings import Settings, variables
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli import stand_in
 from tests.cli.running import Finished
@@ -74,5 +76,24 @@ def knowledge(call: Command) -> Command:
 def ingest(call: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Run `knowledge-ingest` over the stand-in knowledge base, with no terminal to ask on."""
     stand_in.take_over(monkeypatch.setattr)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    return partial(call, ingest_command.main)
+
+
+def hashing(_settings: Settings) -> HashingEmbedder:
+    """Embed by hashing words, which needs no model."""
+    return HashingEmbedder()
+
+
+@pytest.fixture
+def real_ingest(call: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run `knowledge-ingest`, and let `knowledge` run, over the real parts, all but the model."""
+    loader: Callable[[str], Any] = registry.load
+    monkeypatch.setitem(registry.EMBEDDERS, "local", f"{__name__}:hashing")
+
+    def load(target: str) -> Any:
+        return hashing if target.endswith(":hashing") else loader(target)
+
+    monkeypatch.setattr(registry, "load", load)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return partial(call, ingest_command.main)

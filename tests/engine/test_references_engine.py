@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.engine.core.designations import Designation, Directory, designation_of, designations
 from knowledge_mcp.engine.core.documents import HeldDocument, held_document
-from knowledge_mcp.engine.evidence.designations import Designation, Directory, designation_of, designations
 from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector

@@ -114,7 +114,7 @@ def test_the_tools_cost_an_assistant_few_tokens() -> None:
         {"name": t.name, "description": t.description, "inputSchema": input_schema(t.request)} for t in SURFACE.tools
     ]
     specified, evidence = listed[:6], listed[6:]
-    assert len(json.dumps(specified)) / 4 < 1600
+    assert len(json.dumps(specified)) / 4 < 1700  # 80 of them for the edition, on four tools
     assert len(json.dumps(evidence)) / 4 < 1150  # the four beyond the specification
 
 

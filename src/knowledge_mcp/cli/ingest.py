@@ -68,6 +68,7 @@ class IngestChoices:
     as_json: bool = False
     collection: str | None = None
     config: Path | None = None
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 class IngestRun:
@@ -116,6 +117,10 @@ class IngestRun:
         source = wiring.build_source(
             self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
         )
+        if self._choices.labels:
+            from knowledge_mcp.sources.labelled import LabelledSource
+
+            source = LabelledSource(source, self._choices.labels)
         knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
         try:
             return knowledge.ingest(
@@ -268,6 +273,7 @@ Examples:
   knowledge-ingest --dry-run --pattern "*.pdf" standards/
   knowledge-ingest --force iso-15288.pdf
   knowledge-ingest --max-cost 2.50 standards/
+  knowledge-ingest --edition 2018 lift-safety.pdf
 
 \b
 Exit codes: 0 success, 1 some files failed, 2 no file processed or aborted, 3 configuration error, 130 interrupted.
@@ -308,6 +314,12 @@ def ingest(
         float | None,
         typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this; nothing is paid twice."),
     ] = None,
+    edition: Annotated[
+        str | None, typer.Option(metavar="EDITION", help="Edition that these documents are, such as 2018 or v1.2.")
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
     collection: Annotated[str | None, typer.Option(help="Collection to fill, instead of QDRANT_COLLECTION's.")] = None,
     config: Annotated[
@@ -329,6 +341,7 @@ def ingest(
         as_json=as_json,
         collection=collection,
         config=config,
+        labels=tuple((name, value) for name, value in (("family", family), ("edition", edition)) if value),
     )
     raise typer.Exit(IngestRun(choices).run())
 

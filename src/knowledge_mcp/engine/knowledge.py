@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from knowledge_mcp.engine.core import documents, health, soundness
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.choosing import allowed, notes_on
+from knowledge_mcp.engine.core.relabelling import set_by_hand
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.evidence import quotes, reading, references
+from knowledge_mcp.engine.ingest.editions import settled
 from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.search import lookup, requirements, search
@@ -24,7 +28,7 @@ from knowledge_mcp.model.evidence import (
     ReferenceAnswer,
     ReferenceQuery,
 )
-from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     DefinitionHit,
     HealthReport,
@@ -51,15 +55,34 @@ class LocalKnowledge:
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
-        return sound_answer(self._base, lambda: search.search(self._base, query), lambda each: each.hits)
 
-    def lookup(self, term: str) -> LookupAnswer:
+        def ask() -> SearchAnswer:
+            wanted, choice = allowed(self._base, query)
+            answer = search.search(self._base, replace(query, filter=wanted))
+            notes = notes_on(self._base, (hit.chunk.document_id for hit in answer.hits), query.edition)
+            return replace(answer, editions=notes, degraded=(*answer.degraded, *choice.told))
+
+        return sound_answer(self._base, ask, lambda each: each.hits)
+
+    def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find definitions of a term, or terms like it."""
-        return sound_answer(self._base, lambda: lookup.lookup(self._base, term), lambda each: each.definitions)
+
+        def ask() -> LookupAnswer:
+            answer = lookup.lookup(self._base, term, edition)
+            ids = (hit.chunk.document_id for hit in answer.definitions)
+            return replace(answer, editions=notes_on(self._base, ids, edition))
+
+        return sound_answer(self._base, ask, lambda each: each.definitions)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """Find mandatory statements on a topic."""
-        return sound_answer(self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits)
+
+        def ask() -> RequirementAnswer:
+            answer = requirements.requirements(self._base, query)
+            ids = (hit.chunk.document_id for hit in answer.hits)
+            return replace(answer, editions=notes_on(self._base, ids, query.edition))
+
+        return sound_answer(self._base, ask, lambda each: each.hits)
 
     def stats(self) -> Stats:
         """Count what there is."""
@@ -138,13 +161,21 @@ class LocalKnowledge:
             cancelled or (lambda: False),
         )
         report = run.run(source, on_unreadable or (lambda _: True))
+        told = settled(self._base, [each.record for each in report.documents if not each.unchanged])
+        for record, sentence in told:
+            if on_event is not None:
+                on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=sentence))
         if self._base.blends and self._base.embedder.usage.requests:
             measure_once(self._base.embedder)  # of a service, which no question is to wait for
-        return report
+        return replace(report, editions=tuple(sentence for _, sentence in told))
 
     def remove(self, document_id: str) -> int:
         """Remove a document; returns how many chunks went."""
         return documents.remove(self._base, document_id)
+
+    def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
+        """Set what a document is an edition of, by hand."""
+        return set_by_hand(self._base, document_id, labels)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         """Check the store against itself, and its evidence against its check sums."""

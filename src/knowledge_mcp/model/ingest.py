@@ -110,6 +110,7 @@ class IngestEventKind(StrEnum):
     UNCHANGED = "unchanged"
     FAILED = "failed"
     DUPLICATE = "duplicate"
+    EDITION = "edition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,7 @@ class IngestReport:
         embedding_tokens: tokens of the passages embedded in this run.
         billed_tokens: tokens that the embedding service counted, 0 where none is asked.
         price: USD per million tokens, 0.0 where nothing is paid, None where it is not known.
+        editions: of what documents were taken as an edition, one sentence each.
     """
 
     documents: tuple[IngestedDocument, ...] = ()
@@ -165,6 +167,7 @@ class IngestReport:
     embedding_tokens: int = 0
     billed_tokens: int = 0
     price: float | None = 0.0
+    editions: tuple[str, ...] = ()
 
     @property
     def cost(self) -> float | None:

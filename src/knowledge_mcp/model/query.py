@@ -24,6 +24,7 @@ __all__ = [
     "LegResults",
     "LegScore",
     "LookupAnswer",
+    "NotIn",
     "Prefix",
     "RequirementAnswer",
     "RequirementHit",
@@ -59,6 +60,14 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
+class NotIn:
+    """Keep chunks whose document is none of these; an empty tuple keeps all."""
+
+    field: Literal["document_id"]
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Prefix:
     """Keep chunks whose clause number is the value or lies below it.
 
@@ -76,7 +85,7 @@ class And:
     parts: tuple[Filter, ...]
 
 
-Filter = Equals | In | Prefix | And
+Filter = Equals | In | NotIn | Prefix | And
 
 
 class SearchMode(StrEnum):
@@ -101,6 +110,8 @@ class SearchQuery:
         offset: hits to pass over, 0..1000, to go on where an answer before ended.
         fold: whether hits that repeat a better one are folded into it.
         per_document: most hits of one document, None for no limit.
+        edition: whose editions may be found: empty for the current ones, `all`, an edition ("2018", "Rev. 5"), or
+            `as of` a date ("as of 2020-05").
     """
 
     text: str
@@ -111,6 +122,7 @@ class SearchQuery:
     offset: int = 0
     fold: bool = False
     per_document: int | None = None
+    edition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +203,7 @@ class SearchAnswer:
             or the embedding space is not one that it was calibrated on.
         also_asked: phrases that were asked for beside the question's own words, which the documents do not use.
         note: what to know of the answer that is no failure: that no passage says the quoted words together.
+        editions: of which documents there are other editions than those that answered, one sentence each.
     """
 
     hits: tuple[Hit, ...]
@@ -201,6 +214,7 @@ class SearchAnswer:
     answerability: float | None = None
     also_asked: tuple[str, ...] = ()
     note: str = ""
+    editions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +228,16 @@ class DefinitionHit:
 
 @dataclass(frozen=True, slots=True)
 class LookupAnswer:
-    """Answer a term look-up; `similar_terms` is filled only when nothing was found (clarification 3)."""
+    """Answer a term look-up; `similar_terms` is filled only when nothing was found (clarification 3).
+
+    `editions` is as in `SearchAnswer`.
+    """
 
     term: str
     definitions: tuple[DefinitionHit, ...]
     similar_terms: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
+    editions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +248,13 @@ class RequirementQuery:
         topic: 1..1000 characters.
         standard: part of a document's id or title, 1..100 characters, None for all.
         limit: 1..50.
+        edition: as in `SearchQuery`.
     """
 
     topic: str
     standard: str | None = None
     limit: int = 10
+    edition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +270,7 @@ class RequirementHit:
 
 @dataclass(frozen=True, slots=True)
 class RequirementAnswer:
-    """Answer a requirements query, best first; `also_asked` and `answerability` as in `SearchAnswer`.
+    """Answer a requirements query, best first; `also_asked`, `answerability` and `editions` as in `SearchAnswer`.
 
     Attributes:
         said: whether any hit, its passage included, says a word of the topic; True where there is no hit.
@@ -262,6 +282,7 @@ class RequirementAnswer:
     also_asked: tuple[str, ...] = ()
     answerability: float | None = None
     said: bool = True
+    editions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

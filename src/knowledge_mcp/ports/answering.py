@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk
@@ -95,8 +95,8 @@ class Knowledge(Protocol):
         """Find the best chunks."""
         ...
 
-    def lookup(self, term: str) -> LookupAnswer:
-        """Find definitions of a term, or terms like it."""
+    def lookup(self, term: str, edition: str = "") -> LookupAnswer:
+        """Find definitions of a term, or terms like it; `edition` as in `SearchQuery`."""
         ...
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
@@ -165,6 +165,17 @@ class Knowledge(Protocol):
 
     def remove(self, document_id: str) -> int:
         """Remove a document; returns how many chunks went; NotFoundError where there is none."""
+        ...
+
+    def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
+        """Set what a document is an edition of, by hand: `family`, `edition`, `edition_status`; empty takes it back.
+
+        A later ingest of the same source keeps it.
+
+        Raises:
+            NotFoundError: there is no such document.
+            InvalidInputError: another name, or a value that cannot be.
+        """
         ...
 
     def verify(self, *, repair: bool = False) -> list[Finding]:

@@ -99,9 +99,11 @@ class RemoteKnowledge(_RemoteEngine):
         """Find the best chunks."""
         return self._call("search", query=query)
 
-    def lookup(self, term: str) -> LookupAnswer:
+    def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find definitions of a term, or terms like it."""
-        return self._call("lookup", term=term)
+        if not edition:  # an older service knows the term only
+            return self._call("lookup", term=term)
+        return self._call("lookup", term=term, edition=edition)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """Find mandatory statements on a topic."""
@@ -176,6 +178,10 @@ class RemoteKnowledge(_RemoteEngine):
     def remove(self, document_id: str) -> int:
         """Remove a document; returns how many chunks went; NotFoundError where there is none."""
         return self._call("remove", document_id=document_id, repeatable=False)
+
+    def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
+        """Set what a document is an edition of, by hand."""
+        return self._call("relabel", document_id=document_id, labels=labels)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         """Check the store against itself."""

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestOptions, IngestReport, SkippedFile
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchQuery
+from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, Prefix, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
 
@@ -45,7 +45,7 @@ RIGHTS: Mapping[str, Right] = {
         "document_structure", "document_chunks", "chunk", "definitions_in", "read", "verify_quote", "references",
         "warm_up",
     ), "read"),
-    **dict.fromkeys(("remove", "verify", "ingest"), "write"),
+    **dict.fromkeys(("remove", "relabel", "verify", "ingest"), "write"),
 }  # fmt: skip
 """What a key needs for each method; `close` does not travel."""
 
@@ -145,6 +145,8 @@ def _encoded_filter(wanted: Filter) -> dict[str, Any]:
             return {"kind": "equals", "field": field, "value": value}
         case In(field, values):
             return {"kind": "in", "field": field, "values": list(values)}
+        case NotIn(field, values):
+            return {"kind": "not_in", "field": field, "values": list(values)}
         case Prefix(field, value):
             return {"kind": "prefix", "field": field, "value": value}
         case And(parts):
@@ -161,13 +163,14 @@ def _decoded_filter(told: Any, depth: int) -> Filter:
         return And(tuple(_decoded_filter(part, depth + 1) for part in cast("list[Any]", parts)))
     adapter = _simple_filters().get(str(kind))
     if adapter is None:
-        raise ValueError("a filter is equals, in, prefix or and, and not nested too deeply")
+        raise ValueError("a filter is equals, in, not_in, prefix or and, and not nested too deeply")
     return adapter.validate_python(fields)
 
 
 @functools.cache
 def _simple_filters() -> dict[str, TypeAdapter[Any]]:
-    return {"equals": TypeAdapter(Equals), "in": TypeAdapter(In), "prefix": TypeAdapter(Prefix)}
+    kinds: dict[str, Any] = {"equals": Equals, "in": In, "not_in": NotIn, "prefix": Prefix}
+    return {name: TypeAdapter(kind) for name, kind in kinds.items()}
 
 
 def _mapping(told: Any) -> Mapping[str, Any]:
@@ -270,6 +273,7 @@ def joined(reports: Sequence[IngestReport], seconds: float) -> IngestReport:
         seconds=seconds,
         embedding_tokens=sum(report.embedding_tokens for report in reports),
         billed_tokens=sum(report.billed_tokens for report in reports),
+        editions=tuple(each for report in reports for each in report.editions),
     )
 
 

@@ -14,7 +14,7 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, St
 from knowledge_mcp.model.collection import DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict
-from knowledge_mcp.model.query import And, Equals, Filter, Hit, In, LegScore, Prefix, SearchMode, SearchQuery
+from knowledge_mcp.model.query import And, Equals, Filter, Hit, In, LegScore, NotIn, Prefix, SearchMode, SearchQuery
 
 __all__ = [
     "SAMPLE",
@@ -249,6 +249,8 @@ def keeps(wanted: Filter, chunk: Chunk) -> bool:
             return getattr(chunk, field) == value
         case In(field, values):
             return getattr(chunk, field) in values
+        case NotIn(field, values):
+            return getattr(chunk, field) not in values
         case Prefix(_, value):
             number = chunk.clause_number or ""
             return number == value.rstrip(".") or number.startswith(value.rstrip(".") + ".")

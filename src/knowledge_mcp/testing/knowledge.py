@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.engine.core.documents import HeldDocument
@@ -118,7 +118,7 @@ class FakeKnowledge:
         hits = fakes.ranked_hits(query, self._all_chunks(), text_of=_searched_text, cite=_cite)
         return SearchAnswer(hits, query.mode, len(self._records), self._degraded)
 
-    def lookup(self, term: str) -> LookupAnswer:
+    def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find a term's definitions, whatever its case, or terms spelt like it."""
         self._before("lookup")
         known = self.definitions_in(self._all_chunks())
@@ -269,6 +269,14 @@ class FakeKnowledge:
         with self._lock:
             del self._records[document_id], self._texts[document_id]
             return len(self._chunks.pop(document_id))
+
+    def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
+        """Set what a document is an edition of."""
+        record = self.document(document_id)
+        metadata = {**dict(record.metadata), **labels}
+        with self._lock:
+            self._records[document_id] = replace(record, metadata=tuple(metadata.items()))
+            return self._records[document_id]
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         """Find nothing wrong."""

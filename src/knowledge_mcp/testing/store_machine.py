@@ -20,7 +20,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
+from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_search import same_ranking, structure_of, text_of, whole
@@ -48,6 +48,7 @@ simple: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Equals, st.just("normative"), st.booleans()),
     st.builds(In, st.just("chunk_type"), st.sampled_from((("annex",), ("annex", "requirement"), ()))),
     st.builds(In, st.just("document_type"), st.just(("guide", "unknown"))),
+    st.builds(NotIn, st.just("document_id"), st.lists(documents, max_size=2).map(tuple)),
     st.builds(Prefix, st.just("clause_number"), st.sampled_from(("5", "5.3", "A"))),
 )
 filters: st.SearchStrategy[Filter | None] = st.one_of(

@@ -12,8 +12,8 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure, WholeDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, Prefix
 from knowledge_mcp.ports import Analyser, Collection, Store
+from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, NotIn, Prefix
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
@@ -50,6 +50,9 @@ FILTERS: tuple[tuple[Filter, str], ...] = (
     (And((Equals("chunk_id", "3"), Equals("document_type", "guide"))), "3"),
     (And((In("chunk_id", ("1", "3")), Equals("document_type", "guide"))), "3"),
     (And((In("chunk_id", ("1", "3")), In("chunk_id", ("3", "4")))), "3"),
+    (NotIn("document_id", ("d", "unknown")), "6"),
+    (NotIn("document_id", ()), "123456"),
+    (And((NotIn("document_id", ("e",)), Equals("normative", True))), "15"),
     (And(()), "123456"),
     (And((Equals("normative", True), Prefix("clause_number", "5"))), "1"),
     (And((Equals("document_type", "guide"), And((Equals("document_id", "d"), Equals("chunk_type", "annex"))))), "4"),

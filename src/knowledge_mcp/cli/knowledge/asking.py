@@ -34,6 +34,11 @@ __all__ = ["lookup", "requirements", "search", "stats"]
 
 EXCERPT = 700
 
+EditionAsked = Annotated[
+    str | None,
+    typer.Option(help='Edition to answer from, "all", or a date: "as of 2020-05". Default: the current one.'),
+]
+
 
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, as a question or in a few words.")],
@@ -47,6 +52,7 @@ def search(
     chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
     clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
     normative: Annotated[bool, typer.Option("--normative", help="Only passages with mandatory statements.")] = False,
+    edition: EditionAsked = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole passages.")] = False,
     as_json: AsJson = False,
     collection: CollectionName = None,
@@ -69,6 +75,7 @@ def search(
             "clause_number": clause,
             "normative_only": normative or None,
             "detail": "full" if as_json else "brief",
+            "edition": edition,
         }
         if mode is Mode.KEYWORD:
             answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, values))
@@ -81,6 +88,7 @@ def search(
 
 def lookup(
     term: Annotated[str, typer.Argument(metavar="TERM", help="Term, abbreviation or concept.")],
+    edition: EditionAsked = None,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,
@@ -93,7 +101,7 @@ def lookup(
     with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
-        answer = tools.lookup(knowledge, load(shapes.LookupRequest, {"term": term}))
+        answer = tools.lookup(knowledge, load(shapes.LookupRequest, {"term": term, "edition": edition}))
         _show(answer, as_json=as_json, how=lambda console: _print_lookup(console, answer))
 
 
@@ -101,6 +109,7 @@ def requirements(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What the requirements are about.")],
     standard: Annotated[str | None, typer.Option(help="Only documents whose id or title contains this.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most results.")] = 10,
+    edition: EditionAsked = None,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,
@@ -113,7 +122,7 @@ def requirements(
     with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
-        values = {"topic": topic, "standard": standard, "n_results": limit}
+        values = {"topic": topic, "standard": standard, "n_results": limit, "edition": edition}
         answer = tools.requirements(knowledge, load(shapes.RequirementsRequest, values))
         _show(answer, as_json=as_json, how=lambda console: _print_requirements(console, answer))
 
@@ -146,7 +155,8 @@ def _panel(title: str, body: str, foot: str) -> Any:
 
 
 def _print_notes(console: Console, answer: Any) -> None:
-    for line in (*([answer.message] if getattr(answer, "message", "") else []), *answer.degraded):
+    said = [answer.message] if getattr(answer, "message", "") else []
+    for line in (*said, *getattr(answer, "editions", []), *answer.degraded):
         console.print(line, markup=False)
     if "answerability" in answer.model_fields_set:
         console.print(f"That one of these answers is {answer.answerability}.", markup=False)

@@ -10,17 +10,23 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
 from knowledge_mcp.cli.shared.session import AsJson, CollectionName, ConfigFile, Verbose, opened, out, shown, write_json
+from knowledge_mcp.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
+    from knowledge_mcp.engine.core.editions import Family
     from knowledge_mcp.model.chunk import Chunk
     from knowledge_mcp.model.collection import DocumentRecord
+    from knowledge_mcp.ports import Knowledge
 
-__all__ = ["app", "list_documents", "remove", "show"]
+__all__ = ["app", "family", "list_documents", "remove", "show"]
 
 app = typer.Typer(
-    no_args_is_help=True, help="List, show and remove documents.", rich_markup_mode=None, pretty_exceptions_enable=False
+    no_args_is_help=True,
+    help="List, show and remove documents, and tell their editions.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
 )
 
 
@@ -113,6 +119,88 @@ def remove(
             write_json({"document_id": record.id, "chunks_removed": chunks})
         else:
             out().print(f"Removed {record.id}: {chunks} chunks.", markup=False)
+
+
+@app.command(short_help="Show or set which editions a document belongs to.")
+def family(
+    document_id: Annotated[
+        str | None, typer.Argument(metavar="DOCUMENT_ID", help="Id; without one, all families are listed.")
+    ] = None,
+    split: Annotated[bool, typer.Option("--split", help="It is no edition of the others.")] = False,
+    join: Annotated[
+        str | None, typer.Option("--join", metavar="OTHER", help="It is an edition of what this document is one of.")
+    ] = None,
+    edition: Annotated[str | None, typer.Option(help="Its edition, such as 2018 or v1.2.")] = None,
+    status: Annotated[str | None, typer.Option(help="draft, current, superseded or withdrawn.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget what was set by hand.")] = False,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show which documents are editions of one, or correct it; later ingests keep what is set here.
+
+    The current edition of a family answers; others are found when their edition is asked for.
+
+    Example: knowledge documents family
+
+    Example: knowledge documents family lifts-2018 --split
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.engine.core.editions import ALONE, Editions
+        from knowledge_mcp.engine.core.relabelling import SETTABLE
+
+        labels: dict[str, str] = dict.fromkeys(SETTABLE, "") if reset else {}
+        labels |= {"family": ALONE} if split else {}
+        labels |= {name: value for name, value in (("edition", edition), ("edition_status", status)) if value}
+        if (labels or join) and document_id is None:
+            raise InvalidInputError("No document was named.", suggestion="Give the id of the document to change.")
+        if document_id is not None:
+            knowledge.document(document_id)
+            if join is not None:
+                labels["family"] = _joined(knowledge, join)
+            if labels:
+                knowledge.relabel(document_id, labels)
+        known = Editions(knowledge.documents())
+        found = [each for each in known.families if document_id in {None, *(one.id for one in each.records)}]
+        if as_json:
+            write_json({"families": [_family(each) for each in found]})
+            return
+        for each in found:
+            out().print(each.note, markup=False, soft_wrap=True)
+        if not found:
+            alone = (
+                f"{document_id} is the only edition of its document." if document_id else "No document has editions."
+            )
+            out().print(alone, markup=False)
+
+
+def _joined(knowledge: Knowledge, other: str) -> str:
+    """Give the name of another document's family; one that has none yet gets one."""
+    told = knowledge.document(other).label("family")
+    if not told or told.casefold() == "none":
+        told = other
+        knowledge.relabel(other, {"family": told})
+    return told
+
+
+def _family(each: Family) -> dict[str, Any]:
+    from knowledge_mcp.engine.core.editions import facts_of
+
+    current = {one.id for one in each.current}
+    return {
+        "title": each.title,
+        "editions": [
+            {
+                "document_id": one.id,
+                "edition": facts_of(one).label,
+                "date": facts_of(one).date,
+                "status": facts_of(one).status,
+                "is_current": one.id in current,
+            }
+            for one in each.records
+        ],
+    }
 
 
 def _plain(record: DocumentRecord) -> dict[str, Any]:

@@ -125,6 +125,8 @@ def print_summary(console: Console, report: IngestReport, *, aborted: bool = Fal
             console.print(
                 one_line(f"Warning: {each.record.id}: {warning}"), markup=False, highlight=False, soft_wrap=True
             )
+    for sentence in report.editions:
+        console.print(one_line(f"Edition: {sentence}"), markup=False, highlight=False, soft_wrap=True)
     _print_problems(console, report)
 
 
@@ -179,7 +181,7 @@ def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted
 
     Keys: `source`, `exit_code`, `aborted`, `files_processed`, `files_unchanged`, `chunks_created`, `chunks_embedded`,
     `chunks_reused`, `errors`, `seconds`, `embedding_tokens`, `billed_tokens`, `cost_usd` (null where the price is not
-    known), `documents`, `planned`, `skipped`, `failed`.
+    known), `editions`, `documents`, `planned`, `skipped`, `failed`.
     """
     done = [each for each in report.documents if not each.unchanged]
     return {
@@ -196,6 +198,7 @@ def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted
         "embedding_tokens": report.embedding_tokens,
         "billed_tokens": report.billed_tokens,
         "cost_usd": report.cost,
+        "editions": list(report.editions),
         "documents": [
             {
                 "document_id": each.record.id,

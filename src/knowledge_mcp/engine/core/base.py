@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.core.known_records import KnownRecords
 from knowledge_mcp.engine.core.snapshots import opened, record_of, snapshot
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -126,6 +127,10 @@ class Base:
     def opened(self) -> Collection:
         """Give this thread's snapshot of the collection, or a handle on it where there is none."""
         return opened(self.store, self.collection)
+
+    def editions(self) -> Editions:
+        """Give the families of editions among the documents; worked out once for each state of the collection."""
+        return self._known.editions(self.opened) if self.exists() else Editions(())
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let what this thread reads be of one state until the context ends, where the store can hold one."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from knowledge_mcp.engine.core.base import Records
+from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.chunk import Chunk, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, file_name_of
 from knowledge_mcp.model.document import Span
@@ -23,8 +24,6 @@ __all__ = [
 
 _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in (".csv", ".xls", ".xlsx"))
 """Media types whose lines are rows of a sheet."""
-_EDITION_KEYS = ("edition", "version")
-
 
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
     """Name a chunk by title, edition, clause and title, and page, lines or rows, with the file that says so.
@@ -67,8 +66,7 @@ def _names(clause: str, number: str) -> bool:
 
 
 def _title(chunk: Chunk, record: DocumentRecord | None) -> str:
-    metadata = dict(record.metadata) if record else {}
-    edition = next((metadata[key] for key in _EDITION_KEYS if metadata.get(key)), "")
+    edition = edition_of_record(record) if record is not None else ""
     if not edition or edition in chunk.document_title:
         return chunk.document_title
     return f"{chunk.document_title} ({edition})"

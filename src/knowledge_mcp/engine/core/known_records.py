@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import NotFoundError, leave_out, noticing
 from knowledge_mcp.ports import Collection
@@ -43,6 +44,7 @@ class KnownRecords:
 
     def __init__(self) -> None:
         self._kept: _Reading | None = None
+        self._editions: tuple[str, Editions] | None = None
 
     def all(self, collection: Collection) -> tuple[DocumentRecord, ...]:
         """List all records by id."""
@@ -51,6 +53,15 @@ class KnownRecords:
     def labelled(self, collection: Collection, name: str, value: str) -> Sequence[DocumentRecord]:
         """List the records whose metadata has a value under a name, by id."""
         return self._read(collection).by_label(name, value)
+
+    def editions(self, collection: Collection) -> Editions:
+        """Give the families among the records; they are kept however many records there are."""
+        state = collection.state()
+        known = self._editions
+        if known is None or known[0] != state:
+            known = state, Editions(self._read(collection).records)
+            self._editions = known
+        return known[1]
 
     def _read(self, collection: Collection) -> _Reading:
         state = _state_of(collection)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from knowledge_mcp.engine.core.base import PASSING, Base
+from knowledge_mcp.engine.core.designations import designations, names_of
 from knowledge_mcp.engine.core.documents import HeldDocument, chunk_by_id, documents, held_document
-from knowledge_mcp.engine.evidence.designations import designations, names_of
 from knowledge_mcp.engine.evidence.outline import named_section, placed, section_at
 from knowledge_mcp.engine.evidence.targets import Target, Targets
 from knowledge_mcp.language.sentences import sentence_around

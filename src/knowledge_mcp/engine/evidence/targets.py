@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin
 
+from knowledge_mcp.engine.core.designations import Designation, Directory, Likeness, designation_of
 from knowledge_mcp.engine.core.documents import HeldDocument
-from knowledge_mcp.engine.evidence.designations import Designation, Directory, Likeness, designation_of
 from knowledge_mcp.engine.evidence.outline import find_sections, section_at
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span

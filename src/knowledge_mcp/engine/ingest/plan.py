@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp import __version__
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED
+from knowledge_mcp.engine.core.relabelling import SETTABLE
 from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.ingest.claims import claims_of
+from knowledge_mcp.engine.ingest.editions import edition_told
 from knowledge_mcp.engine.ingest.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, DocumentRecord, DocumentStatus
@@ -148,7 +151,8 @@ def make_plan(
 
 
 def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
-    return record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
+    said = all(record.label(key) == value for key, value in item.labels if key in SETTABLE)
+    return said and record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
 
 
 def _numbers(release: str) -> tuple[int, ...]:
@@ -261,7 +265,7 @@ class Names:
         self._claimed[record.id] = record.source_path
 
 
-_NOT_ITS_OWN = frozenset({CLAIMED, *FILE_NAME_KEYS})
+_NOT_ITS_OWN = frozenset({CLAIMED, BY_HAND, CONFIRMED, *FILE_NAME_KEYS})
 """Names in metadata that are the ingest's."""
 
 
@@ -285,7 +289,8 @@ def prepare(
     document_id = names.claim(item, item.document_id or read.id)
     document = dataclasses.replace(read, id=document_id, title=item.title or read.title)
     kind = _kind(pipeline, item, document)
-    document = dataclasses.replace(document, metadata=_merged(document, kind, item))
+    told = edition_told(document, earlier or names.held(document_id))
+    document = dataclasses.replace(document, metadata=_merged(document, kind, item, told))
     chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)
     if not chunks:
         raise UnreadableDocumentError("No text was found in the file.", reason=UnreadableReason.EMPTY, source=item.uri)
@@ -317,15 +322,17 @@ def _kind(pipeline: Pipeline, item: SourceItem, document: Document) -> Classific
     return pipeline.classify(document) if given is None else Classification(str(given))
 
 
-def _merged(document: Document, kind: Classification, item: SourceItem) -> tuple[tuple[str, str], ...]:
-    """Join what the document says, how it was classified and what the source knows; the last of a name wins.
+def _merged(
+    document: Document, kind: Classification, item: SourceItem, edition: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Join what the document says, how it was classified, its edition and what the source knows; the last one wins.
 
     What the file is called, and what is a claim, a document cannot say.
     """
     told: dict[str, str] = {}
     if kind.confidence is not None:
         told = {"document_type_confidence": f"{kind.confidence:.2f}", "document_type_reason": kind.reason}
-    added = told | dict(item.labels) | dict(claims_of(document, item))
+    added = told | dict(edition) | dict(item.labels) | dict(claims_of(document, item))
     own = ((name, value) for name, value in document.metadata if name not in added and name not in _NOT_ITS_OWN)
     return (*own, *added.items())
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Records
+from knowledge_mcp.engine.core.choosing import Choice, chosen
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
@@ -25,23 +26,30 @@ _SHORT = 4
 _BRACKETED = re.compile(r"(?P<words>.*\S)\s*\((?P<inner>[^()]{1,60})\)\s*\Z", re.DOTALL)
 
 
-def lookup(base: Base, term: str) -> LookupAnswer:
+def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     """Find every definition of a term, by its printed form or an alias; case, accents, hyphens, plural do not matter.
 
     A term asked for as it is printed, with its abbreviation in brackets or with its synonyms ("mean time to repair
     (MTTR)"), is found by its first part that is defined. Where nothing is found, `similar_terms` has those that are at
-    most two typing errors away, fewest first, then those near in meaning.
+    most two typing errors away, fewest first, then those near in meaning. What only older editions define is given from
+    them.
+
+    Args:
+        base: what is asked.
+        term: as asked.
+        edition: as `SearchQuery.edition`.
 
     Raises:
-        InvalidInputError: blank term.
+        InvalidInputError: blank term; no document is of the edition.
     """
     keys = _readings(base, term)
     if not keys:
         raise InvalidInputError("The term is empty.", suggestion="Give the term to look up.")
     if not base.exists():
         return LookupAnswer(term=term, definitions=())
+    choice = chosen(base, edition)
     with base.snapshot():
-        hits = _defined(base, keys)
+        hits = _of_edition(choice, edition, _defined(base, keys))
     if hits:
         return LookupAnswer(term=term, definitions=hits)
     vector: Vector | None = None
@@ -51,7 +59,7 @@ def lookup(base: Base, term: str) -> LookupAnswer:
     except PASSING as exc:
         degraded = (f"Similar terms are by spelling only: {exc.message}",)
     with base.snapshot():
-        hits = _defined(base, keys)  # it may have come while the term was embedded
+        hits = _of_edition(choice, edition, _defined(base, keys))  # it may have come while the term was embedded
         if hits:
             return LookupAnswer(term=term, definitions=hits)
         similar, failed = _similar_terms(base, term, vector)
@@ -69,6 +77,12 @@ def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:
         if hits:
             return hits
     return ()
+
+
+def _of_edition(choice: Choice, edition: str, hits: tuple[DefinitionHit, ...]) -> tuple[DefinitionHit, ...]:
+    """Keep the definitions that may answer; where no edition was asked for and none is left, those of any."""
+    kept = tuple(hit for hit in hits if choice.allows(hit.chunk.document_id))
+    return kept if kept or edition.strip() else hits
 
 
 def _readings(base: Base, term: str) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.engine.core.base import Base, Records
+from knowledge_mcp.engine.core.choosing import Choice, chosen
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.search import EmbeddedQuery, Shape, ask, search_asked, with_other_words
 from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
@@ -61,19 +62,25 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
     if query.standard is not None and not documents_named(base.records(), query.standard):
         return RequirementAnswer(hits=(), documents=())
     topic = ask(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
+    choice = chosen(base, query.edition, f"{query.standard or ''}\n{query.topic}")
     with base.snapshot():
-        return _found_in(base, query, topic)
+        answer = _found_in(base, query, topic, choice)
+    return replace(answer, degraded=(*answer.degraded, *choice.told))
 
 
-def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery) -> RequirementAnswer:
+def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice: Choice) -> RequirementAnswer:
     """Find requirements in one state of the store."""
     filters: list[Filter] = []
     documents: tuple[str, ...] | None = None
     if query.standard is not None:
         documents = documents_named(base.records(), query.standard)
+        kept = tuple(each for each in documents if choice.allows(each))
+        documents = kept if kept or query.edition.strip() else documents  # whoever names an old one alone means it
         if not documents:
             return RequirementAnswer(hits=(), documents=())
         filters.append(In("document_id", documents))
+    elif choice.filter is not None:
+        filters.append(choice.filter)
     records = Records(base)
     found = _Found()
     for identifier in identifiers_asked(query.topic):

@@ -25,6 +25,7 @@ from knowledge_mcp.model.query import (
     Hit,
     LegHit,
     LegResults,
+    NotIn,
     SearchAnswer,
     SearchMode,
     SearchQuery,
@@ -260,7 +261,11 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
         return ()
     added: dict[str, None] = {}
     try:
-        most = 0.0 if query.filter is not None else _SELDOM * base.opened.statistics().chunks
+        most = (
+            0.0
+            if query.filter is not None and not isinstance(query.filter, NotIn)
+            else _SELDOM * base.opened.statistics().chunks
+        )
         for wording in wordings:
             if _saying(base, synonyms, wording.said, query.filter) <= min(most, _MOST_SAYING):
                 added.update(dict.fromkeys(wording.instead))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
 from knowledge_mcp.model.errors import DamagedError
-from knowledge_mcp.model.query import Filter, In, Prefix
+from knowledge_mcp.model.query import Filter, In, NotIn, Prefix
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import ChromaRow, FoundEntry, Where
 from knowledge_mcp.stores.shared.bm25 import term_counts
@@ -149,6 +149,9 @@ def where_of(filter: Filter | None) -> Where | None:
     for part in simple_filters(filter):
         if isinstance(part, Prefix):
             parts.append({"clause_prefixes": {"$contains": part.value.rstrip(".")}})
+            continue
+        if isinstance(part, NotIn):
+            parts.extend([{part.field: {"$nin": list(dict.fromkeys(part.values))}}] if part.values else [])
             continue
         values: list[Any] = list(dict.fromkeys(part.values)) if isinstance(part, In) else [part.value]
         if part.field == "normative":

@@ -12,7 +12,7 @@ from typing import Any, cast
 from qdrant_client import models
 
 from knowledge_mcp.model.chunk import EmbeddedChunk, Vector, numbers_of
-from knowledge_mcp.model.query import Equals, Filter, In
+from knowledge_mcp.model.query import Equals, Filter, In, NotIn
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS
 from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, LIVE, point_id
@@ -73,6 +73,9 @@ def conditions(filter: Filter | None) -> list[models.Condition] | None:
                 return None
             else:
                 found.append(any_of(part.field, texts) if len(texts) > 1 else equals(part.field, texts[0]))
+        elif isinstance(part, NotIn):
+            if part.values:
+                found.append(models.Filter(must_not=[any_of(part.field, part.values)]))
         else:
             found.append(equals("clauses", part.value.rstrip(".")))
     return found

@@ -7,12 +7,12 @@ from typing import cast, get_args
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, Prefix
+from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, NotIn, Prefix
 
 __all__ = ["check_filter", "chunk_ids_in", "field_value", "keeps", "keeps_value", "simple_filters"]
 
 _FIELDS: frozenset[str] = frozenset(get_args(FilterField))
-Simple = Equals | In | Prefix
+Simple = Equals | In | NotIn | Prefix
 
 
 def simple_filters(filter: Filter | None) -> Iterator[Simple]:
@@ -43,7 +43,9 @@ def check_filter(filter: Filter | None) -> None:
         InvalidInputError: names the field and those that exist.
     """
     for part in simple_filters(filter):
-        if part.field not in _FIELDS or (isinstance(part, Prefix) and cast("str", part.field) != "clause_number"):
+        by_prefix = isinstance(part, Prefix) and cast("str", part.field) != "clause_number"
+        by_others = isinstance(part, NotIn) and cast("str", part.field) != "document_id"
+        if part.field not in _FIELDS or by_prefix or by_others:
             raise InvalidInputError(
                 f"There is no such filter on '{part.field}'.",
                 suggestion=f"Filter by {', '.join(sorted(_FIELDS))}; by prefix only clause_number.",
@@ -66,6 +68,8 @@ def keeps_value(part: Simple, value: str | None) -> bool:
         return value == _as_text(part.value)
     if isinstance(part, In):
         return value in part.values
+    if isinstance(part, NotIn):
+        return value not in part.values
     stem = part.value.rstrip(".")
     return value.rstrip(".") == stem or value.startswith(f"{stem}.")
 

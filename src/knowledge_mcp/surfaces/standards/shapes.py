@@ -50,11 +50,18 @@ DocumentIds = Annotated[
 ]
 
 
+EditionAsked = Annotated[
+    Text | None, Field(description='"2018", "all" or "as of 2020-05"; default: the current edition.')
+]
+"""Bounded by the engine, which knows the editions that there are: each schema is paid for by every assistant."""
+OTHER_EDITIONS = "Documents here of which there are other editions; ask with edition to get them."
+
+
 class ScopedRequest(Request):
     """What may narrow a search (A-REQ-SEARCH-003)."""
 
     FILTERS = frozenset(
-        {"document_type", "chunk_type", "normative_only", "document_id", "clause_number", "clause_exact"}
+        {"document_type", "chunk_type", "normative_only", "document_id", "clause_number", "clause_exact", "edition"}
     )
 
     document_type: Annotated[DocumentType | None, Field(strict=False)] = Field(
@@ -69,6 +76,7 @@ class ScopedRequest(Request):
         default=None, description="Only this clause and those below it."
     )
     clause_exact: bool = Field(default=False, description="Only that clause itself.")
+    edition: EditionAsked = None
 
     def filters(self) -> dict[str, Any]:
         """List the filters that were given; an exact clause only with a clause."""
@@ -134,13 +142,14 @@ class LookupRequest(Request):
     SUBJECT = "term"
 
     term: Annotated[Text, Field(min_length=1, max_length=200)] = Field(description="The term.")
+    edition: EditionAsked = None
 
 
 class RequirementsRequest(Request):
     """Arguments of `knowledge_requirements` (A-REQ-TOOL-003)."""
 
     SUBJECT = "topic"
-    FILTERS = frozenset({"standard"})
+    FILTERS = frozenset({"standard", "edition"})
 
     topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(
         description="What they are about, or an identifier."
@@ -149,6 +158,7 @@ class RequirementsRequest(Request):
         default=None, description="Part of a document's id or title, e.g. 29148."
     )
     n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Most results.")
+    edition: EditionAsked = None
 
 
 class NoArguments(Request):
@@ -164,6 +174,7 @@ class FilterValues(Response):
     document_id: list[str] = Field(default=[])
     clause_number: str = ""
     clause_exact: bool = False
+    edition: str = ""
 
 
 class LegRank(Response):
@@ -240,6 +251,7 @@ class StandardsSearchResponse(Response):
     search_type: SearchMode
     answerability: Answerability = Field(default="uncertain", description=ABOUT)
     also_asked: list[str] = Field(default=[], description=ALSO_ASKED)
+    editions: list[str] = Field(default=[], description=OTHER_EDITIONS)
     message: str = ""
     suggestions: list[str] = Field(default=[])
     filters_applied: FilterValues = FilterValues()
@@ -269,6 +281,7 @@ class LookupResponse(Response):
     definitions: list[DefinitionResult] = Field(default=[])
     message: str = ""
     similar_terms: list[str] = Field(default=[])
+    editions: list[str] = Field(default=[], description=OTHER_EDITIONS)
     suggestions: list[str] = Field(default=[])
     degraded: list[str] = Field(default=[])
     truncated: Truncation = NOT_CUT
@@ -301,6 +314,7 @@ class RequirementsResponse(Response):
     message: str = ""
     suggestions: list[str] = Field(default=[])
     documents: list[str] = Field(default=[], description="Ids of the documents that the standard was matched with.")
+    editions: list[str] = Field(default=[], description=OTHER_EDITIONS)
     degraded: list[str] = Field(default=[])
     truncated: Truncation = NOT_CUT
 
@@ -324,6 +338,8 @@ class DocumentSummary(Response):
     ingested_at: str = Field(description="ISO 8601, last ingest.")
     pages: int = 0
     status: str = Field(default="ready", description="partial where text is known to be lost.")
+    edition: str = Field(default="", description="Edition, where it is known.")
+    superseded: bool = Field(default=False, description="Another edition answers in its place.")
 
 
 class VectorStore(Response):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import (
@@ -39,24 +41,26 @@ def search(knowledge: Knowledge, request: shapes.StandardsSearchRequest) -> shap
     """Answer `knowledge_search`."""
     mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
     weight = request.hybrid_weight if "hybrid_weight" in request.model_fields_set else None
-    query = SearchQuery(request.query, request.n_results, mode, weight, request.filter())
+    query = SearchQuery(request.query, request.n_results, mode, weight, request.filter(), edition=request.edition or "")
     return _answer_search(knowledge, request, query)
 
 
 def keyword_search(knowledge: Knowledge, request: shapes.KeywordSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_keyword_search`."""
-    query = SearchQuery(request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter())
+    query = SearchQuery(
+        request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter(), edition=request.edition or ""
+    )
     return _answer_search(knowledge, request, query)
 
 
 def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.LookupResponse:
     """Answer `knowledge_lookup`."""
-    answer = knowledge.lookup(request.term)
+    answer = knowledge.lookup(request.term, request.edition) if request.edition else knowledge.lookup(request.term)
     degraded = list(answer.degraded)
     if answer.definitions:
         found = [_definition(hit) for hit in answer.definitions]
         return shapes.LookupResponse(
-            term=request.term, found=True, definitions=found, degraded=degraded
+            term=request.term, found=True, definitions=found, editions=list(answer.editions), degraded=degraded
         ).without_defaults()
     message, suggestions = passages.explain_no_definition(knowledge, request.term, answer.similar_terms)
     similar = list(answer.similar_terms)
@@ -68,7 +72,9 @@ def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.Lookup
 
 def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> shapes.RequirementsResponse:
     """Answer `knowledge_requirements`."""
-    answer = knowledge.requirements(RequirementQuery(request.topic, request.standard, request.n_results))
+    answer = knowledge.requirements(
+        RequirementQuery(request.topic, request.standard, request.n_results, request.edition or "")
+    )
     if answer.hits:
         message, suggestions = passages.doubt_about_topic(request.topic, answer)
     else:
@@ -83,6 +89,7 @@ def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> s
         message=message,
         suggestions=suggestions,
         documents=list(answer.documents or ()),
+        editions=list(answer.editions),
         degraded=list(answer.degraded),
     ).without_defaults()
     return response.model_copy(update=more)
@@ -92,6 +99,7 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
     """Answer `knowledge_stats`."""
     found = knowledge.stats()
     counts, space = found.statistics, found.space
+    superseded = frozenset(Editions(found.documents).superseded)
     return shapes.StatsResponse(
         knowledge_base=shapes.KnowledgeBase(
             total_chunks=counts.chunks,
@@ -108,6 +116,7 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
                 ingested_at=record.updated_at,
                 pages=record.pages,
                 status=record.status.value,
+                **_edition(record, superseded),
             )
             for record in found.documents
         ],
@@ -119,6 +128,12 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
         ),
         notes=list(found.notes),
     ).without_defaults()
+
+
+def _edition(record: DocumentRecord, superseded: frozenset[str]) -> dict[str, Any]:
+    """Tell a document's edition, and that another one answers for it; nothing where there is nothing to tell."""
+    told: dict[str, Any] = {"edition": edition_of_record(record), "superseded": record.id in superseded}
+    return {name: value for name, value in told.items() if value}
 
 
 def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse:
@@ -150,7 +165,7 @@ def _answer_search(
     if answer.answerability is not None:
         more["answerability"] = in_words(answer.answerability)
     results = [passages.search_result(hit, full=request.detail == "full") for hit in answer.hits]
-    about = [query.text, filters, answer.degraded, answer.also_asked, message, suggestions]
+    about = [query.text, filters, answer.degraded, answer.also_asked, answer.editions, message, suggestions]
     if request.max_tokens is not None:
         results = passages.within(results, request.max_tokens - _SHELL - tokens_about(compact(about)), query.text)
     room = ROOM_FOR_RESULTS - size_of(about)
@@ -163,6 +178,7 @@ def _answer_search(
         query=query.text,
         search_type=answer.mode,
         also_asked=list(answer.also_asked),
+        editions=list(answer.editions),
         message=message,
         suggestions=suggestions,
         degraded=list(answer.degraded),

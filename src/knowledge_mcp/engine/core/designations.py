@@ -11,7 +11,16 @@ from urllib.parse import unquote, urlsplit
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Designation", "Directory", "Likeness", "designation_of", "designations", "names_of"]
+__all__ = [
+    "Designation",
+    "Directory",
+    "Likeness",
+    "designation_of",
+    "designations",
+    "mentioned",
+    "names_of",
+    "standing",
+]
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
 _GAP = re.compile(r"[\s/_.\-]*")
@@ -78,14 +87,21 @@ def designations(name: str, *, slug: bool = False) -> Iterator[Designation]:
     In a title one stands at the beginning or after a mark ("Requirements (IEEE 29148)"), its issuer in capitals; what
     is only mentioned ("Guide to ISO 9001") is none. In a slug it stands at the beginning.
     """
-    for designation, _, _ in _standing(name, slug=slug):
+    for designation, _, _ in standing(name, slug=slug):
         yield designation
 
 
-def _standing(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
+def standing(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
+    """Yield the designations that a name may be read as, each with where it begins and ends."""
     for found in _found(name, slug=slug):
         if found[1] == 0 if slug else _opens(name, found[1]):
             yield found
+
+
+def mentioned(text: str) -> Iterator[Designation]:
+    """Yield every designation that is mentioned anywhere in a text, its issuer in capitals."""
+    for designation, _, _ in _found(text, slug=False):
+        yield designation
 
 
 def designation_of(target: str) -> tuple[Designation, str] | None:
@@ -189,7 +205,7 @@ class Directory:
         self._known: dict[str, list[tuple[DocumentRecord, Designation, bool]]] = {}
         for record in checked(records):
             for name, slug in names_of(record):
-                for known, start, end in _standing(name, slug=slug):
+                for known, start, end in standing(name, slug=slug):
                     is_whole = start == 0 and not name[end:].strip(" ()[]")
                     self._known.setdefault(known.core[0], []).append((record, known, is_whole))
 

@@ -1,0 +1,176 @@
+"""Which editions may answer: the current ones, all, one that is named, or those of a date."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.designations import Directory, mentioned
+from knowledge_mcp.engine.core.editions import EditionFacts, Editions, Family, facts_of
+from knowledge_mcp.language.editions import mark_of
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, SearchQuery
+
+__all__ = ["Choice", "allowed", "chosen", "notes_on"]
+
+ALL, CURRENT = "all", "current"
+_AS_OF = re.compile(r"\s*as[ _-]of[ :]{0,3}(?P<date>(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)\s*", re.IGNORECASE)
+_MOST_NOTES = 3
+"""Families that one answer tells of: more would crowd out what was asked for."""
+_MOST_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Hold which documents may answer.
+
+    Attributes:
+        filter: for the store; None for all.
+        hidden: ids that may not answer, where that is how it is told.
+        kept: ids that may answer, None where all but the hidden ones may.
+        told: what whoever asks must know of it, one sentence each.
+    """
+
+    filter: Filter | None = None
+    hidden: frozenset[str] = frozenset()
+    kept: frozenset[str] | None = None
+    told: tuple[str, ...] = ()
+
+    def allows(self, document_id: str) -> bool:
+        """Tell whether a document may answer."""
+        return document_id not in self.hidden and (self.kept is None or document_id in self.kept)
+
+
+def chosen(base: Base, edition: str, question: str = "", named: Collection[str] = ()) -> Choice:
+    """Say which documents may answer.
+
+    Args:
+        base: what is asked.
+        edition: as `SearchQuery.edition`.
+        question: an older edition that it names by its designation ("IEEE 830-1993") may answer too.
+        named: ids that were asked for by themselves; they may answer whatever edition they are.
+
+    Raises:
+        InvalidInputError: no document is of that edition, or the date is none; names those that there are.
+    """
+    wanted = edition.strip()
+    if wanted.casefold() == ALL:
+        return Choice()
+    known = base.editions()
+    if not wanted or wanted.casefold() == CURRENT:
+        spared = {*named, *_asked_for(known, question)}
+        hidden = tuple(each for each in known.superseded if each not in spared)
+        return Choice(NotIn("document_id", hidden) if hidden else None, frozenset(hidden))
+    as_of = _AS_OF.fullmatch(wanted)
+    if as_of is not None:
+        return _as_of(known, base.records(), as_of["date"], named)
+    return _only(base.records(), wanted)
+
+
+def allowed(base: Base, query: SearchQuery) -> tuple[Filter | None, Choice]:
+    """Add which editions may answer to a query's filter; where this names documents, any edition of them may.
+
+    Raises:
+        InvalidInputError: as `chosen`.
+    """
+    if not query.edition.strip() and _names_documents(query.filter):
+        return query.filter, Choice()
+    choice = chosen(base, query.edition, query.text)
+    parts = [each for each in (query.filter, choice.filter) if each is not None]
+    return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, choice
+
+
+def notes_on(base: Base, document_ids: Iterable[str], edition: str) -> tuple[str, ...]:
+    """Tell of which of some documents there are other editions; nothing where all editions were asked."""
+    if edition.strip().casefold() == ALL:
+        return ()
+    known = base.editions()
+    families: dict[str, Family] = {}
+    for document_id in document_ids:
+        family = known.family_of(document_id)
+        if family is not None:
+            families.setdefault(family.key, family)
+    notes = [family.note for family in list(families.values())[:_MOST_NOTES]]
+    more = len(families) - len(notes)
+    return (*notes, f"{more} more documents here have other editions.") if more > 0 else tuple(notes)
+
+
+def _names_documents(filter: Filter | None) -> bool:
+    if isinstance(filter, And):
+        return any(_names_documents(part) for part in filter.parts)
+    return isinstance(filter, Equals | In) and filter.field == "document_id"
+
+
+def _asked_for(known: Editions, question: str) -> set[str]:
+    """Name the older editions that a question asks for by designation and edition."""
+    if not known.superseded or not question:
+        return set()
+    wanted = [each for each in mentioned(question) if each.edition]
+    if not wanted:
+        return set()
+    directory = Directory(record for family in known.families for record in family.records)
+    found: set[str] = set()
+    for each in wanted:
+        for like in directory.alike(each):
+            if like.edition == each.edition and not like.is_part:
+                found.add(like.record.id)
+    return found
+
+
+def _only(records: Collection[DocumentRecord], wanted: str) -> Choice:
+    kept = [record.id for record in records if _is(facts_of(record), wanted)]
+    if not kept:
+        labels = sorted({label for record in records if (label := facts_of(record).label)})
+        more = f" and {len(labels) - _MOST_LISTED} more" if len(labels) > _MOST_LISTED else ""
+        raise InvalidInputError(
+            f"No document is of the edition '{wanted[:60]}'.",
+            details=f"Editions here: {', '.join(labels[:_MOST_LISTED]) or 'none is known'}{more}.",
+            suggestion='Give one of these, "all", or a date as in "as of 2020-05".',
+        )
+    return Choice(In("document_id", tuple(kept)), kept=frozenset(kept))
+
+
+def _is(facts: EditionFacts, wanted: str) -> bool:
+    """Tell whether an edition is the one named: by its label, by its date or the beginning of it, or by its number."""
+    if not facts.label:
+        return False
+    label, name = facts.label.casefold(), wanted.casefold()
+    if label == name or re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", label):
+        return True
+    mark = mark_of(wanted)
+    if mark is not None and mark.date:
+        return facts.date.startswith(mark.date)
+    digits = re.findall(r"\d{1,4}", name)
+    version = mark.version if mark is not None else tuple(map(int, digits)) if re.fullmatch(r"[\d.]+", name) else ()
+    return bool(version) and version == facts.version
+
+
+def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, named: Collection[str]) -> Choice:
+    """Take of each family the last edition published by then; what was published later is left out."""
+    hidden: set[str] = set()
+    undated: list[str] = []
+    for family in known.families:
+        if all(facts_of(each).date for each in family.records):
+            there = [each for each in family.records if facts_of(each).date[: len(date)] <= date]
+            last = facts_of(there[-1]).date if there else ""
+            hidden.update(each.id for each in family.records if not there or facts_of(each).date != last)
+        else:
+            hidden.update(each.id for each in family.older)
+            undated.append(family.title)
+    for record in records:
+        facts = facts_of(record)
+        if known.family_of(record.id) is None and facts.shown and facts.date and facts.date[: len(date)] > date:
+            hidden.add(record.id)
+    hidden -= set(named)
+    told = (
+        (
+            f"It is not known when the editions of {', '.join(undated[:_MOST_LISTED])} were published; the current "
+            "ones answer.",
+        )
+        if undated
+        else ()
+    )
+    return Choice(NotIn("document_id", tuple(sorted(hidden))) if hidden else None, frozenset(hidden), None, told)

@@ -1,0 +1,368 @@
+"""Editions of one document: which records belong together, in which order, and which of them answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import unquote, urlsplit
+
+from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, standing
+from knowledge_mcp.language.editions import (
+    EditionMark,
+    EditionStatus,
+    edition_said,
+    is_periodic,
+    mark_of,
+    replaced_in,
+    status_named,
+    without_marks,
+)
+from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
+
+__all__ = [
+    "ALONE",
+    "BY_HAND",
+    "CONFIRMED",
+    "EditionFacts",
+    "Editions",
+    "Family",
+    "edition_of_record",
+    "facts_of",
+]
+
+BY_HAND = "set_by_hand"
+"""Name in a record's metadata: which of `family`, `edition` and `edition_status` a person has set, by comma."""
+CONFIRMED = "edition_family"
+"""Name in a record's metadata: the family that it was taken for at its ingest, where only its title or path say so."""
+ALONE = "none"
+"""Value of `family`: it is no edition of anything."""
+
+_EDITION_KEYS = ("edition", "version", "revision", "issue")
+_DATE_KEYS = ("published", "issued", "publication_date", "effective", "date")
+_STATUS_KEYS = ("edition_status", "status")
+_REPLACES_KEYS = ("replaces", "supersedes", "obsoletes")
+_ISSUERS = frozenset(
+    "iso iec ieee en din bs ansi astm asme sae itu etsi aiaa eia cen cispr nasa ecss ul nist rfc mil ietf w3c oasis "
+    "omg faa easa rtca eurocae iata vdi vde nfpa api".split()
+)
+"""Who issues standards; a file name says no other designation, for "chapter-1-2018" looks like one."""
+_ISSUED = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_ISSUERS))})(?![a-z])", re.IGNORECASE)
+_SHOUTED = re.compile(r"[A-Z]{2}.{0,60}\d")
+_HINT = re.compile(r"\d|edition|issue|revision|version|release|draft|family", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"guides?|guidance|handbook|commentary|explained|introduction|summary|overview|checklist|training|slides|course"
+    r"|template|redline|amendment|amd|corrigendum|cor|errata|annotated|presentation|faq|comparison|supplement|addendum"
+    r"|translation|rationale|test|tests"
+)
+"""Words that tell another kind of document of the same designation."""
+_VERSION_PART = re.compile(
+    r"(?:v|ver|version|rev|revision|release|ed|edition)[ ._-]?\d{1,4}(?:\.\d{1,4}){0,3}", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EditionFacts:
+    """Hold what a record says of its edition.
+
+    Attributes:
+        family: key of what it is an edition of; empty where nothing says so.
+        by: what says so: `front matter`, `by hand`, `designation`; `title` and `path` are guesses, to be confirmed.
+        label: its edition as people name it, empty where it is not said.
+        date: `YYYY[-MM[-DD]]`, empty where it is not known.
+        version: its number in pieces, empty where it has none.
+        status: an `EditionStatus`, empty where nothing is said.
+        replaces: designations that it says it replaces.
+        shown: the label may be told of it, whatever family it is in: it is not guessed from a year in a name.
+    """
+
+    family: str
+    by: str
+    label: str
+    date: str
+    version: tuple[int, ...]
+    status: str
+    replaces: tuple[str, ...]
+    shown: bool
+
+    @property
+    def is_guess(self) -> bool:
+        """Tell whether only its title or path say what it belongs to."""
+        return self.by in {"title", "path"}
+
+
+_NOTHING = EditionFacts("", "", "", "", (), "", (), shown=False)
+_KEYS = frozenset({"family", *_EDITION_KEYS, *_DATE_KEYS, *_STATUS_KEYS, *_REPLACES_KEYS, *DESIGNATION_KEYS})
+
+
+@lru_cache(maxsize=8192)
+def facts_of(record: DocumentRecord) -> EditionFacts:
+    """Read what a record's names and metadata say of its edition."""
+    if not _HINT.search(f"{record.title} {record.id} {record.source_path}") and not _KEYS & {
+        k for k, _ in record.metadata
+    }:
+        return _NOTHING
+    told = dict(record.metadata)
+    said = next((edition_said(value) for key in _EDITION_KEYS if (value := told.get(key))), None)
+    named = _designated(record)
+    titled = mark_of(record.title)
+    filed = mark_of(_stem(record))
+    placed = _version_in_path(record)
+    mark = _joined([said, named[1] if named else None, titled, filed, placed])
+    family, by = _family(record, named, titled, filed, placed, is_said=said is not None)
+    date = next((found for key in _DATE_KEYS if (found := _date(told.get(key, "")))), "")
+    status = next((found for key in _STATUS_KEYS if (found := status_named(told.get(key, "")))), "")
+    if not status and status_named(record.title) == EditionStatus.DRAFT:
+        status = EditionStatus.DRAFT
+    return EditionFacts(
+        family=family,
+        by=by,
+        label=mark.label if mark else "",
+        date=date if date.startswith(mark.date if mark else "") else mark.date if mark else "",
+        version=mark.version if mark else (),
+        status=status,
+        replaces=tuple(value for key in _REPLACES_KEYS if (value := told.get(key))),
+        shown=said is not None or (mark is not None and (mark.is_explicit or not by or by == "designation")),
+    )
+
+
+def edition_of_record(record: DocumentRecord) -> str:
+    """Name a record's edition for a citation; empty where it is not known or only guessed."""
+    facts = facts_of(record)
+    return facts.label if facts.shown or record.label(CONFIRMED) else ""
+
+
+def _joined(marks: Iterable[EditionMark | None]) -> EditionMark | None:
+    """Take the first mark, with date and version from the first that has one."""
+    found = [mark for mark in marks if mark is not None]
+    if not found:
+        return None
+    return EditionMark(
+        found[0].label,
+        next((mark.date for mark in found if mark.date), ""),
+        next((mark.version for mark in found if mark.version), ()),
+        is_explicit=any(mark.is_explicit for mark in found),
+    )
+
+
+def _family(
+    record: DocumentRecord,
+    named: tuple[str, EditionMark | None] | None,
+    titled: EditionMark | None,
+    filed: EditionMark | None,
+    placed: EditionMark | None,
+    *,
+    is_said: bool,
+) -> tuple[str, str]:
+    """Choose what tells the family: what is said of it, its designation, its title, its path."""
+    told = record.label("family")
+    by_hand = "family" in record.label(BY_HAND)
+    if told:
+        return (
+            ("", "by hand")
+            if told.casefold() == ALONE
+            else (f"told:{told.casefold()}", "by hand" if by_hand else "front matter")
+        )
+    if named is not None:
+        return named[0], "designation" if named[1] is not None or is_said or record.label("published") else ""
+    words = without_marks(record.title)
+    explicit = is_said or (titled is not None and titled.is_explicit)
+    if titled is not None or is_said:
+        return ("", "") if is_periodic(record.title) and not explicit else (f"title:{words}", "title")
+    if placed is not None:
+        return f"path:{_without_version(record)}:{words}", "path"
+    if filed is not None and (filed.is_explicit or not is_periodic(f"{record.title} {_stem(record)}")):
+        return f"title:{words}", "title"
+    return "", ""
+
+
+def _designated(record: DocumentRecord) -> tuple[str, EditionMark | None] | None:
+    """Find the designation that a record is called by, with the edition beside it."""
+    told = [(value, False) for key in DESIGNATION_KEYS if (value := record.label(key))]
+    for name, slug in ((record.title, False), *told, (record.id, True), (_stem(record), True)):
+        if not (_ISSUED if slug else _SHOUTED).search(name):
+            continue
+        for designation, _, end in standing(name, slug=slug):
+            if re.fullmatch(r"(?:19|20)\d\d", designation.core[0]) or (slug and not designation.bodies & _ISSUERS):
+                continue
+            if slug and len(designation.edition) == 1 and designation.edition.isalpha():
+                continue
+            rest = f"{name[end:]} {record.title}"
+            about = sorted(set(_ABOUT.findall(" ".join(re.findall(r"[a-z]+", rest.casefold())))))
+            key = "|".join((*sorted(designation.bodies), "-".join(designation.core), *about))
+            return f"designation:{key}", _beside(designation, name, end)
+    return None
+
+
+def _beside(designation: Designation, name: str, end: int) -> EditionMark | None:
+    after = mark_of(name[end:])
+    if not designation.edition:
+        return after
+    own = edition_said(designation.edition)
+    kind = "" if own.date else "Rev. " if designation.edition.isdigit() else ""
+    return EditionMark(f"{kind}{designation.edition.upper()}", own.date or (after.date if after else ""), own.version)
+
+
+def _stem(record: DocumentRecord) -> str:
+    return record.file_name.rpartition(".")[0] or record.file_name
+
+
+def _path(record: DocumentRecord) -> str:
+    return unquote(urlsplit(record.source_path).path if "://" in record.source_path else record.source_path)
+
+
+def _version_in_path(record: DocumentRecord) -> EditionMark | None:
+    """Read a folder that is named by a version and nothing else: "v2/guide.md"; the nearest one counts."""
+    for part in reversed(_path(record).replace("\\", "/").split("/")[:-1]):
+        if _VERSION_PART.fullmatch(part):
+            return mark_of(part)
+    return None
+
+
+def _without_version(record: DocumentRecord) -> str:
+    parts = _path(record).replace("\\", "/").split("/")
+    return "/".join("*" if _VERSION_PART.fullmatch(part) else part for part in parts)
+
+
+def _date(value: str) -> str:
+    mark = mark_of(value) if value else None
+    return mark.date if mark is not None else ""
+
+
+# ---- families
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Hold the editions of one document, oldest first; those of one edition, such as two languages, are equal.
+
+    Attributes:
+        key: what they have in common.
+        records: at least two editions.
+        current: those that answer unless another edition is asked for.
+        title: what the document is called without its edition.
+    """
+
+    key: str
+    records: tuple[DocumentRecord, ...]
+    current: tuple[DocumentRecord, ...]
+    title: str
+
+    @property
+    def older(self) -> tuple[DocumentRecord, ...]:
+        """List those that do not answer by default, drafts and withdrawn ones among them."""
+        ids = {each.id for each in self.current}
+        return tuple(each for each in self.records if each.id not in ids)
+
+    @property
+    def note(self) -> str:
+        """Say which edition answers and which others there are."""
+        now = ", ".join(dict.fromkeys(facts_of(each).label or each.id for each in self.current))
+        rest = ", ".join(f"{facts_of(each).label or 'undated'} ({each.id})" for each in self.older)
+        return f"{self.title}: the current edition is {now}; there are also {rest}."
+
+
+class Editions:
+    """Know the families among records.
+
+    Args:
+        records: of one collection, in one state.
+    """
+
+    def __init__(self, records: Sequence[DocumentRecord]) -> None:
+        self._records: Sequence[DocumentRecord] = records
+        confirmed = {value for record in records if (value := record.label(CONFIRMED))}
+        groups: dict[str, list[DocumentRecord]] = {}
+        for record in records:
+            facts = facts_of(record)
+            if facts.by and facts.family and (not facts.is_guess or facts.family in confirmed):
+                groups.setdefault(facts.family, []).append(record)
+        self._replaced: dict[str, str] = {}
+        self._join_replaced(groups)
+        self._families = [found for key, each in groups.items() if (found := self._family(key, each)) is not None]
+        self._of = {record.id: family for family in self._families for record in family.records}
+        self.superseded = tuple(sorted(each.id for family in self._families for each in family.older))
+        """Ids of those that do not answer by default."""
+        self._records = ()  # only families are kept, however many documents there are
+
+    @property
+    def families(self) -> Sequence[Family]:
+        """List the families of at least two editions."""
+        return self._families
+
+    def family_of(self, document_id: str) -> Family | None:
+        """Return the family of a document, None where it is the only edition."""
+        return self._of.get(document_id)
+
+    def _join_replaced(self, groups: dict[str, list[DocumentRecord]]) -> None:
+        """Join what a document says that it replaces to its own family."""
+        saying = [record for record in self._records if facts_of(record).replaces]
+        if not saying:
+            return
+        directory = Directory(self._records)
+        home = {record.id: key for key, each in groups.items() for record in each}
+        for record in saying:
+            if facts_of(record).by == "by hand" and not facts_of(record).family:
+                continue
+            for old in _replaced_by(record, directory):
+                mine = home.get(record.id) or f"replaces:{record.id}"
+                groups.setdefault(mine, [])
+                theirs = groups.pop(home[old.id], [old]) if old.id in home and home[old.id] != mine else [old]
+                for each in (record, *theirs):
+                    home[each.id] = mine
+                    if each not in groups[mine]:
+                        groups[mine].append(each)
+                self._replaced[old.id] = record.id
+
+    def _family(self, key: str, records: list[DocumentRecord]) -> Family | None:
+        ordered = sorted(records, key=self._order(records))
+        replaced = [each for each in ordered if each.id in self._replaced]
+        labels = {_rank_of(each) for each in ordered}
+        if len(ordered) < 2 or (
+            len(labels) < 2 and not replaced and not any(facts_of(each).status for each in ordered)
+        ):
+            return None
+        gone = {EditionStatus.DRAFT, EditionStatus.SUPERSEDED, EditionStatus.WITHDRAWN}
+        alive = [each for each in ordered if facts_of(each).status not in gone and each.id not in self._replaced]
+        alive = alive or [each for each in ordered if each.id not in self._replaced] or ordered
+        rank = self._order(records)
+        current = tuple(each for each in alive if rank(each)[:2] == rank(alive[-1])[:2])
+        title = next((words for each in reversed(ordered) if (words := _title(each))), ordered[-1].title)
+        return Family(key, tuple(ordered), current, title) if len(current) < len(ordered) else None
+
+    def _order(self, records: Sequence[DocumentRecord]):
+        dated = all(facts_of(each).date for each in records)
+        numbered = all(facts_of(each).version for each in records)
+
+        def rank(record: DocumentRecord) -> tuple[tuple[int, ...], str, str]:
+            facts = facts_of(record)
+            if numbered and not (dated and len({facts_of(each).date for each in records}) > 1):
+                return facts.version, "", record.id
+            return (() if dated else facts.version), facts.date, record.id
+
+        return rank
+
+
+def _rank_of(record: DocumentRecord) -> tuple[str, tuple[int, ...]]:
+    facts = facts_of(record)
+    return facts.date, facts.version
+
+
+def _title(record: DocumentRecord) -> str:
+    mark = facts_of(record).label
+    return re.sub(r"\s+", " ", record.title.replace(mark, "") if mark else record.title).strip(" ,:()-–—")
+
+
+def _replaced_by(record: DocumentRecord, directory: Directory) -> list[DocumentRecord]:
+    """Find the documents that one says it replaces; its own designation in another edition is among its family."""
+    found: dict[str, DocumentRecord] = {}
+    for told in facts_of(record).replaces:
+        wanted = list(mentioned(told))
+        wanted += [each for number in replaced_in(told) for each in mentioned(f"RFC {number}")]
+        for each in wanted:
+            for like in directory.alike(each):
+                other = like.record
+                if other.id != record.id and like.is_whole and not like.is_other_edition and not like.is_part:
+                    found.setdefault(other.id, other)
+    return list(found.values())

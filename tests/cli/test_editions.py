@@ -1,0 +1,70 @@
+"""Editions through the real commands: ingest says so, questions take an edition, families are split."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.cli.running import Finished
+
+
+@pytest.fixture
+def shelf(home: Path) -> Path:
+    """Write two editions into a folder."""
+    folder = home / "docs"
+    folder.mkdir()
+    for year, seconds in (("2018", 5), ("2023", 4)):
+        text = f"# ACME 100:{year} Lifts\n\n## 1 Doors\n\nEach landing door shall close within {seconds} s.\n"
+        (folder / f"lifts-{year}.md").write_text(text)
+    return folder
+
+
+def told(done: Finished) -> dict[str, Any]:
+    """Read what a command wrote."""
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_ingest_tells_editions_and_the_commands_ask_for_them(
+    shelf: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    report = told(real_ingest(str(shelf), "--json"))
+    assert report["editions"] == [
+        "lifts-2018 is taken as edition 2018 of ACME 100: Lifts, not the current one (others: lifts-2023).",
+        "lifts-2023 is taken as edition 2023 of ACME 100: Lifts, the current one (others: lifts-2018).",
+    ]
+    now = told(knowledge("search", "landing door", "--json"))
+    assert [each["source"]["document_id"] for each in now["results"]] == ["lifts-2023"]
+    assert "2018 (lifts-2018)" in str(now["editions"])
+    old = told(knowledge("search", "landing door", "--edition", "2018", "--json"))
+    assert [each["source"]["document_id"] for each in old["results"]] == ["lifts-2018"]
+    assert old["filters_applied"] == {"edition": "2018"}
+    shown = knowledge("requirements", "landing door", "--edition", "as of 2020")
+    assert "within 5 s" in shown.out
+    assert "within 4 s" not in shown.out
+
+
+def test_a_family_is_listed_split_and_joined_again(shelf: Path, real_ingest: Command, knowledge: Command) -> None:
+    real_ingest(str(shelf))
+    families = told(knowledge("documents", "family", "--json"))["families"]
+    assert [each["is_current"] for each in families[0]["editions"]] == [False, True]
+    assert "only edition" in knowledge("documents", "family", "lifts-2018", "--split").out
+    both = told(knowledge("search", "landing door", "--json"))
+    assert len(both["results"]) == 2
+    assert "current edition is 2023" in knowledge("documents", "family", "lifts-2018", "--reset").out
+    refused = knowledge("documents", "family", "--split")
+    assert refused.code != 0
+    assert "No document was named" in refused.err
+
+
+def test_an_edition_that_nobody_has_is_refused_with_those_that_there_are(
+    shelf: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    real_ingest(str(shelf))
+    refused = knowledge("search", "landing door", "--edition", "1999")
+    assert refused.code != 0
+    assert "No document is of the edition '1999'" in refused.err
