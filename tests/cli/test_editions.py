@@ -68,3 +68,14 @@ def test_an_edition_that_nobody_has_is_refused_with_those_that_there_are(
     refused = knowledge("search", "landing door", "--edition", "1999")
     assert refused.code != 0
     assert "No document is of the edition '1999'" in refused.err
+
+
+def test_impact_shows_who_refers_to_what_changed(shelf: Path, real_ingest: Command, knowledge: Command) -> None:
+    (shelf / "manual.md").write_text("# Manual\n\n## 1 Doors\n\nDoors shall be built as ACME 100, clause 1, demands.\n")
+    real_ingest(str(shelf))
+    answer = told(knowledge("impact", "ACME 100", "--json"))
+    assert [(each["document_id"], each["clause"]) for each in answer["touched"]] == [("manual", "1")]
+    assert answer["touched"][0]["change"]["changes"][0]["from"] == "5 s"
+    shown = knowledge("impact", "lifts-2018").out
+    assert "undated" in shown
+    assert "number: 5 s → 4 s" in " ".join(shown.split())

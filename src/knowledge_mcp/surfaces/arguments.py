@@ -118,8 +118,8 @@ def parse(model: type[R], arguments: Mapping[str, Any]) -> R:
     Raises:
         InvalidInputError: names every field and what is wrong with it; a value that was refused is never repeated.
     """
-    known = list(model.model_fields)
-    unknown = sorted(name for name in arguments if name not in model.model_fields)
+    known = [field.alias or name for name, field in model.model_fields.items()]
+    unknown = sorted(name for name in arguments if name not in known)
     if unknown:
         raise _unknown_arguments(unknown, known)
     try:

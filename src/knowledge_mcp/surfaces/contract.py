@@ -44,7 +44,9 @@ DATA_NOT_INSTRUCTIONS = (
 class Request(BaseModel):
     """Base of every tool's arguments: strict types, no unknown names, immutable."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False, serialize_by_alias=True
+    )
 
     SUBJECT: ClassVar[str] = ""
     """Name of the argument that says what is asked for."""
@@ -63,7 +65,7 @@ class Request(BaseModel):
 class Response(BaseModel):
     """Base of every tool's answer; only fields that were set are sent."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, serialize_by_alias=True)
 
     def without_defaults(self) -> Self:
         """Leave out every field that holds its default: it counts as not set, and is not sent."""

@@ -12,8 +12,8 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure, WholeDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.ports import Analyser, Collection, Store
 from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, NotIn, Prefix
+from knowledge_mcp.ports import Analyser, Collection, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 

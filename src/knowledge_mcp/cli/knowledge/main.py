@@ -20,6 +20,7 @@ from knowledge_mcp.cli.knowledge.doctor import doctor
 from knowledge_mcp.cli.knowledge.inspect import inspect
 from knowledge_mcp.cli.knowledge.review.compare import compare
 from knowledge_mcp.cli.knowledge.review.conflicts import conflicts_command
+from knowledge_mcp.cli.knowledge.review.impact import impact
 from knowledge_mcp.cli.knowledge.review.trace import trace_command
 from knowledge_mcp.cli.knowledge.show import show
 from knowledge_mcp.cli.planning import planning
@@ -46,6 +47,7 @@ app.command(short_help="Draw a page of a PDF with a passage marked.")(show)
 app.command(short_help="Show what is read in a file; nothing is stored.")(inspect)
 app.command(short_help="Show what changed between two editions.")(compare)
 app.command("conflicts", short_help="List requirements that contradict or double each other.")(conflicts_command)
+app.command(short_help="Show what a new edition touches in other documents.")(impact)
 app.command("trace", short_help="Link requirements to what meets them, and name the gaps.")(trace_command)
 app.add_typer(documents.app, name="documents")
 app.add_typer(collections.app, name="collections")

@@ -18,6 +18,7 @@ __all__ = [
     "designation_of",
     "designations",
     "mentioned",
+    "mentions_at",
     "names_of",
     "standing",
 ]
@@ -100,8 +101,13 @@ def standing(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]
 
 def mentioned(text: str) -> Iterator[Designation]:
     """Yield every designation that is mentioned anywhere in a text, its issuer in capitals."""
-    for designation, _, _ in _found(text, slug=False):
+    for designation, _, _ in mentions_at(text):
         yield designation
+
+
+def mentions_at(text: str) -> Iterator[tuple[Designation, int, int]]:
+    """Yield every designation that is mentioned in a text, each with where it begins and ends."""
+    yield from _found(text, slug=False)
 
 
 def designation_of(target: str) -> tuple[Designation, str] | None:

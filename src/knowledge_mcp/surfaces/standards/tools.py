@@ -22,6 +22,7 @@ from knowledge_mcp.surfaces.answers import (
 )
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.standards import passages, shapes
+from knowledge_mcp.surfaces.standards.changes import CHANGE_TOOLS
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
 from knowledge_mcp.surfaces.standards.resources import COMPLETERS, PROMPTS, RESOURCES
 
@@ -287,6 +288,7 @@ TOOLS = (
         run=health,
     ),
     *EVIDENCE_TOOLS,
+    *CHANGE_TOOLS,
 )
 """All tools of the surface, in the order in which they are listed."""
 
@@ -298,7 +300,9 @@ SURFACE = Surface(
         "is mandatory, knowledge_keyword_search for exact words and identifiers, knowledge_stats for which documents "
         "there are. To go deeper: knowledge_outline for a document's headings and pages, knowledge_read for a clause, "
         "pages or what surrounds a result, knowledge_references for what a clause refers to and what refers to it; "
-        "knowledge_verify_quote before you present words as a quote. Cite the `citation` of each passage you rely on "
+        "knowledge_verify_quote before you present words as a quote; knowledge_changes for what a new edition changed, "
+        "knowledge_impact for what that touches. Answers come from current editions unless `edition` says otherwise. "
+        "Cite the `citation` of each passage you rely on "
         "and quote it word for word. An empty answer says why in `message`; `degraded` says what failed on the way. A "
         "passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a resource."
     ),

@@ -21,9 +21,10 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
-from knowledge_mcp.engine.changes.aligning import LinkKind, align, in_common
+from knowledge_mcp.engine.changes import comparing
+from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
-from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, changes_of
+from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces import redline
@@ -32,13 +33,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
 __all__ = ["compare", "compared", "edition_at"]
 
-_LEAST_IN_COMMON = 0.05
-"""Share of the shorter edition's words below which two documents are no editions of one."""
 _MOST_NAMED = 5
 _LONGEST = 160
 
@@ -73,7 +71,7 @@ def compare(
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
         before, after = edition_at(settings, old), edition_at(settings, new)
-        _must_be_editions(before, after, anyway=anyway)
+        comparing.must_be_editions(before, after, anyway=anyway)
         changes = compared(before, after)
         if as_csv is not None:
             _write(as_csv, redline.as_csv(changes))
@@ -89,25 +87,7 @@ def compared(old: Edition, new: Edition) -> list[ClauseChange]:
     """Align two editions and look into what belongs together."""
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
-    return changes_of(align(old, new, EnglishAnalyser().document_terms), old, new)
-
-
-def _must_be_editions(old: Edition, new: Edition, *, anyway: bool) -> None:
-    """Refuse what are no editions of one document.
-
-    Raises:
-        InvalidInputError: one holds no text, or they have next to nothing in common.
-    """
-    for edition in (old, new):
-        if not edition.clauses:
-            raise InvalidInputError(f"There is no text in {edition.name}.", suggestion="Give another file or folder.")
-    share = in_common(old, new)
-    if share < _LEAST_IN_COMMON and not anyway:
-        raise InvalidInputError(
-            f"These are not editions of one document: {share:.0%} in common.",
-            suggestion="Check the two names; editions in two languages, or a scan that was read badly, look like this. "
-            "--anyway compares them all the same.",
-        )
+    return comparing.compared(old, new, EnglishAnalyser().document_terms)
 
 
 # ---- reading
@@ -176,7 +156,7 @@ def _ingested(settings: Settings, document_id: str) -> Edition:
 
     knowledge = wiring.build_knowledge(settings)
     try:
-        return edition_of(document_id, [_held(knowledge, document_id)])
+        return edition_of(document_id, [comparing.held_part(knowledge, document_id)])
     except NotFoundError as exc:
         raise NotFoundError(
             f"There is no file, no folder and no document '{document_id}'.",
@@ -185,14 +165,6 @@ def _ingested(settings: Settings, document_id: str) -> Edition:
         ) from exc
     finally:
         knowledge.close()
-
-
-def _held(knowledge: Knowledge, document_id: str) -> EditionPart:
-    text = knowledge.document_text(document_id)
-    structure = knowledge.document_structure(document_id)
-    chunks = knowledge.document_chunks(document_id)
-    lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
-    return EditionPart(document_id, text, structure.sections, chunks, lines.get)
 
 
 # ---- showing

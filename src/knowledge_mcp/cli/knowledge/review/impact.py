@@ -1,0 +1,82 @@
+"""`knowledge impact DOCUMENT`: what a new edition touches in other documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    load,
+    opened,
+    out,
+    shown,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from knowledge_mcp.surfaces.standards.changes import ImpactResponse
+
+__all__ = ["impact"]
+
+
+def impact(
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Id, designation or title; any edition of it.")],
+    old: Annotated[str | None, typer.Option("--from", help="Older edition or its id; default: the one before.")] = None,
+    new: Annotated[str | None, typer.Option("--to", help="Newer edition or its id; default: the current one.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most places.")] = 50,
+    cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the answer before.")] = 0,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show which requirements, definitions and clauses of other documents refer to what a new edition changed.
+
+    Example: knowledge impact "ISO 9001"
+
+    Example: knowledge impact lifts-2023 --from 2018 --json
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.surfaces.standards import changes
+
+        values = {"document": document, "from": old, "to": new, "limit": limit, "cursor": cursor}
+        answer = changes.impact(knowledge, load(changes.ImpactRequest, values))
+        if as_json:
+            write_json(answer.sent())
+        else:
+            _print(answer)
+
+
+def _print(answer: ImpactResponse) -> None:
+    from rich.table import Table
+
+    console = out()
+    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in answer.summary.items())
+    console.print(shown(f"{answer.old.document_id} → {answer.new.document_id}: {counts}."), soft_wrap=True)
+    if answer.touched:
+        table = Table(show_lines=True)
+        for name in ("Where", "Says", "Refers to", "What became of it"):
+            table.add_column(name, overflow="fold")
+        for each in answer.touched:
+            where = f"{each.kind} {each.identifier}\n{each.citation}"
+            aim = f"{each.reference}\n({f'dated: {each.dated}' if each.dated else 'undated'})"
+            became = "the document as a whole"
+            if each.change is not None:
+                inside = [f"{one.kind}: {one.before} → {one.after}" for one in each.change.changes]
+                became = "\n".join([each.change.became, *inside])
+            elif each.clause:
+                became = f"clause {each.clause} is in neither edition"
+            table.add_row(*map(shown, (where, each.text, aim, became)))
+        console.print(table)
+    for line in (answer.message, *answer.degraded):
+        if line:
+            console.print(line, markup=False)
+    if answer.untouched:
+        console.print(f"{answer.untouched} references to clauses that did not change are not listed.", markup=False)
+    if answer.next_cursor:
+        console.print(f"More: --cursor {answer.next_cursor}", markup=False)

@@ -1,0 +1,186 @@
+"""Two editions that are ingested, or two that a caller has read: chosen, checked and compared."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.changes.aligning import Terms, align, in_common
+from knowledge_mcp.engine.changes.clauses import Clause, Edition, EditionPart, edition_of
+from knowledge_mcp.engine.changes.differences import ClauseChange, changes_of
+from knowledge_mcp.engine.core.designations import Directory, mentioned
+from knowledge_mcp.engine.core.editions import Editions, Family, edition_of_record, facts_of
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.ports import Knowledge
+
+__all__ = ["Comparisons", "EditionPair", "cited_clause", "compared", "edition_pair", "held_part", "must_be_editions"]
+
+LEAST_IN_COMMON = 0.05
+"""Share of the shorter edition's words below which two documents are no editions of one."""
+_KEPT = 2
+"""Comparisons that are kept for the pages after the first; each holds both texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditionPair:
+    """Hold the records of two editions, and whether what was asked named only one of them."""
+
+    old: DocumentRecord
+    new: DocumentRecord
+    family: Family | None = None
+
+
+def compared(old: Edition, new: Edition, terms: Terms) -> list[ClauseChange]:
+    """Align two editions and look into what belongs together; `terms` cuts a text into terms."""
+    return changes_of(align(old, new, terms), old, new)
+
+
+def must_be_editions(old: Edition, new: Edition, *, anyway: bool = False) -> None:
+    """Refuse what are no editions of one document.
+
+    Raises:
+        InvalidInputError: one holds no text, or they have next to nothing in common.
+    """
+    for edition in (old, new):
+        if not edition.clauses:
+            raise InvalidInputError(f"There is no text in {edition.name}.", suggestion="Give another document.")
+    share = in_common(old, new)
+    if share < LEAST_IN_COMMON and not anyway:
+        raise InvalidInputError(
+            f"These are not editions of one document: {share:.0%} in common.",
+            suggestion="Check the two names; editions in two languages, or a scan that was read badly, look like this. "
+            "`knowledge compare --anyway` compares them all the same.",
+        )
+
+
+def held_part(knowledge: Knowledge, document_id: str) -> EditionPart:
+    """Read an ingested document as an edition's only part."""
+    text = knowledge.document_text(document_id)
+    structure = knowledge.document_structure(document_id)
+    chunks = knowledge.document_chunks(document_id)
+    lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
+    return EditionPart(document_id, text, structure.sections, chunks, lines.get)
+
+
+def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = "", new: str = "") -> EditionPair:
+    """Choose two editions: by default the current one and the one before it, or from the one named to the current one.
+
+    Args:
+        records: of all documents.
+        document: id, designation or title; one edition of it is enough.
+        old, new: an edition as people name it ("2018"), or an id.
+
+    Raises:
+        NotFoundError: there is no such document or edition; names near ones.
+        InvalidInputError: it has one edition only, or both are the same.
+    """
+    known = Editions(records)
+    first = _named(records, known, document)
+    family = known.family_of(first.id)
+    ids = {record.id: record for record in records}
+    later = ids.get(new) or (_edition(family, first, new) if new else None)
+    earlier = ids.get(old) or (_edition(family, first, old) if old else None)
+    if family is None and (earlier is None or later is None):
+        other = earlier or later
+        if other is None or other.id == first.id:
+            raise InvalidInputError(
+                f"'{first.id}' is the only edition of its document.",
+                suggestion="Give the ids of both editions in `from` and `to`, or ingest the other edition.",
+            )
+        earlier, later = (earlier or first), (later or first)
+    if family is not None:
+        current = family.current[0]
+        is_current = first.id in {each.id for each in family.current}
+        later = later or (current if earlier is not None or not is_current else first)
+        earlier = earlier or (first if first.id != later.id and document != family.title and not is_current else None)
+        earlier = earlier or _before(family, later)
+    assert earlier is not None
+    assert later is not None
+    if earlier.id == later.id:
+        raise InvalidInputError(
+            f"'{later.id}' would be compared with itself.", suggestion="Name two different editions in `from` and `to`."
+        )
+    return EditionPair(earlier, later, family)
+
+
+def _named(records: Sequence[DocumentRecord], known: Editions, document: str) -> DocumentRecord:
+    exact = next((record for record in records if record.id == document), None)
+    if exact is not None:
+        return exact
+    folded = document.casefold().strip()
+    titled = [record for record in records if record.title.casefold() == folded]
+    titled += [family.current[0] for family in known.families if family.title.casefold() == folded]
+    for wanted in mentioned(document):
+        likes = [each for each in Directory(records).alike(wanted) if not each.is_other_edition and not each.is_part]
+        titled += [each.record for each in sorted(likes, key=lambda each: not each.is_whole)]
+    if not titled:
+        near = difflib.get_close_matches(folded[:200], [record.id for record in records], 3)
+        hint = f"Did you mean {', '.join(near)}?" if near else "knowledge_stats lists the documents."
+        raise NotFoundError(f"There is no document '{document[:100]}'.", suggestion=hint)
+    family = known.family_of(titled[0].id)
+    dated = any(each.edition for each in mentioned(document))
+    return titled[0] if family is None or dated else family.current[0]
+
+
+def _edition(family: Family | None, first: DocumentRecord, wanted: str) -> DocumentRecord:
+    name = wanted.casefold().strip()
+    members = family.records if family is not None else (first,)
+    for each in members:
+        facts = facts_of(each)
+        if name in {facts.label.casefold(), facts.date, *facts.label.casefold().replace(",", " ").split()}:
+            return each
+    there = ", ".join(f"{facts_of(each).label or 'undated'} ({each.id})" for each in members)
+    raise NotFoundError(f"There is no edition '{wanted[:60]}'.", suggestion=f"There are: {there}.")
+
+
+def _before(family: Family, later: DocumentRecord) -> DocumentRecord:
+    place = [each.id for each in family.records].index(later.id)
+    label = facts_of(later).label
+    earlier = [each for each in family.records[:place] if facts_of(each).label != label]
+    if not earlier:
+        raise InvalidInputError(
+            f"There is no edition before '{later.id}'.", suggestion="Name the two editions in `from` and `to`."
+        )
+    return earlier[-1]
+
+
+def cited_clause(clause: Clause, record: DocumentRecord) -> str:
+    """Cite a clause of an edition: title, edition, clause, page or line, file."""
+    edition = edition_of_record(record)
+    title = record.title if not edition or edition in record.title else f"{record.title} ({edition})"
+    place = f"p. {clause.page}" if clause.page is not None else f"line {clause.line}" if clause.line else ""
+    name = f"{clause.number} {clause.heading}".strip()
+    return f"{', '.join(part for part in (title, name, place) if part)} [{record.file_name}]"
+
+
+class Comparisons:
+    """Compare ingested editions, and keep the last few comparisons for the pages that follow. Thread-safe.
+
+    Args:
+        terms: cuts a text into terms.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[DocumentRecord, DocumentRecord], list[ClauseChange]] = OrderedDict()
+
+    def of(self, knowledge: Knowledge, pair: EditionPair) -> list[ClauseChange]:
+        """Tell what became of each clause; errors as `must_be_editions`."""
+        key = (pair.old, pair.new)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        old, new = (edition_of(record.id, [held_part(knowledge, record.id)]) for record in key)
+        must_be_editions(old, new)
+        found = compared(old, new, self._terms)
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found

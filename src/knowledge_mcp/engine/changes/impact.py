@@ -1,0 +1,172 @@
+"""What a new edition touches: places of other documents that refer to what changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.comparing import EditionPair
+from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.core.designations import (
+    Designation,
+    Directory,
+    designation_of,
+    designations,
+    mentions_at,
+    names_of,
+)
+from knowledge_mcp.language.sentences import sentence_around
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.query import SearchMode, SearchQuery
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["Impact", "Touched", "impact_of"]
+
+_CLAUSE = re.compile(
+    r"[,;]?[ \n](?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})\b",
+    re.IGNORECASE,
+)
+_PAGE, _MOST = 100, 1_000
+"""Passages of one search, and of all searches for one name: as far as a search reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Describe a place of another document that refers to what changed.
+
+    Attributes:
+        document_id: the document.
+        kind: `requirement`, `definition` or `clause`.
+        identifier: of the requirement or the term; the clause's number else.
+        text: the sentence that refers.
+        citation: of the referring place.
+        reference: as printed.
+        dated: the edition that it names, empty where it names none.
+        clause: the clause that it names, empty where it names the document only.
+        change: what became of that clause; None where no clause is named, so that the whole edition counts.
+    """
+
+    document_id: str
+    kind: str
+    identifier: str
+    text: str
+    citation: str
+    reference: str
+    dated: str
+    clause: str
+    change: ClauseChange | None
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """List what is touched, by document.
+
+    Attributes:
+        touched: places that name a clause that changed, or the document as a whole.
+        untouched: references to clauses that did not change.
+        degraded: what could not be looked at.
+    """
+
+    touched: tuple[Touched, ...]
+    untouched: int
+    degraded: tuple[str, ...] = ()
+
+
+def impact_of(knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseChange]) -> Impact:
+    """Find the places of other documents that refer to an edition or to its clauses.
+
+    A reference that names the edition ("ACME 100:2018") is dated; one that does not follows the current edition.
+    """
+    own = {each.id for each in pair.family.records} if pair.family is not None else {pair.old.id, pair.new.id}
+    members = pair.family.records if pair.family is not None else (pair.old, pair.new)
+    directory = Directory(members)
+    names = dict.fromkeys(
+        each.words for record in members for name, slug in names_of(record) for each in designations(name, slug=slug)
+    )
+    degraded: list[str] = []
+    if not names:
+        degraded.append(f"Neither title nor id of '{pair.new.id}' is a designation that others could refer to it by.")
+    numbered = _by_number(changes)
+    found: dict[tuple[str, int, str], Touched] = {}
+    untouched = 0
+    for chunk, citation in checked(_naming(knowledge, names, own, degraded)):
+        for link, designation, clause in _referring(chunk):
+            if all(each.is_part for each in directory.alike(designation)):
+                continue
+            change = numbered.get(clause.removeprefix("Annex ").strip()) if clause else None
+            if change is not None and change.link.kind is LinkKind.SAME and not change.changes:
+                untouched += 1
+                continue
+            key = (chunk.document_id, link.span.start, link.target)
+            found.setdefault(key, _touched(chunk, citation, link, designation.edition, clause, change))
+    ordered = sorted(found.items(), key=lambda item: item[0])
+    return Impact(tuple(each for _, each in ordered), untouched, tuple(dict.fromkeys(degraded)))
+
+
+def _referring(chunk: Chunk) -> Iterator[tuple[Reference, Designation, str]]:
+    """Yield the references to other documents in a passage, and what else in it has the form of a designation."""
+    read: list[Span] = []
+    for link in chunk.links:
+        target = designation_of(link.target) if link.kind is ReferenceKind.DOCUMENT else None
+        if target is not None:
+            read.append(link.span)
+            yield link, *target
+    for designation, start, end in mentions_at(chunk.content):
+        span = Span(chunk.span.start + start, chunk.span.start + end)
+        if not any(span.overlaps(each) for each in read):
+            place = _CLAUSE.match(chunk.content, end)
+            text = chunk.content[start : place.end() if place else end]
+            yield Reference(text, ReferenceKind.DOCUMENT, text, span), designation, place["clause"] if place else ""
+
+
+def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
+    """Map clause numbers to what became of the clause; the old edition's numbers win: references were made to them."""
+    found: dict[str, ClauseChange] = {}
+    for each in changes:
+        if each.link.new is not None and each.link.new.number:
+            found[each.link.new.number] = each
+    for each in changes:
+        if each.link.old is not None and each.link.old.number:
+            found[each.link.old.number] = each
+    return found
+
+
+def _naming(
+    knowledge: Knowledge, names: Mapping[str, None], own: set[str], degraded: list[str]
+) -> Iterator[tuple[Chunk, str]]:
+    """Yield the passages of other documents that hold the words of a name, each once."""
+    seen: set[str] = set()
+    for name in names:
+        for offset in range(0, _MOST, _PAGE):
+            answer = knowledge.search(SearchQuery(name, limit=_PAGE, mode=SearchMode.KEYWORD, offset=offset))
+            degraded.extend(answer.degraded)
+            for hit in answer.hits:
+                if hit.chunk.id not in seen and hit.chunk.document_id not in own:
+                    seen.add(hit.chunk.id)
+                    yield hit.chunk, hit.citation
+            if not answer.more:
+                break
+        else:
+            degraded.append(f"Only the {_MOST:,} passages that fit '{name}' best were looked through.")
+
+
+def _touched(
+    chunk: Chunk, citation: str, link: Reference, dated: str, clause: str, change: ClauseChange | None
+) -> Touched:
+    kind, identifier, text = "clause", chunk.clause_number or "", ""
+    for definition in chunk.definitions:
+        if definition.span.contains(link.span):
+            kind, identifier, text = "definition", definition.term, definition.text
+    for statement in chunk.statements:
+        if statement.span.contains(link.span):
+            kind, text = "requirement", statement.text
+            identifier = statement.identifier or statement.clause_number or identifier
+    if not text:
+        start = max(link.span.start - chunk.span.start, 0)
+        span = Span(start, min(max(link.span.end - chunk.span.start, start), len(chunk.content)))
+        text = sentence_around(chunk.content, span, Span(0, len(chunk.content))).of(chunk.content)
+    return Touched(chunk.document_id, kind, identifier, text, citation, link.text, dated, clause, change)

@@ -1,0 +1,299 @@
+"""The tools for editions, beyond the specification: what changed from one to the next, and what that touches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause, edition_pair
+from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, TextChange
+from knowledge_mcp.engine.changes.impact import Touched, impact_of
+from knowledge_mcp.engine.core.editions import edition_of_record
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
+from knowledge_mcp.surfaces.contract import Request, Response, Tool
+from knowledge_mcp.surfaces.redline import counted
+
+__all__ = ["CHANGE_TOOLS", "ChangesRequest", "ImpactRequest", "changes", "impact"]
+
+_LONGEST = 400
+"""Characters of a sentence that are shown; both citations lead to all of it."""
+KINDS = tuple(dict.fromkeys((*ChangeType, *(kind for kind in LinkKind if kind is not LinkKind.SAME))))
+
+Name = Annotated[Text, Field(min_length=1, max_length=200)]
+
+
+class _PairRequest(Request):
+    """Which two editions."""
+
+    SUBJECT = "document"
+
+    document: Annotated[Text, Field(min_length=1, max_length=500)] = Field(
+        description="Id, designation or title; any edition of it."
+    )
+    old: Name | None = Field(
+        default=None, alias="from", description="Older edition or its id; default: the one before."
+    )
+    new: Name | None = Field(default=None, alias="to", description="Newer edition or its id; default: the current one.")
+    limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=50, description="Most entries.")
+    cursor: Annotated[int, Field(ge=0), WHOLE] = Field(default=0, description="next_cursor of the answer before.")
+
+
+class ChangesRequest(_PairRequest):
+    """Arguments of `knowledge_changes`."""
+
+    FILTERS = frozenset({"clause", "kinds"})
+
+    clause: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Only this clause and what lies below it, by its old or new number."
+    )
+    kinds: Annotated[list[Text], one_or_list("kinds"), Field(min_length=1, max_length=len(KINDS))] | None = Field(
+        default=None, description=f"Only these: {', '.join(KINDS)}."
+    )
+
+
+class ImpactRequest(_PairRequest):
+    """Arguments of `knowledge_impact`."""
+
+
+class EditionNamed(Response):
+    """One edition."""
+
+    document_id: str
+    document_title: str
+    edition: str = ""
+
+
+class ChangeInside(Response):
+    """One change inside a clause."""
+
+    kind: str = Field(description="force, number, definition, reference or words.")
+    before: str = Field(default="", alias="from")
+    after: str = Field(default="", alias="to")
+    requirement: str = Field(default="", description="added or withdrawn.")
+    old_text: str = ""
+    new_text: str = ""
+
+
+class ClauseChanged(Response):
+    """What became of one clause."""
+
+    became: str = Field(description="edited, renamed, renumbered, moved, split, merged, added, removed or same.")
+    old: str = Field(default="", description="Citation in the older edition.")
+    new: str = Field(default="", description="Citation in the newer edition.")
+    changes: list[ChangeInside] = Field(default=[])
+    more: int = Field(default=0, description="Changes of this clause that were left out.")
+
+
+class ChangesResponse(Response):
+    """Answer of `knowledge_changes`."""
+
+    old: EditionNamed
+    new: EditionNamed
+    summary: dict[str, int] = Field(description="Clauses by what became of them, changes by kind.")
+    changes: list[ClauseChanged] = Field(description="The weightiest first.")
+    total: int
+    message: str = ""
+    next_cursor: int = 0
+
+
+class PlaceTouched(Response):
+    """A place that refers to what changed."""
+
+    document_id: str
+    kind: str = Field(description="requirement, definition or clause.")
+    identifier: str = ""
+    text: str
+    citation: str
+    reference: str
+    dated: str = Field(default="", description="Edition that it names; left out where it follows the current one.")
+    clause: str = Field(default="", description="Clause that it names; left out where it names the document.")
+    change: ClauseChanged | None = Field(default=None, description="What became of that clause.")
+
+
+class ImpactResponse(Response):
+    """Answer of `knowledge_impact`."""
+
+    old: EditionNamed
+    new: EditionNamed
+    summary: dict[str, int]
+    touched: list[PlaceTouched]
+    total: int
+    untouched: int = Field(default=0, description="References to clauses that did not change.")
+    message: str = ""
+    degraded: list[str] = Field(default=[])
+    next_cursor: int = 0
+
+
+@functools.cache
+def _comparisons() -> Comparisons:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    return Comparisons(EnglishAnalyser().document_terms)
+
+
+def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
+    """Answer `knowledge_changes`."""
+    kinds = _kinds(request.kinds)
+    pair, found = _compared(knowledge, request)
+    kept = [each for each in found if _is_asked(each, request.clause, kinds)]
+    kept.sort(key=_weight)
+    shown = [_changed(each, pair, kinds) for each in kept[request.cursor : request.cursor + request.limit]]
+    shown = shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS))]
+    end = request.cursor + len(shown)
+    message = "" if kept else _nothing(found, request)
+    return ChangesResponse(
+        old=_edition(pair.old),
+        new=_edition(pair.new),
+        summary=counted(found),
+        changes=shown,
+        total=len(kept),
+        message=message,
+        next_cursor=end if end < len(kept) else 0,
+    ).without_defaults()
+
+
+def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
+    """Answer `knowledge_impact`."""
+    pair, found = _compared(knowledge, request)
+    reached = impact_of(knowledge, pair, found)
+    shown = [_place(each, pair) for each in reached.touched[request.cursor : request.cursor + request.limit]]
+    shown = shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS))]
+    end = request.cursor + len(shown)
+    message = "" if reached.touched else "No other document refers to what changed."
+    return ImpactResponse(
+        old=_edition(pair.old),
+        new=_edition(pair.new),
+        summary=counted(found),
+        touched=shown,
+        total=len(reached.touched),
+        untouched=reached.untouched,
+        message=message,
+        degraded=list(reached.degraded),
+        next_cursor=end if end < len(reached.touched) else 0,
+    ).without_defaults()
+
+
+def _compared(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
+    pair = edition_pair(knowledge.documents(), request.document, request.old or "", request.new or "")
+    return pair, _comparisons().of(knowledge, pair)
+
+
+def _kinds(asked: Sequence[str] | None) -> frozenset[str]:
+    wanted = frozenset(each.strip().casefold() for each in asked or ())
+    if unknown := sorted(wanted - set(KINDS)):
+        raise InvalidInputError(
+            f"There is no kind of change '{unknown[0][:60]}'.", suggestion=f"Use {', '.join(KINDS)}."
+        )
+    return wanted
+
+
+def _is_asked(each: ClauseChange, clause: str | None, kinds: frozenset[str]) -> bool:
+    if each.link.kind is LinkKind.SAME and not each.changes:
+        return False
+    if clause is not None:
+        number = clause.strip().rstrip(".")
+        own = [side.number for side in (each.link.old, each.link.new) if side is not None]
+        if not any(one == number or one.startswith((f"{number}.", f"{number}(")) for one in own):
+            return False
+    return not kinds or each.link.kind.value in kinds or any(change.kind.value in kinds for change in each.changes)
+
+
+def _weight(each: ClauseChange) -> int:
+    """Order by what matters: obligations, limits, definitions, references, whole clauses, words."""
+    order = list(ChangeType)
+    inside = [0 if change.requirement else order.index(change.kind) for change in each.changes]
+    whole = order.index(ChangeType.WORDS) - 1 if each.link.kind is not LinkKind.EDITED else len(order)
+    return min([*inside, whole])
+
+
+def _changed(each: ClauseChange, pair: EditionPair, kinds: frozenset[str]) -> ClauseChanged:
+    narrowed = kinds & {kind.value for kind in ChangeType}
+    wanted = [change for change in each.changes if not narrowed or change.kind.value in narrowed]
+    inside = [_inside(change) for change in wanted]
+    count = max(1, fitting_count([one.sent() for one in inside], ROOM_FOR_RESULTS // 4))
+    return ClauseChanged(
+        became=each.link.kind.value,
+        old=cited_clause(each.link.old, pair.old) if each.link.old is not None else "",
+        new=cited_clause(each.link.new, pair.new) if each.link.new is not None else "",
+        changes=inside[:count],
+        more=max(0, len(inside) - count),
+    ).without_defaults()
+
+
+def _inside(change: TextChange) -> ChangeInside:
+    told: dict[str, Any] = {
+        "kind": change.kind.value,
+        "from": change.before[:_LONGEST],
+        "to": change.after[:_LONGEST],
+        "requirement": change.requirement,
+        "old_text": change.old_text[:_LONGEST] if change.old_text != change.before else "",
+        "new_text": change.new_text[:_LONGEST] if change.new_text != change.after else "",
+    }
+    return ChangeInside(**{name: value for name, value in told.items() if value})
+
+
+def _place(each: Touched, pair: EditionPair) -> PlaceTouched:
+    told: dict[str, Any] = {
+        "document_id": each.document_id,
+        "kind": each.kind,
+        "identifier": each.identifier,
+        "text": each.text[:_LONGEST],
+        "citation": each.citation,
+        "reference": each.reference,
+        "dated": each.dated,
+        "clause": each.clause,
+    }
+    if each.change is not None:
+        told["change"] = _changed(each.change, pair, frozenset())
+    return PlaceTouched(**{name: value for name, value in told.items() if value})
+
+
+def _edition(record: DocumentRecord) -> EditionNamed:
+    return EditionNamed(
+        document_id=record.id, document_title=record.title, edition=edition_of_record(record)
+    ).without_defaults()
+
+
+def _nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> str:
+    if all(each.link.kind is LinkKind.SAME and not each.changes for each in found):
+        return f"Nothing changed: all {len(found)} clauses are the same."
+    named = request.clause is not None or request.kinds is not None
+    return "Nothing changed in this clause or of these kinds." if named else "Nothing changed."
+
+
+CHANGE_TOOLS = (
+    Tool(
+        name="knowledge_changes",
+        title="Show what changed between editions",
+        description=(
+            "List what changed from one edition of a document to the next, the weightiest first: force (should to "
+            "shall), limits, definitions, requirements added or withdrawn, references, clauses moved, split, added or "
+            "removed; with both citations."
+        ),
+        request=ChangesRequest,
+        response=ChangesResponse,
+        run=changes,
+        items="changes",
+    ),
+    Tool(
+        name="knowledge_impact",
+        title="Show what a new edition touches",
+        description=(
+            "List the requirements, definitions and clauses of other documents that refer to what changed in a new "
+            "edition, dated and undated references told apart, each with the change and its citation."
+        ),
+        request=ImpactRequest,
+        response=ImpactResponse,
+        run=impact,
+        items="touched",
+    ),
+)
+"""The two tools, in the order in which they are listed."""

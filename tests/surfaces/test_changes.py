@@ -1,0 +1,160 @@
+"""The tools for editions: what changed and what it touches, over the real engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.surfaces.arguments import output_schema, parse
+from knowledge_mcp.surfaces.standards import SURFACE
+from tests.engine.world import World
+
+TOOLS = {tool.name: tool for tool in SURFACE.tools}
+
+OLD = """# ACME 100:2018 Lifts
+
+## 1 Terms and definitions
+
+### 1.1 landing door
+
+door that closes the well of a lift
+
+## 2 Doors
+
+The landing door should close within 5 s. The lock is tested as the maker of the door says.
+
+## 3 Ropes
+
+Ropes are greased with oil that is free of acid once a year.
+
+## 4 Pits
+
+The pit shall be dry and lit whenever somebody works in it.
+"""
+NEW = (
+    OLD.replace("100:2018", "100:2023")
+    .replace("should close within 5 s", "shall close within 4 s")
+    .replace("## 4 Pits", "## 4 Buffers\n\nA buffer shall stand in every pit below the car.\n\n## 5 Pits")
+)
+USER = """# Hoist manual
+
+## 1 Doors
+
+Each door shall be built as ACME 100, clause 2, demands of doors.
+
+## 2 Ropes
+
+The rope is cared for as ACME 100:2018, clause 3, says.
+
+## 3 All
+
+Hoists shall comply with ACME 100:2018.
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Hold two editions, and a document that refers to them."""
+    world = World(tmp_path)
+    world.write("lifts-2018.md", OLD)
+    world.write("lifts-2023.md", NEW)
+    world.write("manual.md", USER)
+    world.write("poem.md", "# Poems 3\n\nThe river sleeps beneath a silver moon while owls recite forgotten songs.\n")
+    world.ingest()
+    return world
+
+
+def ask(world: World, name: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool as a transport does."""
+    tool = TOOLS[name]
+    payload = tool.run(world.knowledge, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
+    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model))
+    return payload
+
+
+def test_what_changed_is_listed_by_weight_with_both_citations(world: World) -> None:
+    answer = ask(world, "knowledge_changes", document="ACME 100")
+    assert (answer["old"]["document_id"], answer["new"]["document_id"]) == ("lifts-2018", "lifts-2023")
+    first = answer["changes"][0]
+    assert first["became"] == "edited"
+    assert first["old"] == "ACME 100:2018 Lifts, 2 Doors, line 9 [lifts-2018.md]"
+    assert first["new"] == "ACME 100:2023 Lifts, 2 Doors, line 9 [lifts-2023.md]"
+    assert [(each["kind"], each["from"], each["to"]) for each in first["changes"]] == [
+        ("force", "should", "shall"),
+        ("number", "5 s", "4 s"),
+    ]
+    assert {each["became"] for each in answer["changes"]} >= {"edited", "added", "renumbered"}
+
+
+def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None:
+    doors = ask(world, "knowledge_changes", document="lifts-2023", clause="2")
+    assert doors["total"] == 1
+    numbers = ask(world, "knowledge_changes", document="lifts-2018", kinds=["number"])
+    assert [change["kind"] for each in numbers["changes"] for change in each["changes"]] == ["number"]
+    page = ask(world, "knowledge_changes", document="lifts-2018", limit=1)
+    assert page["next_cursor"] == 1
+    after = ask(world, "knowledge_changes", document="lifts-2018", limit=1, cursor=1)
+    assert after["changes"] != page["changes"]
+    assert "Nothing changed" in ask(world, "knowledge_changes", document="lifts-2018", clause="3")["message"]
+    with pytest.raises(InvalidInputError, match="no kind of change 'colour'"):
+        ask(world, "knowledge_changes", document="lifts-2018", kinds=["colour"])
+
+
+def test_editions_are_named_by_label_or_id(world: World) -> None:
+    named = ask(world, "knowledge_changes", document="ACME 100", **{"from": "2018", "to": "2023"})
+    assert named["changes"]
+    back = ask(world, "knowledge_changes", document="ACME 100", **{"from": "lifts-2023", "to": "lifts-2018"})
+    assert back["old"]["document_id"] == "lifts-2023"
+    with pytest.raises(NotFoundError, match="no edition '1999'"):
+        ask(world, "knowledge_changes", document="ACME 100", **{"from": "1999"})
+
+
+def test_what_cannot_be_compared_is_refused_with_the_reason(world: World) -> None:
+    with pytest.raises(InvalidInputError, match="only edition"):
+        ask(world, "knowledge_changes", document="poem")
+    with pytest.raises(InvalidInputError, match="with itself"):
+        ask(world, "knowledge_changes", document="lifts-2018", **{"from": "2018", "to": "2018"})
+    with pytest.raises(InvalidInputError, match="not editions of one document: 0% in common"):
+        ask(world, "knowledge_changes", document="poem", **{"from": "manual", "to": "poem"})
+    with pytest.raises(NotFoundError, match="no document 'nothing'"):
+        ask(world, "knowledge_changes", document="nothing")
+
+
+def test_two_languages_are_no_editions_to_be_compared(world: World) -> None:
+    world.write("lifts-de.md", "# ACME 100:2024 Aufzüge\n\n## 2 Türen\n\nDie Tür muss nach vier Sekunden zu sein.\n")
+    world.ingest()
+    with pytest.raises(InvalidInputError, match="in common") as refused:
+        ask(world, "knowledge_changes", document="lifts-2018", to="lifts-de")
+    assert "two languages" in str(refused.value.suggestion)
+
+
+def test_impact_names_who_refers_to_what_changed_and_tells_dated_from_undated(world: World) -> None:
+    answer = ask(world, "knowledge_impact", document="ACME 100")
+    places = {each["citation"].split(", ")[1]: each for each in answer["touched"]}
+    doors = places["1 Doors"]
+    assert (doors["document_id"], doors["kind"], doors["clause"]) == ("manual", "requirement", "2")
+    assert "dated" not in doors
+    assert doors["change"]["changes"][0] == {
+        "kind": "force",
+        "from": "should",
+        "to": "shall",
+        "old_text": "The landing door should close within 5 s.",
+        "new_text": "The landing door shall close within 4 s.",
+    }
+    assert places["3 All"]["dated"] == "2018"
+    assert "change" not in places["3 All"]
+    assert "2 Ropes" not in places
+    assert answer["untouched"] == 1
+
+
+def test_impact_of_what_nobody_refers_to_says_so(world: World) -> None:
+    world.write("v1/tool.md", "# Tool guide\n\n## 1 Use\n\nThe tool shall be held with both hands at all times.\n")
+    world.write("v2/tool.md", "# Tool guide\n\n## 1 Use\n\nThe tool shall be held with one hand at all times.\n")
+    world.ingest()
+    answer = ask(world, "knowledge_impact", document="Tool guide")
+    assert answer["message"] == "No other document refers to what changed."
+    assert answer["touched"] == []
