@@ -43,7 +43,9 @@ class _PairRequest(Request):
     )
     new: Name | None = Field(default=None, alias="to", description="Newer edition or its id; default: the current one.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=50, description="Most entries.")
-    cursor: Annotated[int, Field(ge=0), WHOLE] = Field(default=0, description="next_cursor of the answer before.")
+    cursor: Annotated[int, Field(ge=0, le=100_000), WHOLE] = Field(
+        default=0, description="next_cursor of the answer before."
+    )
 
 
 class ChangesRequest(_PairRequest):
