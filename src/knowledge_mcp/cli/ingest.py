@@ -35,10 +35,20 @@ from knowledge_mcp.cli.shared.report import (
     report_as_json,
     unreadable_lines,
 )
-from knowledge_mcp.model.errors import InternalError, KnowledgeError, reason_of
-from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, LeftOut, SkippedFile
+from knowledge_mcp.model.errors import InternalError, KnowledgeError, noticing, reason_of
+from knowledge_mcp.model.ingest import (
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    IngestReport,
+    LeftOut,
+    SkippedFile,
+)
+from knowledge_mcp.sources.vanished import vanished_below
 
 if TYPE_CHECKING:
+    from knowledge_mcp.model.collection import DocumentRecord
+    from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
 __all__ = [
@@ -69,6 +79,8 @@ class IngestChoices:
     collection: str | None = None
     config: Path | None = None
     labels: tuple[tuple[str, str], ...] = ()
+    prune: bool | None = None
+    prune_all: bool = False
 
 
 class IngestRun:
@@ -80,6 +92,9 @@ class IngestRun:
         self._progress: ProgressBars = LineProgress(verbose=choices.verbose)
         self._aborted = False
         self._left_out: tuple[LeftOut, ...] = ()
+        self._seen: set[str] = set()
+        self._vanished: list[DocumentRecord] = []
+        self._pruned = False
 
     def run(self) -> ExitCode:
         """Do it, and tell how it went; returns the exit code."""
@@ -122,20 +137,43 @@ class IngestRun:
 
             source = LabelledSource(source, self._choices.labels)
         knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
+        folder = self._choices.source.absolute()
         try:
-            return knowledge.ingest(
-                source,
-                IngestOptions(
-                    force=self._choices.force, dry_run=self._choices.dry_run, max_cost=self._choices.max_cost
-                ),
-                on_event=self._on_event,
-                on_unreadable=self._goes_on,
+            with noticing():  # what is damaged is made good by the ingest
+                gone = vanished_below(folder, knowledge.documents())
+            options = IngestOptions(
+                force=self._choices.force,
+                dry_run=self._choices.dry_run,
+                max_cost=self._choices.max_cost,
+                vanished=tuple(each.source_path for each in gone),
             )
+            report = knowledge.ingest(source, options, on_event=self._on_event, on_unreadable=self._goes_on)
+            if gone and not self._aborted:
+                with noticing():
+                    self._vanished = vanished_below(folder, knowledge.documents(), frozenset(self._seen))
+                self._prune(knowledge, prune=settings.prune if self._choices.prune is None else self._choices.prune)
+            return report
         finally:
             knowledge.close()
             self._left_out = source.left_out
 
+    def _prune(self, knowledge: Knowledge, *, prune: bool) -> None:
+        """Name what is gone from the folder, and remove it where that was asked for."""
+        whole = not self._seen and not self._choices.prune_all
+        self._pruned = bool(self._vanished) and prune and not whole and not self._choices.dry_run
+        for each in self._vanished:
+            if self._pruned:
+                knowledge.remove(each.id)
+            became = "removed" if self._pruned else "it still answers"
+            say(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
+        if self._vanished and prune and whole:
+            say("Nothing was removed: the folder holds no file at all now. If that is meant: --prune --prune-all.")
+        elif self._vanished and not self._pruned and not self._choices.dry_run:
+            say("Next: --prune removes what is gone from the folder (PRUNE=true does so always).")
+
     def _on_event(self, event: IngestEvent) -> None:
+        if event.kind in {IngestEventKind.FOUND, IngestEventKind.SKIPPED}:
+            self._seen.add(event.source)
         self._tally.note(event)
         self._progress.show(event)
 
@@ -234,6 +272,10 @@ class IngestRun:
     def _write_json(self, report: IngestReport, code: ExitCode, error: KnowledgeError | None = None) -> None:
         content = report_as_json(report, source=str(self._choices.source), exit_code=code, aborted=self._aborted)
         content["left_out"] = [asdict(each) for each in self._left_out]
+        content["vanished"] = [
+            {"document_id": each.id, "source_path": each.source_path, "removed": self._pruned}
+            for each in self._vanished
+        ]
         if error is not None:
             from knowledge_mcp.surfaces.answers import render_error
 
@@ -273,6 +315,7 @@ Examples:
   knowledge-ingest --dry-run --pattern "*.pdf" standards/
   knowledge-ingest --force iso-15288.pdf
   knowledge-ingest --max-cost 2.50 standards/
+  knowledge-ingest --prune standards/
   knowledge-ingest --edition 2018 lift-safety.pdf
 
 \b
@@ -320,6 +363,13 @@ def ingest(
     family: Annotated[
         str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
     ] = None,
+    prune: Annotated[
+        bool | None,
+        typer.Option("--prune/--no-prune", help="Remove documents whose files are gone from the folder (PRUNE)."),
+    ] = None,
+    prune_all: Annotated[
+        bool, typer.Option("--prune-all", help="With --prune: also where the folder holds no file at all any more.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
     collection: Annotated[str | None, typer.Option(help="Collection to fill, instead of QDRANT_COLLECTION's.")] = None,
     config: Annotated[
@@ -342,6 +392,8 @@ def ingest(
         collection=collection,
         config=config,
         labels=tuple((name, value) for name, value in (("family", family), ("edition", edition)) if value),
+        prune=prune,
+        prune_all=prune_all,
     )
     raise typer.Exit(IngestRun(choices).run())
 

@@ -85,6 +85,7 @@ class IngestOptions:
             looked at, however many others there are.
         earlier: where ids are settled, records of the same sources under other ids; the new documents replace them.
         files_at_once: most documents that one slice of passages to be embedded may come from; None for no limit.
+        vanished: sources that are gone: a new file with the bytes of one has been moved, and keeps its document.
         max_cost: USD that may be spent on embeddings; the run stops before it would spend more. None for no limit.
     """
 
@@ -95,6 +96,7 @@ class IngestOptions:
     earlier: tuple[DocumentRecord, ...] = ()
     files_at_once: int | None = None
     max_cost: float | None = None
+    vanished: tuple[str, ...] = ()
 
 
 class IngestEventKind(StrEnum):

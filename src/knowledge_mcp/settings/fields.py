@@ -60,6 +60,9 @@ class _OtherSettings(BaseModel):
         "CHUNK_OVERLAP", 100, "Tokens that neighbouring chunks share; smaller than CHUNK_SIZE_MIN.", ge=0, le=500
     )
 
+    prune: bool = _read(
+        "PRUNE", False, "An ingest of a folder removes the documents whose files are gone from it, as `--prune` does."
+    )
     enable_ocr: bool = _read(
         "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.", surface="planning"
     )

@@ -234,9 +234,15 @@ class Names:
     A file keeps the id that it has. A new file takes the id that its reader proposes, unless another file holds it:
     then a short hash of its place is added. A file with the bytes of a record that is not part of this run has moved,
     and takes the record over.
+
+    Args:
+        records: of the documents that are there.
+        vanished: sources that are gone: a new file with the bytes of one takes its record over, whatever it is called.
     """
 
-    def __init__(self, records: Sequence[DocumentRecord]) -> None:
+    def __init__(self, records: Sequence[DocumentRecord], vanished: Sequence[str] = ()) -> None:
+        gone = frozenset(vanished)
+        self._moved = {record.sha256: record for record in records if record.source_path in gone}
         self._by_source = {record.source_path: record for record in records}
         self._by_id = {record.id: record for record in records}
         self._claimed: dict[str, str] = {}
@@ -251,6 +257,9 @@ class Names:
 
     def claim(self, item: SourceItem, proposed: str) -> str:
         """Settle the id of one source for this run."""
+        moved = self._moved.pop(item.sha256, None) if item.uri not in self._by_source else None
+        if moved is not None and item.document_id is None and moved.id not in self._claimed:
+            proposed = moved.id
         holder = self._by_id.get(proposed)
         taken_before = holder is not None and holder.source_path != item.uri and holder.sha256 != item.sha256
         taken_now = self._claimed.get(proposed, item.uri) != item.uri

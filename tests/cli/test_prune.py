@@ -1,0 +1,107 @@
+"""An ingest of a folder is the truth of that folder: what is gone is named, and removed where that is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.cli.running import Finished
+
+TEXTS = {
+    "doors.md": "# Doors\n\nEach door shall close within four seconds of being let go by a person.\n",
+    "ropes.md": "# Ropes\n\nA rope shall be greased with oil that is free of acid once every year.\n",
+    "pits.md": "# Pits\n\nThe pit shall be dry and lit whenever somebody works beneath the car.\n",
+}
+
+
+@pytest.fixture
+def shelf(home: Path, real_ingest: Command) -> Path:
+    """Ingest a folder of three files."""
+    folder = home / "docs"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
+    assert real_ingest(str(folder)).code == 0
+    return folder
+
+
+def report(done: Finished) -> dict[str, Any]:
+    """Read a report."""
+    return json.loads(done.out)
+
+
+def held(knowledge: Command) -> dict[str, str]:
+    """Map ids to the names of their files."""
+    documents = json.loads(knowledge("documents", "list", "--json").out)["documents"]
+    return {each["document_id"]: Path(each["source_path"]).name for each in documents}
+
+
+def test_a_file_that_is_gone_is_named_and_still_answers(shelf: Path, real_ingest: Command, knowledge: Command) -> None:
+    (shelf / "pits.md").unlink()
+    done = real_ingest(str(shelf), "--json")
+    assert report(done)["vanished"] == [
+        {"document_id": "pits", "source_path": str(shelf / "pits.md"), "removed": False}
+    ]
+    assert "--prune removes" in done.err
+    assert "pits" in held(knowledge)
+
+
+def test_prune_removes_what_is_gone_and_nothing_else(
+    shelf: Path, real_ingest: Command, knowledge: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = home / "other"
+    outside.mkdir()
+    (outside / "masts.md").write_text("# Masts\n\nA mast shall stand upright in any wind that may blow there.\n")
+    real_ingest(str(outside))
+    (outside / "masts.md").unlink()
+    (shelf / "pits.md").unlink()
+    assert report(real_ingest(str(shelf), "--prune", "--json"))["vanished"][0]["removed"] is True
+    assert set(held(knowledge)) == {"doors", "ropes", "masts"}
+    (shelf / "ropes.md").unlink()
+    monkeypatch.setenv("PRUNE", "true")
+    real_ingest(str(shelf))
+    assert set(held(knowledge)) == {"doors", "masts"}
+
+
+def test_a_dry_run_and_another_pattern_remove_nothing(shelf: Path, real_ingest: Command, knowledge: Command) -> None:
+    (shelf / "pits.md").unlink()
+    assert report(real_ingest(str(shelf), "--prune", "--dry-run", "--json"))["vanished"][0]["removed"] is False
+    real_ingest(str(shelf), "--prune", "--pattern", "doors.md")
+    assert set(held(knowledge)) == {"doors", "ropes"}
+
+
+def test_a_folder_that_is_suddenly_empty_is_not_pruned_without_being_told(
+    shelf: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    for name in TEXTS:
+        (shelf / name).unlink()
+    done = real_ingest(str(shelf), "--prune")
+    assert "holds no file at all" in done.err
+    assert len(held(knowledge)) == 3
+    real_ingest(str(shelf), "--prune", "--prune-all")
+    assert held(knowledge) == {}
+
+
+@pytest.mark.parametrize("place", ["wells.md", "below/pits.md", "below/wells.md"])
+def test_a_file_that_was_renamed_or_moved_keeps_its_document(
+    shelf: Path, real_ingest: Command, knowledge: Command, place: str
+) -> None:
+    (shelf / "below").mkdir()
+    (shelf / "pits.md").rename(shelf / place)
+    done = report(real_ingest(str(shelf), "--json"))
+    assert done["vanished"] == []
+    assert done["chunks_embedded"] == 0
+    assert held(knowledge) == {"doors": "doors.md", "ropes": "ropes.md", "pits": Path(place).name}
+    assert all(each["unchanged"] for each in report(real_ingest(str(shelf), "--json"))["documents"])
+
+
+def test_a_copy_of_a_file_that_is_still_there_is_a_document_of_its_own(
+    shelf: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    (shelf / "wells.md").write_text(TEXTS["pits.md"])
+    real_ingest(str(shelf))
+    assert held(knowledge) == {"doors": "doors.md", "ropes": "ropes.md", "pits": "pits.md", "wells": "wells.md"}
