@@ -55,6 +55,8 @@ __all__ = [
     "IngestChoices",
     "IngestRun",
     "OnError",
+    "Prune",
+    "PruneAll",
     "app",
     "ingest",
     "main",
@@ -332,6 +334,15 @@ class OnError(StrEnum):
     ABORT = "abort"
 
 
+Prune = Annotated[
+    bool | None,
+    typer.Option("--prune/--no-prune", help="Remove documents whose files are gone from the folder (PRUNE)."),
+]
+PruneAll = Annotated[
+    bool, typer.Option("--prune-all", help="With --prune: also where the folder holds no file at all any more.")
+]
+
+
 @app.command(help=HELP)
 def ingest(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", readable=False, help="File or folder to ingest.")],
@@ -363,13 +374,8 @@ def ingest(
     family: Annotated[
         str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
     ] = None,
-    prune: Annotated[
-        bool | None,
-        typer.Option("--prune/--no-prune", help="Remove documents whose files are gone from the folder (PRUNE)."),
-    ] = None,
-    prune_all: Annotated[
-        bool, typer.Option("--prune-all", help="With --prune: also where the folder holds no file at all any more.")
-    ] = False,
+    prune: Prune = None,
+    prune_all: PruneAll = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
     collection: Annotated[str | None, typer.Option(help="Collection to fill, instead of QDRANT_COLLECTION's.")] = None,
     config: Annotated[

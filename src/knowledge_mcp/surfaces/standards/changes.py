@@ -21,7 +21,21 @@ from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response, Tool
 from knowledge_mcp.surfaces.redline import counted
 
-__all__ = ["CHANGE_TOOLS", "ChangesRequest", "ImpactRequest", "changes", "impact"]
+__all__ = [
+    "CHANGE_TOOLS",
+    "KINDS",
+    "ChangeInside",
+    "ChangesRequest",
+    "ChangesResponse",
+    "ClauseChanged",
+    "EditionNamed",
+    "ImpactRequest",
+    "ImpactResponse",
+    "Name",
+    "PlaceTouched",
+    "changes",
+    "impact",
+]
 
 _LONGEST = 400
 """Characters of a sentence that are shown; both citations lead to all of it."""
