@@ -271,7 +271,7 @@ def test_what_a_passage_has_beside_the_specified_fields_is_told_only_where_there
 
 def test_definitions_and_requirements_tell_what_else_is_known_of_them() -> None:
     class Known(FakeKnowledge):
-        def lookup(self, term: str) -> LookupAnswer:
+        def lookup(self, term: str, edition: str = "") -> LookupAnswer:
             found = super().lookup(term)
             first = found.definitions[0]
             more = replace(
