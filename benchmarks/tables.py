@@ -2,8 +2,8 @@
 
 Usage: `python -m benchmarks.tables [made] [real] [speed] [--seeds N] [--only NAME] [--data FOLDER] [--show]`
 
-`made` draws pages (`benchmarks.table_pages`) whose cells are known, and drawings that hold no table. `real` takes the
-files in `docs/pdf` below `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`: their truth is the cells that drawn lines
+`made` draws pages whose cells are known (`table_pages`), and drawings that hold no table (`table_drawings`). `real`
+takes the files in `docs/pdf` below `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`: their truth is the cells that drawn lines
 enclose, found here by crossings of lines, another way than the product's. `speed` reads those files in this process.
 
 A cell is whole where its words are exactly one cell of a table of the product on its page. A row is whole where the
@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reading import read_document
-from benchmarks.table_pages import DRAWINGS, TABLES, Page
+from benchmarks.table_drawings import DRAWINGS
+from benchmarks.table_pages import TABLES, Page
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf import job
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of
-from knowledge_mcp.readers.pdf.ruled import Cell, Drawn, Grid
+from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
 from knowledge_mcp.readers.shared.layout import Line, Table
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def ruled_tables(
     return found, items
 
 
-def _with_columns(grid: Grid, items: Sequence[TextItem]) -> Grid | None:
+def _with_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid | None:
     """Cut cells that span columns where their words stand in columns: below a head whose sides go no further down.
 
     Returns:
@@ -90,7 +90,7 @@ def _with_columns(grid: Grid, items: Sequence[TextItem]) -> Grid | None:
     """
     if all(cell.across == 1 for cell in grid.cells):
         return grid
-    cells: list[Cell] = []
+    cells: list[RuledCell] = []
     for cell in grid.cells:
         left, top, right, bottom = cell.box
         within = [
@@ -108,8 +108,8 @@ def _with_columns(grid: Grid, items: Sequence[TextItem]) -> Grid | None:
             return None
         for first, last in itertools.pairwise([cell.column, *cuts, cell.column + cell.across]):
             box = (grid.edges[first], top, grid.edges[last], bottom)
-            cells.append(Cell(cell.row, first, cell.down, last - first, box))
-    return Grid(cells, grid.edges, grid.tops) if len(cells) > len(grid.cells) else grid
+            cells.append(RuledCell(cell.row, first, cell.down, last - first, box))
+    return RuledGrid(cells, grid.edges, grid.tops) if len(cells) > len(grid.cells) else grid
 
 
 def _is_gutter(edge: float, items: Sequence[TextItem]) -> bool:
@@ -125,7 +125,7 @@ _Held = dict[int, "list[TextItem]"]
 """Items by the index of their cell."""
 
 
-def _held(grid: Grid, items: Sequence[TextItem], places: dict[int, float]) -> _Held | None:
+def _held(grid: RuledGrid, items: Sequence[TextItem], places: dict[int, float]) -> _Held | None:
     """Share items out to cells; None where too many words lie over the sides of their cells."""
     index = {
         (row, column): at
@@ -152,11 +152,11 @@ def _held(grid: Grid, items: Sequence[TextItem], places: dict[int, float]) -> _H
     return held if over <= max(1.0, _CROSSING * total) else None
 
 
-def _column(grid: Grid, x: float) -> int:
+def _column(grid: RuledGrid, x: float) -> int:
     return min(max(bisect_right(grid.edges, x) - 1, 0), len(grid.edges) - 2)
 
 
-def _is_within(item: TextItem, cell: Cell) -> bool:
+def _is_within(item: TextItem, cell: RuledCell) -> bool:
     return item.x >= cell.box[0] - _OVER and item.x + item.width <= cell.box[2] + _OVER
 
 
@@ -183,7 +183,7 @@ def _part(item: TextItem, start: int, end: int, step: float) -> TextItem:
     return replace(item, text=item.text[start:end], x=item.x + start * step, width=(end - start) * step)
 
 
-def _is_table(grid: Grid, held: _Held, drawn: Drawn) -> bool:
+def _is_table(grid: RuledGrid, held: _Held, drawn: Drawn) -> bool:
     """Tell a table from a drawing: two rows with words in two columns, in cells enough, and no line across cells."""
     filled = [grid.cells[at] for at in held]
     beside: defaultdict[int, set[int]] = defaultdict(set)
@@ -195,7 +195,7 @@ def _is_table(grid: Grid, held: _Held, drawn: Drawn) -> bool:
     return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_part(grid)
 
 
-def _table(grid: Grid, held: _Held, page: int, places: Mapping[int, float]) -> RuledTable:
+def _table(grid: RuledGrid, held: _Held, page: int, places: Mapping[int, float]) -> RuledTable:
     lines = {at: list(_lines(items, page, places)) for at, items in held.items()}
     rows: defaultdict[int, list[int]] = defaultdict(list)
     for at, cell in enumerate(grid.cells):
@@ -228,7 +228,7 @@ def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:
 
 
 def _closed(
-    texts: list[list[str]], inside: list[Line], grid: Grid, columns: Sequence[int], page: int
+    texts: list[list[str]], inside: list[Line], grid: RuledGrid, columns: Sequence[int], page: int
 ) -> list[Line | Table]:
     """Make a table of rows, those without words left out; lines where there is but one row or one column."""
     rows = [row for row in texts if any(row)]
@@ -239,7 +239,7 @@ def _closed(
 
 
 def _row(
-    grid: Grid,
+    grid: RuledGrid,
     row: int,
     begun: Sequence[int],
     columns: Sequence[int],

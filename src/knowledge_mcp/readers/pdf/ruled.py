@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from knowledge_mcp.readers.shared.layout import Line
 
-__all__ = ["Cell", "Drawn", "Grid", "drawn_of"]
+__all__ = ["Drawn", "RuledCell", "RuledGrid", "drawn_of"]
 
 _NEAR = 3.0
 """Points within which two lines are one: both edges of a thin area, a double line, frames of boxes that touch."""
@@ -45,7 +45,7 @@ _Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RuledCell:
     """One cell: its place in the grid, how many rows and columns it spans, its box in points from the top left."""
 
     row: int
@@ -56,10 +56,10 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Grid:
+class RuledGrid:
     """Cells that fill a rectangle, from the top and the left; `edges` are the places of the upright lines."""
 
-    cells: list[Cell]
+    cells: list[RuledCell]
     edges: tuple[float, ...]
     tops: tuple[float, ...]
 
@@ -84,7 +84,7 @@ class Drawn:
         sheet: the box around all of those.
     """
 
-    grids: list[Grid] = field(default_factory=list[Grid])
+    grids: list[RuledGrid] = field(default_factory=list[RuledGrid])
     boxes: list[_Box] = field(default_factory=list[_Box])
     strokes: list[_Box] = field(default_factory=list[_Box])
     upright: list[tuple[float, float, float]] = field(default_factory=list[tuple[float, float, float]])
@@ -93,7 +93,7 @@ class Drawn:
     loose: int = 0
     sheet: _Box = (0.0, 0.0, 0.0, 0.0)
 
-    def is_part(self, grid: Grid) -> bool:
+    def is_part(self, grid: RuledGrid) -> bool:
         """Tell whether a grid is a part of a drawing: it lies within one, or a slanted line goes from cell to cell."""
         left, top, right, bottom = grid.box
         if self._is_within_sheet(grid.box):
@@ -337,7 +337,7 @@ def _cut(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
         if len(columns) == 2 or len(rows) == 2:
             drawn.boxes.append(box)
             continue
-        grid = Grid([_placed(cell, rows, columns) for cell in group], tuple(columns), tuple(rows))
+        grid = RuledGrid([_placed(cell, rows, columns) for cell in group], tuple(columns), tuple(rows))
         grid.cells.sort(key=lambda cell: (cell.row, cell.column))
         drawn.grids.append(grid)
 
@@ -369,11 +369,11 @@ def _barred(lines: Sequence[_Line], across: Sequence[float], along: Sequence[flo
     return found
 
 
-def _cells(xs: list[float], ys: list[float], upright: list[bytearray], level: list[bytearray]) -> list[Cell]:
+def _cells(xs: list[float], ys: list[float], upright: list[bytearray], level: list[bytearray]) -> list[RuledCell]:
     """Merge the smallest boxes over sides that are not drawn; what is open to the outside or no rectangle goes."""
     wide, high = len(xs) - 1, len(ys) - 1
     seen = bytearray(wide * high)
-    cells: list[Cell] = []
+    cells: list[RuledCell] = []
     for begin in range(wide * high):
         if seen[begin]:
             continue
@@ -400,11 +400,11 @@ def _cells(xs: list[float], ys: list[float], upright: list[bytearray], level: li
         top, bottom, left, right = min(rows), max(rows) + 1, min(columns), max(columns) + 1
         if closed and (bottom - top) * (right - left) == len(members):
             box = (xs[left], ys[top], xs[right], ys[bottom])
-            cells.append(Cell(top, left, bottom - top, right - left, box))
+            cells.append(RuledCell(top, left, bottom - top, right - left, box))
     return cells
 
 
-def _touching(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
     """Group cells that share a part of a side."""
     home = list(range(len(cells)))
 
@@ -424,16 +424,16 @@ def _touching(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
         for beside in (taken.get((row, column + 1)), taken.get((row + 1, column))):
             if beside is not None:
                 home[root(beside)] = root(index)
-    groups: defaultdict[int, list[Cell]] = defaultdict(list)
+    groups: defaultdict[int, list[RuledCell]] = defaultdict(list)
     for index, cell in enumerate(cells):
         groups[root(index)].append(cell)
     yield from groups.values()
 
 
-def _placed(cell: Cell, rows: Sequence[float], columns: Sequence[float]) -> Cell:
+def _placed(cell: RuledCell, rows: Sequence[float], columns: Sequence[float]) -> RuledCell:
     left, top, right, bottom = cell.box
     row, column = rows.index(top), columns.index(left)
-    return Cell(row, column, rows.index(bottom) - row, columns.index(right) - column, cell.box)
+    return RuledCell(row, column, rows.index(bottom) - row, columns.index(right) - column, cell.box)
 
 
 def _holds(outer: _Box, box: _Box) -> bool:
