@@ -3,7 +3,7 @@
 Usage: `python -m benchmarks.tables [made] [real] [speed] [--seeds N] [--only NAME] [--data FOLDER] [--show]`
 
 `made` draws pages whose cells are known (`table_pages`), and drawings that hold no table (`table_drawings`). `real`
-takes the files in `docs/pdf` below `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`: their truth is the cells that drawn lines
+takes the files in `docs/pdf` below `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`: their truth is the cells that lines
 enclose, found here by crossings of lines, another way than the product's. `speed` reads those files in this process.
 
 A cell is whole where its words are exactly one cell of a table of the product on its page. A row is whole where the
