@@ -36,7 +36,7 @@ from knowledge_mcp.model.query import And, Equals, Filter, Prefix
 from knowledge_mcp.ports import Store
 
 SPACE = EmbeddingSpace("local", "benchmark", 384)
-STORES = ("sqlite", "chromadb-embedded", "chromadb-server", "qdrant-local")
+STORES = ("sqlite", "postgres", "chromadb-embedded", "chromadb-server", "qdrant-local")
 LARGEST = {"qdrant-local": 20_000}
 NARROW: Filter = And((Equals("document_type", "standard"), Prefix("clause_number", "5.3")))
 KINDS = ("dense", "keyword", "hybrid", "dense filtered", "hybrid filtered")
@@ -83,6 +83,15 @@ def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | Non
             more = {"VECTOR_STORE": "chromadb", "CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}
             store = build_store(load_settings(environ=environ | more), "chromadb")
             yield store, _process_on(server.port)
+            store.close()
+        return
+    if name == "postgres":
+        from tests.servers.postgres_server import PostgresServer
+
+        with PostgresServer("shared_buffers=512MB", "max_wal_size=1GB") as postgres:
+            more = {"VECTOR_STORE": "postgres", "DATABASE_URL": postgres.make_database("bench")}
+            store = build_store(load_settings(environ=environ | more), "postgres")
+            yield store, psutil.Process(postgres.pid)
             store.close()
         return
     store = build_store(load_settings(environ=environ), name.removesuffix("-embedded"))

@@ -28,7 +28,7 @@ __all__ = ["generated", "main"]
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Written by tools/generate_docs.py; edit the settings and commands, not this page. -->"
 
-SELECTABLE = {"sqlite", "qdrant", "chromadb", "local", "openai", "azure"}
+SELECTABLE = {"sqlite", "postgres", "qdrant", "chromadb", "local", "openai", "azure"}
 
 SETTINGS_HEAD = """\
 # Settings

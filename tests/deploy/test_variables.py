@@ -31,6 +31,7 @@ LEFT_OUT = {
     "CHUNK_SIZE_MAX": "as CHUNK_OVERLAP",
     "CHUNK_SIZE_MIN": "as CHUNK_OVERLAP",
     "ALLOWED_ROOTS": "a server in a pod may read no file for its clients, which is the default",
+    "DATABASE_URL": "the store is Qdrant, or SQLite in dev; docs/postgres.md says how to take PostgreSQL",
     "DOCUMENT_PASSWORDS_FILE": "protected files come with their password removed; whoever wants it mounts a Secret",
     "EMBEDDING_BATCH_SIZE": "the default is what the service takes",
     "EMBEDDING_CACHE": "on by default; the data volume has room for it",

@@ -13,7 +13,7 @@ ROOMS = (
 )  # fmt: skip
 HEAVY = {
     "PIL", "Stemmer", "apsw", "chromadb", "docx", "huggingface_hub", "liteparse", "lxml", "markdown_it", "numpy",
-    "onnx", "onnxruntime", "openai", "pypdfium2", "qdrant_client", "tree_sitter", "rich", "tokenizers",
+    "onnx", "onnxruntime", "openai", "psycopg", "psycopg_pool", "pypdfium2", "qdrant_client", "tree_sitter", "rich", "tokenizers",
     "uvicorn", "yaml",
 }  # fmt: skip
 SCRIPT = (

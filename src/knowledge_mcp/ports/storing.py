@@ -157,7 +157,7 @@ class Store(Protocol):
 
     @property
     def backend(self) -> str:
-        """Name the kind of store: `sqlite`, `qdrant`, `chromadb`, `memory`."""
+        """Name the kind of store: `sqlite`, `postgres`, `qdrant`, `chromadb`, `memory`."""
         ...
 
     @property

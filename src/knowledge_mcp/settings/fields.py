@@ -235,7 +235,7 @@ class EmbeddingChoice:
 class StoreChoice:
     """Name the store in force, and why."""
 
-    backend: Literal["sqlite", "qdrant", "chromadb"]
+    backend: Literal["sqlite", "postgres", "qdrant", "chromadb"]
     reason: str
 
 
@@ -301,6 +301,8 @@ def _address_problems(settings: Settings) -> list[str]:
     problems: list[str] = []
     if settings.vector_store == "qdrant" and settings.qdrant_url is None:
         problems.append("VECTOR_STORE=qdrant needs QDRANT_URL, which is not set.")
+    if settings.vector_store == "postgres" and settings.database_url is None:
+        problems.append("VECTOR_STORE=postgres needs DATABASE_URL, which is not set.")
     addresses = {
         "QDRANT_URL": settings.qdrant_url,
         "RAG_API_URL": settings.rag_api_url,

@@ -97,7 +97,7 @@ Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_level)]
 LogFormat = Annotated[Literal["text", "json"], BeforeValidator(_lower)]
 Provider = Annotated[Literal["local", "openai", "azure"], BeforeValidator(_lower)]
-StoreName = Annotated[Literal["sqlite", "qdrant", "chromadb"], BeforeValidator(_lower)]
+StoreName = Annotated[Literal["sqlite", "postgres", "qdrant", "chromadb"], BeforeValidator(_lower)]
 Variant = Annotated[Literal["int8", "fp32"], BeforeValidator(_lower)]
 OcrEngineName = Annotated[Literal["auto", "tesseract"], BeforeValidator(_lower)]
 FusionName = Annotated[Literal["ranks", "scores"], BeforeValidator(_fusion)]
@@ -284,13 +284,18 @@ class StoreSettings(BaseModel):
     )  # fmt: skip
     vector_store: StoreName | None = _store(
         "VECTOR_STORE", None,
-        "Backend: `sqlite`, `qdrant` or `chromadb`. Unset: `qdrant` if QDRANT_URL is set, else `chromadb` if "
+        "Backend: `sqlite`, `postgres`, `qdrant` or `chromadb`. Unset: `qdrant` if QDRANT_URL is set, else `chromadb` if "
         "CHROMADB_HOST is set, else `sqlite` (one file in DATA_PATH, needs no server).",
         surface="standards", example="sqlite",
     )  # fmt: skip
     collection: str = _store(
         "QDRANT_COLLECTION", "se_knowledge_base", "Collection that is searched and filled, in whichever store.",
         surface="standards", older=("COLLECTION",),
+    )  # fmt: skip
+    database_url: SecretStr | None = _store(
+        "DATABASE_URL", None,
+        "PostgreSQL database with pgvector, as libpq takes it; used where VECTOR_STORE is `postgres`, and only there.",
+        example="postgresql://user:password@db.example.com:5432/knowledge?sslmode=verify-full",
     )  # fmt: skip
     qdrant_url: str | None = _store(
         "QDRANT_URL", None, "Address of a Qdrant server or cluster; setting it selects Qdrant.",

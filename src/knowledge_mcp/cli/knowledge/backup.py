@@ -111,6 +111,8 @@ _BESIDE = ("repositories.json", "metrics.json")
 _FOLDERS = ("jobs",)
 _BLOCK = 1 << 20
 _INSTEAD = {
+    "postgres": "Use the server's own backups, or `pg_dump --schema=knowledge_mcp`, "
+    "or copy it into a file first: `knowledge migrate --from postgres --to sqlite --to-path FOLDER --all`.",
     "qdrant": "Use Qdrant's own snapshots (`POST /collections/NAME/snapshots`) of both of its collections, "
     "or copy it into a file first: `knowledge migrate --from qdrant --to sqlite --to-path FOLDER --all`.",
     "chromadb": "Stop everything that uses CHROMADB_PATH and copy the folder, back up the server's volume, "

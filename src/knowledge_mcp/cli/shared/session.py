@@ -191,6 +191,7 @@ class Backend(StrEnum):
     """Kinds of store."""
 
     SQLITE = "sqlite"
+    POSTGRES = "postgres"
     QDRANT = "qdrant"
     CHROMADB = "chromadb"
 

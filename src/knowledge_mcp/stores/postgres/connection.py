@@ -1,0 +1,353 @@
+"""Transactions on one PostgreSQL database: a pool of connections, what is tried again, and errors in our own terms.
+
+Nothing lasts longer than a transaction (no prepared statement, no session setting, no session lock), so that a pooler
+in transaction mode may stand in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Format
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    TimedOutError,
+)
+from knowledge_mcp.stores.postgres.schema import Extension, prepare_schema
+
+__all__ = ["Bound", "Database", "Row", "Session", "location_of"]
+
+Row = tuple[Any, ...]
+T = TypeVar("T")
+_Connection = psycopg.Connection[Row]
+
+_MOST_CONNECTIONS = 16
+"""A server takes 100 by default: three replicas, an ingest and a person at a console fit."""
+_IDLE_SECONDS = 60.0
+_LOOK_SECONDS = 1.0
+"""How long a free connection is waited for before it is looked whether the server can be reached at all."""
+_CONNECT_SECONDS = 10
+_CLOSED_BY_SERVER = frozenset({"57P01", "57P02", "57P03", "25006"})
+"""Shut down, crashed, starting; and read-only, as a primary that has become a standby is."""
+_OVERTAKEN = frozenset({"40001", "40P01"})
+
+
+class Bound:
+    """Bind a vector as pgvector's own type."""
+
+    def __init__(self, vector: Vector) -> None:
+        self.vector = vector
+
+
+class _LostError(ConnectionFailedError):
+    """Say that a connection was lost, or the transaction was overtaken, before its end was known.
+
+    Attributes:
+        is_open: whether it may have been committed all the same.
+    """
+
+    is_open = False
+
+
+class Session:
+    """Run statements in one transaction; one thread at a time. Raises psycopg's errors."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor(binary=True)
+
+    @property
+    def server_version(self) -> int:
+        """Name the server's version, such as 150004."""
+        return self._connection.info.server_version
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """Run a statement and list its rows; vectors come as `reading.floats` takes them."""
+        return self._cursor.execute(statement.encode(), values).fetchall()
+
+    def run(self, statement: str, values: Sequence[object] = ()) -> int:
+        """Run a statement and tell how many rows it has met; without values it may be several."""
+        cursor = self._cursor if values else self._connection.cursor()
+        return cursor.execute(statement.encode(), values or None).rowcount
+
+    def copy(self, table: str, columns: str, types: Sequence[str | int], rows: Iterable[Row]) -> None:
+        """Write many rows."""
+        with self._cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)".encode()) as copying:
+            copying.set_types(types)
+            for row in rows:
+                copying.write_row(row)
+
+
+class Database:
+    """Hand out transactions on one database; connects at the first one.
+
+    Args:
+        url: address as libpq takes it.
+        patience: seconds to wait for a connection, and for another writer, before a TimedOutError.
+
+    Raises:
+        ConfigError: the address cannot be read; and of every transaction what `schema.prepare_schema` raises.
+        ConnectionFailedError, TimedOutError: of every transaction.
+    """
+
+    def __init__(self, url: str, *, patience: float = 120.0) -> None:
+        self.location = location_of(url)
+        self._patience = patience
+        given = {"application_name": "knowledge-mcp", "connect_timeout": _CONNECT_SECONDS, **conninfo_to_dict(url)}
+        self._secrets = [text for text in (given.get("password"), given.get("sslpassword")) if isinstance(text, str)]
+        self._address = make_conninfo("", **{**given, "client_encoding": "UTF8"})
+        self._pool: ConnectionPool[_Connection] | None = None
+        self._extension: Extension | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def extension(self) -> Extension:
+        """Tell where pgvector is."""
+        self._opened()
+        assert self._extension is not None
+        return self._extension
+
+    def close(self) -> None:
+        """Close every connection; those in use close when their transaction ends."""
+        with self._lock:
+            self._closed, pool, self._pool = True, self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Read in one snapshot; once more where the connection was lost."""
+        try:
+            with self.snapshot() as session:
+                return work(session)
+        except _LostError:
+            self._renew()
+            with self.snapshot() as session:
+                return work(session)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Generator[Session]:
+        """Open a transaction that reads one state; it keeps no writer waiting."""
+        with self._transaction(psycopg.IsolationLevel.REPEATABLE_READ, read_only=True) as session:
+            yield session
+
+    def write(self, work: Callable[[Session], T], written: Callable[[Session], T | None]) -> T:
+        """Write in one transaction; once more where the connection was lost.
+
+        Args:
+            work: writes, and gives what is returned; may run twice.
+            written: looks whether a write whose end is unknown is there, and gives what is returned; None if not.
+        """
+        try:
+            return self._write(work)
+        except _LostError as exc:
+            self._renew()
+            known = self.read(written) if exc.is_open else None
+            return self._write(work) if known is None else known
+
+    def _write(self, work: Callable[[Session], T]) -> T:
+        with self._transaction(psycopg.IsolationLevel.READ_COMMITTED, read_only=False) as session:
+            session.run(f"SET LOCAL lock_timeout = {round(1000 * self._patience)}")
+            return work(session)
+
+    @contextlib.contextmanager
+    def mapped(self) -> Generator[None]:
+        """Say what fails inside in our own terms, as every transaction does."""
+        try:
+            yield
+        except (psycopg.Error, UnicodeError) as exc:
+            raise self._said(exc) from exc
+
+    @contextlib.contextmanager
+    def _transaction(self, level: psycopg.IsolationLevel, *, read_only: bool) -> Generator[Session]:
+        pool = self._opened()
+        connection = self._taken(pool)
+        is_open = False
+        try:
+            connection.isolation_level, connection.read_only = level, read_only
+            yield Session(connection)
+            is_open = not read_only
+            connection.commit()
+        except (psycopg.Error, UnicodeError) as exc:
+            state = exc.sqlstate if isinstance(exc, psycopg.Error) else None
+            if connection.closed or state in _CLOSED_BY_SERVER or state in _OVERTAKEN:
+                if state not in _OVERTAKEN:
+                    connection.close()
+                lost = _LostError(f"The connection to {self.location} was lost.", details=self._hidden(exc))
+                lost.is_open = is_open and state not in _OVERTAKEN
+                raise lost from exc
+            raise self._said(exc) from exc
+        finally:
+            if not connection.closed:
+                with contextlib.suppress(psycopg.Error):
+                    connection.rollback()
+            pool.putconn(connection)
+
+    def _taken(self, pool: ConnectionPool[_Connection]) -> _Connection:
+        """Take a connection; while none comes, see whether the server can be reached, as a pool does not say why."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return pool.getconn(timeout=_LOOK_SECONDS)
+            except PoolTimeout as exc:
+                if time.monotonic() > deadline:
+                    raise TimedOutError(
+                        f"No connection to {self.location} became free in {self._patience:.0f} seconds.",
+                        suggestion="Wait until other work is done, then try again.",
+                    ) from exc
+                self._connected().close()
+            except psycopg.Error as exc:  # which a pool raises once it is closed
+                raise self._closed_error() from exc
+
+    def _opened(self) -> ConnectionPool[_Connection]:
+        with self._lock:
+            if self._closed:
+                raise self._closed_error()
+            if self._pool is None:
+                with contextlib.closing(self._connected()) as connection, self.mapped():
+                    self._extension = prepare_schema(Session(connection), self.location)
+                    connection.commit()
+                self._pool = ConnectionPool(
+                    self._address,
+                    connection_class=_Connection,
+                    kwargs={"prepare_threshold": None},
+                    configure=_configured(self._extension.oid),
+                    min_size=0,
+                    max_size=_MOST_CONNECTIONS,
+                    max_idle=_IDLE_SECONDS,
+                    reconnect_timeout=0.0,
+                    open=True,
+                )
+            return self._pool
+
+    def _connected(self) -> _Connection:
+        try:
+            return psycopg.connect(self._address, prepare_threshold=None)
+        except psycopg.Error as exc:
+            raise self._refused(exc) from exc
+
+    def _renew(self) -> None:
+        """Throw away what else a failure has left of dead connections."""
+        pool = self._opened()
+        with contextlib.suppress(psycopg.Error):
+            pool.check()
+
+    @staticmethod
+    def _closed_error() -> ConnectionFailedError:
+        return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+
+    def _hidden(self, error: BaseException) -> str:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def _refused(self, error: psycopg.Error) -> KnowledgeError:
+        """Say why nobody can connect; libpq has no codes here, only words."""
+        details, words = self._hidden(error), str(error)
+        for said, message, suggestion in _REFUSALS:
+            if said in words:
+                return ConfigError(message.format(self.location), details=details, suggestion=suggestion)
+        return ConnectionFailedError(
+            f"PostgreSQL does not answer at {self.location}.",
+            details=details,
+            suggestion="Check that the server runs and that DATABASE_URL is right, then try again.",
+        )
+
+    def _said(self, error: psycopg.Error | UnicodeError) -> KnowledgeError:
+        details = self._hidden(error)
+        if isinstance(error, UnicodeError | psycopg.DataError):
+            return InvalidInputError("A text or number cannot be stored.", details=details)
+        for states, kind, message, suggestion in _STATES:
+            if error.sqlstate is not None and error.sqlstate.startswith(states):
+                return kind(message.format(self.location), details=details, suggestion=suggestion)
+        return InternalError(f"{self.location} could not be used.", details=details)
+
+
+_REFUSALS = (
+    ("password", "{} refused user or password.", "Correct the user and password in DATABASE_URL."),
+    ("role ", "{} does not know the user.", "Correct the user in DATABASE_URL, or let it be made on the server."),
+    ("pg_hba.conf", "{} takes no connection of this kind from here.", "Let the server's pg_hba.conf allow it."),
+    ("database ", "The server has no database {}.", "Make it with CREATE DATABASE, or correct DATABASE_URL."),
+)
+_STATES: tuple[tuple[tuple[str, ...], Callable[..., KnowledgeError], str, str], ...] = (
+    (
+        ("42501",),
+        ConfigError,
+        "The user has not the rights in {} that the store needs.",
+        "Let it own the schema: `CREATE SCHEMA knowledge_mcp AUTHORIZATION …`.",
+    ),
+    (
+        ("42P01", "42703", "3F000"),
+        ConfigError,
+        "The tables in {} are not those of this version.",
+        "Restart this server; if that does not help, restore a backup of the database.",
+    ),
+    (
+        ("55P03", "57014"),
+        TimedOutError,
+        "Another writer has been at work in {} for too long.",
+        "Wait until it is done, then try again.",
+    ),
+    (
+        ("531",),
+        ConnectionFailedError,
+        "There is no room left on the disk of {}; what was stored before is whole.",
+        "Free space on the server's disk, then run again.",
+    ),
+    (("53", "58"), ConnectionFailedError, "The server of {} is short of something.", "See the details and its log."),
+    (
+        ("XX",),
+        InternalError,
+        "{} is damaged, or the server has failed.",
+        "See the server's log; restore a backup of the database where it tells of damage.",
+    ),
+)
+
+
+def location_of(url: str) -> str:
+    """Name a database without any secret.
+
+    Raises:
+        ConfigError: the address cannot be read.
+    """
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        # its words may hold the password
+        raise ConfigError(
+            "DATABASE_URL is no address of a PostgreSQL database.",
+            suggestion="Write it as postgresql://user:password@host:5432/database.",
+        ) from None
+    ports = str(given.get("port") or "")
+    name = given.get("dbname") or given.get("user") or ""
+    return f"postgresql://{given.get('host') or ''}{':' if ports else ''}{ports}/{name}"
+
+
+def _configured(oid: int) -> Callable[[_Connection], None]:
+    """Teach connections to write pgvector's type, whose number is the database's own."""
+    import numpy as np
+
+    class VectorDumper(Dumper):
+        format = Format.BINARY
+
+        def dump(self, obj: Bound) -> bytes:
+            numbers = np.frombuffer(obj.vector, "<f4")
+            return len(numbers).to_bytes(2, "big") + b"\0\0" + numbers.astype(">f4").tobytes()
+
+    VectorDumper.oid = oid
+    return lambda connection: connection.adapters.register_dumper(Bound, VectorDumper)

@@ -1,0 +1,221 @@
+"""The tables of the PostgreSQL store, their version, and the way from an older version to this one.
+
+| table | one row for each |
+|---|---|
+| `meta` | version of the tables |
+| `collections` | collection, with its counters; `state` is another one after each change |
+| `documents` | document: record, canonical text, structure; `generation` is another one after each publish |
+| `chunks`, `payloads` | chunk: what is searched and filtered, and the passage itself |
+| `postings` | term in a block: which chunks hold it how often, and how long these are |
+| `definitions` | defined term or alias of a chunk |
+
+A *block* is what one publish has written together. Texts are kept as bytes: a text may hold what PostgreSQL's may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.postgres.connection import Session
+
+__all__ = ["MIGRATIONS", "SCHEMA", "SCHEMA_VERSION", "Extension", "check_version", "prepare_schema"]
+
+SCHEMA = "knowledge_mcp"
+SCHEMA_VERSION = 1
+_SERVER, _EXTENSION = 15, (0, 7)
+"""Before 0.7 there was no `halfvec`, whose index takes half the memory."""
+
+MIGRATIONS: Mapping[int, Callable[[Session], None]] = MappingProxyType({})
+"""From each older version the step to the next one, run inside the transaction that ends with the new version."""
+
+_TABLES = """
+CREATE TABLE {s}.meta (version int NOT NULL);
+CREATE SEQUENCE {s}.keys;
+CREATE TABLE {s}.collections (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    space text NOT NULL,
+    created_at text NOT NULL,
+    analyser text NOT NULL,
+    state uuid NOT NULL DEFAULT gen_random_uuid(),
+    documents bigint NOT NULL DEFAULT 0,
+    chunks bigint NOT NULL DEFAULT 0,
+    tokens bigint NOT NULL DEFAULT 0,
+    words bigint NOT NULL DEFAULT 0
+);
+CREATE TABLE {s}.documents (
+    generation bigint PRIMARY KEY,
+    collection int NOT NULL,
+    document_id text COLLATE "C" NOT NULL,
+    block bigint NOT NULL,
+    chunks int NOT NULL,
+    tokens bigint NOT NULL,
+    words bigint NOT NULL,
+    record bytea NOT NULL,
+    text bytea NOT NULL,
+    structure bytea NOT NULL,
+    UNIQUE (collection, document_id)
+);
+CREATE INDEX documents_by_block ON {s}.documents (block);
+CREATE TABLE {s}.chunks (
+    key bigint PRIMARY KEY,
+    collection int NOT NULL,
+    document_id text COLLATE "C" NOT NULL,
+    position int NOT NULL,
+    chunk_id text COLLATE "C" NOT NULL,
+    document_type text COLLATE "C" NOT NULL,
+    chunk_type text COLLATE "C" NOT NULL,
+    normative text COLLATE "C" NOT NULL,
+    clause_number text COLLATE "C",
+    content_hash text COLLATE "C" NOT NULL,
+    embedding_key text COLLATE "C" NOT NULL,
+    vector {v}.vector NOT NULL
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE {s}.chunks ALTER vector SET STATISTICS 0;
+CREATE INDEX chunks_by_place ON {s}.chunks (collection, document_id, position);
+CREATE INDEX chunks_by_id ON {s}.chunks USING hash (chunk_id);
+CREATE INDEX chunks_by_content ON {s}.chunks USING hash (content_hash);
+CREATE INDEX chunks_by_embedding ON {s}.chunks USING hash (embedding_key);
+CREATE TABLE {s}.payloads (key bigint PRIMARY KEY, payload bytea NOT NULL);
+CREATE TABLE {s}.postings (
+    collection int NOT NULL,
+    term text COLLATE "C" NOT NULL,
+    block bigint NOT NULL,
+    data bytea STORAGE EXTERNAL NOT NULL,
+    PRIMARY KEY (collection, term, block)
+);
+CREATE INDEX postings_by_block ON {s}.postings (block);
+CREATE TABLE {s}.definitions (
+    collection int NOT NULL,
+    term_key text COLLATE "C" NOT NULL,
+    alias int NOT NULL,
+    document_id text COLLATE "C" NOT NULL,
+    position int NOT NULL,
+    place int NOT NULL,
+    term text COLLATE "C" NOT NULL,
+    key bigint NOT NULL
+);
+CREATE INDEX definitions_by_term ON {s}.definitions (collection, term_key);
+CREATE INDEX definitions_by_document ON {s}.definitions (collection, document_id);
+"""
+# a target of 8160 bytes keeps vectors of up to 1,900 components in their row, where an exact search finds them
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Where pgvector is in this database.
+
+    Attributes:
+        schema: quoted, as statements name it.
+        version: such as (0, 8, 1).
+        oid: of its type `vector`.
+    """
+
+    schema: str
+    version: tuple[int, ...]
+    oid: int
+
+
+def prepare_schema(session: Session, location: str) -> Extension:
+    """Make the tables where there are none, bring older ones to this version, and refuse what is not ours.
+
+    Raises:
+        ConfigError: server or extension are too old or missing, or the schema is another program's or a newer one's.
+    """
+    extension = _extension(session, location)
+    if _version(session, location) != SCHEMA_VERSION:
+        # one process makes or changes tables; the others wait, and find them made
+        session.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (SCHEMA,))
+        version = _version(session, location)
+        if version is None:
+            if not session.rows("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)):
+                session.run(f"CREATE SCHEMA {SCHEMA}")
+            session.run(_TABLES.format(s=SCHEMA, v=extension.schema))
+            session.run(f"INSERT INTO {SCHEMA}.meta VALUES (%s)", (SCHEMA_VERSION,))
+        elif version < SCHEMA_VERSION:
+            while version < SCHEMA_VERSION:
+                MIGRATIONS[version](session)
+                version += 1
+            session.run(f"UPDATE {SCHEMA}.meta SET version = %s", (SCHEMA_VERSION,))
+    return extension
+
+
+def check_version(version: int, location: str) -> None:
+    """Refuse the tables of a newer version, which another process may have made at any moment.
+
+    Raises:
+        ConfigError: they are.
+    """
+    if version > SCHEMA_VERSION:
+        raise ConfigError(
+            f"The store in {location} was written by a newer version of this program.",
+            details=f"store version {version}, known up to {SCHEMA_VERSION}",
+            suggestion="Upgrade this server too, or name another database in DATABASE_URL.",
+        )
+
+
+def _extension(session: Session, location: str) -> Extension:
+    if session.server_version < _SERVER * 10_000:
+        raise ConfigError(
+            f"The server of {location} is PostgreSQL {session.server_version // 10_000}; {_SERVER} or newer is needed.",
+            suggestion="Upgrade the server, or name another one in DATABASE_URL.",
+        )
+    ((encoding,),) = session.rows(
+        "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()"
+    )
+    if encoding != "UTF8":
+        raise ConfigError(
+            f"The database {location} has the encoding {encoding}, which cannot hold every document.",
+            suggestion="Make a database with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
+        )
+    found = session.rows(
+        "SELECT quote_ident(n.nspname), e.extversion, t.oid FROM pg_extension e JOIN pg_namespace n ON"
+        " n.oid = e.extnamespace JOIN pg_type t ON t.typnamespace = n.oid AND t.typname = 'vector'"
+        " WHERE e.extname = 'vector'"
+    )
+    if not found:
+        raise ConfigError(
+            f"The database {location} lacks the extension pgvector.",
+            suggestion="Let whoever runs the server execute `CREATE EXTENSION vector` in it (pgvector 0.7 or newer).",
+        )
+    schema, label, oid = found[0]
+    version = tuple(int(part) for part in str(label).split(".") if part.isdecimal())
+    if version < _EXTENSION:
+        raise ConfigError(
+            f"The database {location} has pgvector {label}; 0.7 or newer is needed.",
+            suggestion="Let whoever runs the server upgrade it and execute `ALTER EXTENSION vector UPDATE`.",
+        )
+    return Extension(str(schema), version, int(oid))
+
+
+def _version(session: Session, location: str) -> int | None:
+    tables = {
+        str(row[0])
+        for row in session.rows(
+            "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v')",
+            (SCHEMA,),
+        )
+    }
+    if not tables:
+        return None
+    if not {"meta", "collections"} <= tables:
+        raise ConfigError(
+            f"The schema '{SCHEMA}' in {location} holds tables of another program.",
+            suggestion="Name another database in DATABASE_URL.",
+        )
+    found = session.rows(f"SELECT version FROM {SCHEMA}.meta")
+    version = int(found[0][0]) if len(found) == 1 else 0
+    check_version(version, location)
+    if version < SCHEMA_VERSION and version not in MIGRATIONS:
+        raise ConfigError(
+            f"The store in {location} has version {version}, from which no way leads to {SCHEMA_VERSION}.",
+            suggestion="Name another database in DATABASE_URL and ingest the documents again.",
+        )
+    return version

@@ -1,0 +1,453 @@
+"""PostgreSQL with pgvector: one transactional store for many machines, on a server that a company runs already.
+
+Everything is in tables of one schema (`schema`); nothing is held in memory between calls. `writing` puts documents in
+each other's places, `search` has the legs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import (
+    CollectionInfo,
+    DocumentRecord,
+    DocumentStructure,
+    EmbeddingSpace,
+    StoreStatistics,
+    WholeDocument,
+)
+from knowledge_mcp.model.errors import ConfigError, InternalError, NotFoundError, SpaceMismatchError, sound
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.postgres.schema import SCHEMA
+from knowledge_mcp.stores.shared.filters import check_filter
+from knowledge_mcp.stores.shared.payload import (
+    checked_part,
+    chunk_from_json,
+    record_from_json,
+    space_to_json,
+    structure_from_json,
+)
+from knowledge_mcp.stores.shared.rules import check_documents, check_query, is_newer, newer_index
+from knowledge_mcp.support.distribution import Secret, install_command
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from knowledge_mcp.stores.postgres.connection import Database, Session
+    from knowledge_mcp.stores.postgres.places import PostgresPlace
+    from knowledge_mcp.stores.postgres.writing import IndexedDocument
+
+__all__ = ["PostgresHandle", "PostgresOptions", "PostgresStore", "from_options"]
+
+T = TypeVar("T")
+
+_DOCUMENTS_AT_ONCE, _CHUNKS_AT_ONCE = 64, 2_000
+"""Most that one transaction publishes: a server has room for 64 locks a connection, and none should last for long."""
+
+
+class PostgresStore:
+    """Keep collections in one PostgreSQL database; connects at its first use.
+
+    Args:
+        url: address as libpq takes it.
+        analyser: gives the terms of the lexical leg; a collection indexed by an older version is indexed again at its
+            first use, the index of a newer one is left as it is.
+        patience: seconds to wait for other writers.
+
+    Raises:
+        ConfigError: the address cannot be read, or the client is not installed.
+    """
+
+    def __init__(self, url: str, analyser: Analyser, *, patience: float = 120.0) -> None:
+        try:
+            from knowledge_mcp.stores.postgres.connection import Database
+        except ImportError as exc:
+            needed = install_command("postgres")
+            message = f"The PostgreSQL client is not installed: {needed}"
+            raise ConfigError(message, details=str(exc), suggestion=f"Run: {needed}") from exc
+        self.analyser = analyser
+        self.database: Database = Database(url, patience=patience)
+
+    @property
+    def backend(self) -> str:
+        return "postgres"
+
+    @property
+    def location(self) -> str:
+        return self.database.location
+
+    def ping(self) -> None:
+        self.database.read(lambda session: session.rows(f"SELECT version FROM {SCHEMA}.meta"))
+
+    def close(self) -> None:
+        self.database.close()
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        from knowledge_mcp.stores.postgres.places import place_of
+
+        def create(session: Session) -> PostgresPlace:
+            session.run(
+                f"INSERT INTO {SCHEMA}.collections (name, space, created_at, analyser) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (name) DO NOTHING",
+                (name, space_to_json(space), _now(), self.analyser.version),
+            )
+            return place_of(session, name, self.location)
+
+        known = self.open(name).info()
+        if known is None:
+            known = self.described(self.database.write(create, lambda _: None))
+        if known.space.fingerprint != space.fingerprint:
+            raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        if known.degraded:
+            raise ConfigError(known.degraded)
+        return known
+
+    def collections(self) -> list[CollectionInfo]:
+        from knowledge_mcp.stores.postgres.places import every_place
+
+        return [self.described(each) for each in self.database.read(lambda it: every_place(it, self.location))]
+
+    def drop_collection(self, name: str) -> bool:
+        from knowledge_mcp.stores.postgres.places import lock_place
+        from knowledge_mcp.stores.postgres.writing import drop
+
+        def work(session: Session) -> bool:
+            try:
+                place = lock_place(session, name, self.location, alone=True)
+            except NotFoundError:
+                return False
+            drop(session, place)
+            return True
+
+        return self.database.write(work, lambda _: None)
+
+    def open(self, name: str) -> PostgresHandle:
+        return PostgresHandle(self, name)
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        from knowledge_mcp.stores.postgres.writing import rename
+
+        self.database.write(lambda session: rename(session, names), lambda _: None)
+
+    # for its handles
+
+    def newer(self, place: PostgresPlace) -> ConfigError | None:
+        """Say that a newer version has indexed a collection, None where it has not."""
+        newer = is_newer(place.analyser, self.analyser.version)
+        return newer_index(place.info.name, place.analyser, self.analyser.version) if newer else None
+
+    def check_index(self, place: PostgresPlace) -> None:
+        """Raise where a newer version has indexed a collection."""
+        if (newer := self.newer(place)) is not None:
+            raise newer
+
+    def described(self, place: PostgresPlace) -> CollectionInfo:
+        """Describe a collection, with what this version cannot use of it."""
+        newer = self.newer(place)
+        return place.info if newer is None else replace(place.info, degraded=newer.message)
+
+
+class PostgresHandle:
+    """A handle on one collection of a `PostgresStore`; a snapshot is a transaction that reads.
+
+    Args:
+        store: where it is.
+        name: of the collection.
+    """
+
+    def __init__(self, store: PostgresStore, name: str) -> None:
+        self._store = store
+        self._database = store.database
+        self._name = name
+        self._held: tuple[Session, PostgresPlace] | None = None
+        self._ends = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        from knowledge_mcp.stores.postgres.places import place_of
+
+        with contextlib.ExitStack() as ends:
+            session = ends.enter_context(self._database.snapshot())
+            self._held = session, place_of(session, self._name, self._store.location)
+            self._ends = ends.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._held = None
+        return self._ends.__exit__(kind, error, trace)
+
+    def info(self) -> CollectionInfo | None:
+        try:
+            return self._read(lambda _, place: self._store.described(place))
+        except NotFoundError:
+            return None
+
+    def state(self) -> str:
+        return self._read(lambda _, place: place.state)
+
+    def statistics(self) -> StoreStatistics:
+        def counted(session: Session, place: PostgresPlace) -> StoreStatistics:
+            ((size,),) = session.rows(
+                "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n"
+                " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
+                (SCHEMA,),
+            )
+            return StoreStatistics(place.documents, place.chunks, place.tokens, storage_bytes=int(size))
+
+        return self._read(counted)
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        from knowledge_mcp.stores.postgres.writing import in_order, prepare
+
+        place = self._read(lambda _, place: place)
+        check_documents(documents, place.space.dimensions)
+        if any(each.chunks for each in documents):
+            self._store.check_index(place)
+        group: dict[str, tuple[WholeDocument, IndexedDocument]] = {}
+        chunks = 0
+        for each in documents:
+            size = len(each.chunks)
+            full = len(group) == _DOCUMENTS_AT_ONCE or chunks + size > _CHUNKS_AT_ONCE or each.record.id in group
+            if group and full:
+                self._publish(list(group.values()), place, on_published)
+                group, chunks = {}, 0
+            chunks += size
+            indexed = prepare([one.chunk for one in in_order(each.chunks)], self._store.analyser)
+            group[each.record.id] = (each, indexed)
+        if group:
+            self._publish(list(group.values()), place, on_published)
+
+    def _publish(
+        self,
+        group: Sequence[tuple[WholeDocument, IndexedDocument]],
+        prepared_in: PostgresPlace,
+        on_published: Callable[[str], object],
+    ) -> None:
+        from knowledge_mcp.stores.postgres.writing import INDEX_FROM_CHUNKS, generations, publish
+
+        ids = [document.record.id for document, _ in group]
+        tried: set[int] = set()
+        indexes = any(document.chunks for document, _ in group)
+
+        def work(session: Session) -> PostgresPlace:
+            place = self._locked(session, indexes=indexes)
+            if place.id != prepared_in.id:
+                message = f"Another collection has just become '{self._name}'."
+                raise InternalError(message, suggestion="Ingest it again.")
+            tried.update(publish(session, self._database.extension, place, group))
+            return place
+
+        def written(session: Session) -> PostgresPlace | None:
+            return prepared_in if tried & generations(session, prepared_in.id, ids) else None
+
+        place = self._database.write(work, written)
+        for each in ids:
+            on_published(each)
+        added = sum(len(document.chunks) for document, _ in group)
+        if place.chunks + added >= INDEX_FROM_CHUNKS:
+            self._index_vectors(place)
+
+    def _index_vectors(self, place: PostgresPlace) -> None:
+        from knowledge_mcp.stores.postgres.writing import index_vectors, vector_index
+
+        made = self._database.read(lambda it: it.rows("SELECT to_regclass(%s)::text", (vector_index(place.id),)))
+        if made[0][0] is None:
+            extension = self._database.extension
+            self._database.write(lambda session: index_vectors(session, extension, place), lambda _: None)
+
+    def delete(self, document_id: str) -> int:
+        from knowledge_mcp.stores.postgres.writing import Counters, count, lock_documents, remove
+
+        def work(session: Session) -> int:
+            place = self._locked(session, indexes=False)
+            lock_documents(session, place.id, [document_id])
+            gone = remove(session, place.id, [document_id])
+            if gone.documents:
+                count(session, place.id, Counters(), gone)
+            return gone.chunks
+
+        return self._database.write(work, lambda _: None)
+
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        from knowledge_mcp.stores.postgres.search import known_vectors
+
+        return self._read(lambda session, place: known_vectors(session, place.id, embedding_keys))
+
+    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        found = self._rows(
+            f"SELECT content_hash, array_agg(DISTINCT document_id) FROM {SCHEMA}.chunks"
+            " WHERE collection = %s AND content_hash = ANY(%s) GROUP BY 1",
+            list(content_hashes),
+        )
+        return {content_hash: tuple(sorted(owners)) for content_hash, owners in found}
+
+    def document(self, document_id: str) -> DocumentRecord | None:
+        return next(iter(self.documents([document_id])), None)
+
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        select = f"SELECT record, document_id FROM {SCHEMA}.documents WHERE collection = %s"
+        end = " ORDER BY document_id LIMIT %s"
+        if document_ids is None:
+            found = self._rows(f"{select}{end}", limit)
+        else:
+            found = self._rows(f"{select} AND document_id = ANY(%s){end}", list(document_ids), limit)
+        return sound(found, lambda row: record_from_json(row[0], row[1]))
+
+    def document_text(self, document_id: str) -> str | None:
+        return self._part(document_id, "text", "canonical text")
+
+    def document_structure(self, document_id: str) -> DocumentStructure | None:
+        shape = self._part(document_id, "structure", "structure")
+        return None if shape is None else structure_from_json(shape)
+
+    def _part(self, document_id: str, column: str, part: str) -> str | None:
+        found = self._rows(
+            f"SELECT record, {column} FROM {SCHEMA}.documents WHERE collection = %s AND document_id = %s", document_id
+        )
+        return checked_part(found[0][0], document_id, part, found[0][1]) if found else None
+
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        given = list(dict.fromkeys(values))
+        if key == "term":
+            chosen = (
+                f"SELECT DISTINCT term_key AS value, key FROM {SCHEMA}.definitions"
+                " WHERE collection = %s AND term_key = ANY(%s)"
+            )
+        else:
+            column = "chunk_id" if key == "id" else "document_id"
+            chosen = f"SELECT {column} AS value, key FROM {SCHEMA}.chunks WHERE collection = %s AND {column} = ANY(%s)"
+        found = self._rows(
+            f"SELECT value, payload FROM ({chosen}) chosen JOIN {SCHEMA}.chunks USING (key)"
+            f" JOIN {SCHEMA}.payloads USING (key) ORDER BY document_id, position, chunk_id",
+            given,
+            indexed=key == "term",
+        )
+        by_value: dict[str, list[Any]] = {}
+        for value, payload in found:
+            by_value.setdefault(value, []).append(payload)
+        return sound([each for value in values for each in by_value.get(value, ())], chunk_from_json)
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        from knowledge_mcp.stores.postgres.search import Search
+
+        check_filter(filter)
+
+        def work(session: Session, place: PostgresPlace) -> LegResults:
+            check_query(vector, place.space)
+            newer = None if text is None else self._store.newer(place)
+            if newer is not None and vector is None:
+                raise newer
+            terms = None if text is None or newer is not None else self._store.analyser.query_terms(text)
+            found = Search.of(session, self._database.extension, place, filter, limit).legs(vector, terms)
+            return found if newer is None else replace(found, lexical_error=newer.message)
+
+        return self._read(work, indexed=True, by_newer=True)
+
+    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
+        from knowledge_mcp.stores.postgres.search import cosines
+
+        def work(session: Session, place: PostgresPlace) -> dict[str, float]:
+            check_query(vector, place.space)
+            return cosines(session, place, vector, chunk_ids)
+
+        return self._read(work)
+
+    def defined_terms(self) -> dict[str, str]:
+        """Map keys to terms as printed: a term before an alias, the first document and passage before later ones."""
+        found = self._rows(
+            f"SELECT DISTINCT ON (term_key) term_key, term FROM {SCHEMA}.definitions WHERE collection = %s"
+            " ORDER BY term_key, alias, document_id, position, place, key",
+            indexed=True,
+        )
+        return dict(found)
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        from knowledge_mcp.stores.postgres.verify import verify
+
+        def work(session: Session, place: PostgresPlace) -> list[Finding]:
+            return verify(session, place, self._store.analyser, repair=repair)
+
+        if not repair:
+            return self._read(work, indexed=True)
+        return self._database.write(lambda session: work(session, self._locked(session, alone=True)), lambda _: None)
+
+    def _rows(self, statement: str, *values: object, indexed: bool = False) -> list[Any]:
+        """Read rows of this collection, whose number is a statement's first value."""
+        return self._read(lambda session, place: session.rows(statement, (place.id, *values)), indexed=indexed)
+
+    def _read(self, read: Callable[[Session, PostgresPlace], T], *, indexed: bool = False, by_newer: bool = False) -> T:
+        """Read in this handle's snapshot, or in one of its own; what is `indexed`, by this store's analyser."""
+        from knowledge_mcp.stores.postgres.places import place_of
+
+        held = self._held
+        if held is not None and not (indexed and is_newer(self._store.analyser.version, held[1].analyser)):
+            with self._database.mapped():
+                return self._checked(held, read, check=indexed and not by_newer)
+
+        def work(session: Session) -> tuple[T] | None:
+            place = place_of(session, self._name, self._store.location)
+            if indexed and is_newer(self._store.analyser.version, place.analyser):
+                return None
+            return (self._checked((session, place), read, check=indexed and not by_newer),)
+
+        found = self._database.read(work)
+        while found is None:
+            self._database.write(self._locked, lambda _: None)
+            found = self._database.read(work)
+        return found[0]
+
+    def _checked(
+        self, held: tuple[Session, PostgresPlace], read: Callable[[Session, PostgresPlace], T], *, check: bool
+    ) -> T:
+        if check:
+            self._store.check_index(held[1])
+        return read(*held)
+
+    def _locked(self, session: Session, *, indexes: bool = True, alone: bool = False) -> PostgresPlace:
+        """Keep the collection for a transaction that writes; where it `indexes`, by this store's analyser.
+
+        Raises:
+            ConfigError: a newer version has indexed it, and its index is to be written to.
+        """
+        from knowledge_mcp.stores.postgres.places import lock_place, place_of
+        from knowledge_mcp.stores.postgres.verify import index_anew
+
+        # looked at before it is locked: of two who share a lock, neither could have it alone
+        version = self._store.analyser.version
+        is_other = indexes and place_of(session, self._name, self._store.location).analyser != version
+        place = lock_place(session, self._name, self._store.location, alone=alone or is_other)
+        if not indexes or place.analyser == version:
+            return place
+        self._store.check_index(place)
+        index_anew(session, place, self._store.analyser)
+        return lock_place(session, self._name, self._store.location, alone=True)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class PostgresOptions(Protocol):
+    """Name the settings that this store needs."""
+
+    @property
+    def database_url(self) -> Secret | None: ...
+
+
+def from_options(options: PostgresOptions, analyser: Analyser, _: object = None) -> PostgresStore:
+    """Make the store that the settings name; it connects at its first use.
+
+    Raises:
+        ConfigError: there is no address, or it cannot be read.
+    """
+    if options.database_url is None:
+        raise ConfigError("VECTOR_STORE=postgres needs DATABASE_URL, which is not set.")
+    return PostgresStore(options.database_url.get_secret_value(), analyser)

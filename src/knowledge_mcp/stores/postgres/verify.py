@@ -1,0 +1,197 @@
+"""How the PostgreSQL store is checked against itself, and mended: whatever is derived from the chunks can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from knowledge_mcp.model.errors import DamagedError, noticing, sound
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.postgres.places import PostgresPlace
+from knowledge_mcp.stores.postgres.schema import SCHEMA
+from knowledge_mcp.stores.postgres.search import HEAD, postings
+from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, prepare, write_block
+from knowledge_mcp.stores.shared.bm25 import term_counts
+from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.postgres.connection import Row, Session
+
+__all__ = ["index_anew", "verify"]
+
+_LONGEST, _SHORTEST = 1.1, 0.9
+"""Norms that a vector of unit norm has, however coarse its numbers are."""
+_SAMPLED_CHUNKS, _AT_ONCE = 200, 2_000
+_AGAIN = "Run `knowledge doctor --repair`."
+_INGEST = "Ingest the document again with --force."
+
+
+def verify(session: Session, place: PostgresPlace, analyser: Analyser, *, repair: bool) -> list[Finding]:
+    """Check one collection; `repair`, in a transaction that writes and has locked it, mends what is derived."""
+    swept = list(_orphans(session, place, repair=repair))
+    lost = list(_damaged(session, place))
+    derived = list(_counters(session, place))
+    if not lost:  # what is made of damaged parts cannot be right
+        derived += _index(session, place, analyser)
+    if derived and repair and not lost:
+        index_anew(session, place, analyser)
+    is_repaired = repair and not lost
+    suggestion = "" if is_repaired else _INGEST if lost else _AGAIN
+    return swept + lost + [Finding(message, repaired=is_repaired, suggestion=suggestion) for message in derived]
+
+
+def index_anew(session: Session, place: PostgresPlace, analyser: Analyser) -> None:
+    """Make postings, definitions and counters again from the visible chunks of a locked collection."""
+    for table in ("postings", "definitions"):
+        session.run(f"DELETE FROM {SCHEMA}.{table} WHERE collection = %s", (place.id,))
+    block: IndexedBlock | None = None
+    size = 0
+    for document_id, first in session.rows(
+        f"SELECT d.document_id, min(c.key) FROM {SCHEMA}.documents d LEFT JOIN {SCHEMA}.chunks c"
+        " USING (collection, document_id) WHERE d.collection = %s GROUP BY 1 ORDER BY 2",
+        (place.id,),
+    ):
+        found = session.rows(
+            f"SELECT key, payload FROM {SCHEMA}.chunks JOIN {SCHEMA}.payloads USING (key)"
+            " WHERE collection = %s AND document_id = %s ORDER BY position, chunk_id",
+            (place.id, document_id),
+        )
+        read = sound(found, lambda row: (int(row[0]), chunk_from_json(row[1])))
+        if block is None or size + len(read) > _AT_ONCE:
+            if block is not None:
+                write_block(session, place.id, block)
+            block, size = IndexedBlock(0 if first is None else int(first)), 0
+        size += len(read)
+        indexed = prepare([chunk for _, chunk in read], analyser)
+        add_document(block, place.id, [key for key, _ in read], indexed)
+        session.run(
+            f"UPDATE {SCHEMA}.documents SET block = %s, words = %s WHERE collection = %s AND document_id = %s",
+            (block.first, indexed.words, place.id, document_id),
+        )
+    if block is not None:
+        write_block(session, place.id, block)
+    sums = ", ".join(f"coalesce(sum({each}), 0) AS {each}" for each in ("chunks", "tokens", "words"))
+    session.run(
+        f"UPDATE {SCHEMA}.collections c SET state = gen_random_uuid(), analyser = %s, documents = d.documents,"
+        " chunks = d.chunks, tokens = d.tokens, words = d.words"
+        f" FROM (SELECT count(*) AS documents, {sums} FROM {SCHEMA}.documents WHERE collection = %s) d WHERE c.id = %s",
+        (analyser.version, place.id, place.id),
+    )
+
+
+def _damaged(session: Session, place: PostgresPlace) -> Iterator[Finding]:
+    """Read every record, text, structure, chunk and vector, and tell which are not what was stored."""
+    for (document_id,) in session.rows(
+        f"SELECT document_id FROM {SCHEMA}.documents WHERE collection = %s ORDER BY 1", (place.id,)
+    ):
+        bound = (place.id, document_id)
+        ((record, text, shape, tokens),) = session.rows(_DOCUMENT, bound)
+        found = session.rows(
+            f"SELECT payload, chunk_id, vector FROM {SCHEMA}.chunks LEFT JOIN {SCHEMA}.payloads USING (key)"
+            " WHERE collection = %s AND document_id = %s ORDER BY position, chunk_id",
+            bound,
+        )
+        with noticing() as damage:
+            known = sound([record], lambda data, whose=document_id: record_from_json(data, whose))
+            if known:
+                checked_part(record, document_id, "canonical text", text)
+                checked_part(record, document_id, "structure", shape)
+            sound([row[0] or b"" for row in found], chunk_from_json)
+        for each in (*damage, *_vectors(document_id, found, place.space.dimensions)):
+            message = f"{each.message} {each.details}".strip()
+            yield Finding(message, each.document_id or document_id, suggestion=each.suggestion)
+        if known and (known[0].chunk_count != len(found) or known[0].token_count != tokens):
+            message = f"The record announces {known[0].chunk_count} chunks, {len(found)} are there."
+            yield Finding(message, document_id, suggestion=_INGEST)
+
+
+_DOCUMENT = f"SELECT record, text, structure, tokens FROM {SCHEMA}.documents WHERE collection = %s AND document_id = %s"
+
+
+def _vectors(document_id: str, found: Sequence[Row], dimensions: int) -> Iterator[DamagedError]:
+    """Tell which vectors have another length or are not of unit norm."""
+    for _, chunk_id, vector in found:
+        numbers = np.frombuffer(vector[HEAD:], ">f4").astype(np.float64)
+        norm = float(np.linalg.norm(numbers))
+        if len(numbers) != dimensions or not _SHORTEST < norm < _LONGEST:
+            why = f"It has {len(numbers)} components, its norm is {norm:.3g}."
+            yield DamagedError.of("vector", document_id, chunk_id, why=why)
+
+
+def _orphans(session: Session, place: PostgresPlace, *, repair: bool) -> Iterator[Finding]:
+    """Tell what hangs on nothing, which no search sees; of payloads and postings those of all collections."""
+    for what, where in _ORPHANS:
+        bound = (place.id,) if "%s" in where else ()
+        ((count,),) = session.rows(f"SELECT count(*) FROM {where}", bound)
+        if count:
+            if repair:
+                session.run(f"DELETE FROM {where}", bound)
+            yield Finding(f"{count} {what}.", repaired=repair, suggestion="" if repair else _AGAIN)
+
+
+_ORPHANS = (
+    (
+        "chunks without a document",
+        f"{SCHEMA}.chunks c WHERE collection = %s AND NOT EXISTS (SELECT 1 FROM {SCHEMA}.documents d"
+        " WHERE d.collection = c.collection AND d.document_id = c.document_id)",
+    ),
+    (
+        "passages without a chunk",
+        f"{SCHEMA}.payloads p WHERE NOT EXISTS (SELECT 1 FROM {SCHEMA}.chunks c WHERE c.key = p.key)",
+    ),
+    (
+        "postings without a document",
+        f"{SCHEMA}.postings p WHERE collection = %s AND NOT EXISTS"
+        f" (SELECT 1 FROM {SCHEMA}.documents d WHERE d.block = p.block)",
+    ),
+)
+"""In the order in which they are swept: what a sweep sets free the next one sees."""
+
+
+def _counters(session: Session, place: PostgresPlace) -> Iterator[str]:
+    counted = session.rows(
+        "SELECT count(*), coalesce(sum(chunks), 0)::bigint, coalesce(sum(tokens), 0)::bigint,"
+        f" coalesce(sum(words), 0)::bigint FROM {SCHEMA}.documents WHERE collection = %s",
+        (place.id,),
+    )[0]
+    kept = (place.documents, place.chunks, place.tokens, place.words)
+    if kept != counted:
+        yield f"The collection's counters say {kept}, counted are {counted} (documents, chunks, tokens, words)."
+
+
+def _index(session: Session, place: PostgresPlace, analyser: Analyser) -> Iterator[str]:
+    """Compare the postings with the chunks: all by their sums, some by their words, and the definitions."""
+    lengths: dict[int, int] = {}
+    sums: dict[int, int] = {}
+    try:
+        for keys, entries in postings(session, place.id).values():
+            for key, (_, number, length) in zip(keys.tolist(), entries.tolist(), strict=True):
+                sums[key] = sums.get(key, 0) + number
+                lengths[key] = length
+    except UNREADABLE as exc:
+        yield f"The search index cannot be read: {type(exc).__name__}: {exc}"
+        return
+    there = [int(row[0]) for row in session.rows(_KEYS, (place.id,))]
+    if sums != lengths or not sums.keys() <= set(there) or sum(sums.values()) != place.words:
+        yield "The inverted index lacks terms of chunks, or has too many."
+    defined = 0
+    for start in range(0, len(there), _AT_ONCE):
+        found = session.rows(_PAYLOADS, (there[start : start + _AT_ONCE],))
+        step = max(1, len(there) // _SAMPLED_CHUNKS)
+        for number, (key, payload) in enumerate(found):
+            chunk = chunk_from_json(payload)
+            defined += sum(1 + len(each.aliases) for each in chunk.definitions)
+            if (start + number) % step == 0:
+                length = sum(term_counts(analyser.document_terms(chunk.embedding_text)).values())
+                if length != sums.get(int(key), 0):
+                    yield f"Chunk {chunk.id} holds other terms than those indexed."
+    ((kept,),) = session.rows(f"SELECT count(*) FROM {SCHEMA}.definitions WHERE collection = %s", (place.id,))
+    if kept != defined:
+        yield f"{kept} definitions are indexed, the chunks hold {defined}."
+
+
+_KEYS = f"SELECT key FROM {SCHEMA}.chunks WHERE collection = %s ORDER BY 1"
+_PAYLOADS = f"SELECT key, payload FROM {SCHEMA}.payloads WHERE key = ANY(%s) ORDER BY 1"

@@ -1,0 +1,234 @@
+"""PostgreSQL with pgvector, a real server: the whole contract of stores, and what is particular to this one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
+from knowledge_mcp.ports import Analyser, Store
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.postgres import search, store, writing
+from knowledge_mcp.stores.postgres.connection import Row, Session
+from knowledge_mcp.stores.postgres.schema import Extension
+from knowledge_mcp.stores.postgres.store import PostgresStore
+from knowledge_mcp.testing.store_search import expect, put, same_ranking, whole
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
+from knowledge_mcp.testing.stores import StoreContract
+
+ANALYSER = EnglishAnalyser()
+Make = Callable[[], str]
+
+
+class TestPostgresStore(StoreContract):
+    @pytest.fixture(autouse=True)
+    def _server(self, database: Make) -> None:
+        self.database = database
+
+    def make_store(self, analyser: Analyser) -> Store:
+        self.url = self.database()
+        return PostgresStore(self.url, analyser)
+
+    def open_again(self, store: Store) -> Store | None:
+        return PostgresStore(self.url, self.analyser)
+
+
+def rows(url: str, statement: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def passages(count: int) -> list[SamplePassage]:
+    words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+    return [
+        SamplePassage(
+            " ".join(words[(number * factor) % len(words)] for factor in range(1, 2 + number % 7)),
+            direction=f"{number % 211}",
+            document_type="guide" if number % 50 == 0 else "standard",
+            clause_number=f"{number % 9}.{number % 4}",
+        )
+        for number in range(count)
+    ]
+
+
+KEPT: tuple[Filter | None, ...] = (
+    None,
+    Equals("document_type", "guide"),
+    Equals("document_id", "d1"),
+    And((Prefix("clause_number", "3"), Equals("document_type", "standard"))),
+    In("document_type", ("guide", "none")),
+    Equals("document_type", "none"),
+)
+
+
+@pytest.mark.parametrize("iterates", [True, False])
+def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_store(
+    database: Make, monkeypatch: pytest.MonkeyPatch, iterates: bool
+) -> None:
+    monkeypatch.setattr(writing, "INDEX_FROM_CHUNKS", 400)
+    monkeypatch.setattr(search, "INDEX_FROM_CHUNKS", 400)
+    url = database()
+    with closing(PostgresStore(url, ANALYSER)) as made, closing(MemoryStore(ANALYSER)) as oracle:
+        for each in (made, oracle):
+            each.create_collection("c", SPACE)
+            for number in range(3):
+                put(each, f"d{number}", passages(300))
+        assert rows(url, "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'") == [(1,)]
+        if not iterates:
+            monkeypatch.setattr(
+                type(made.database),
+                "extension",
+                property(lambda self: Extension("public", (0, 7, 4), 0)),
+            )
+        for kept in KEPT:
+            for text in ("alpha", "beta gamma", "zeta eta theta nothing"):
+                asked = {"vector": unit_vector(text), "text": text, "filter": kept, "limit": 12}
+                mine, theirs = (each.open("c").search(**asked) for each in (made, oracle))
+                for found, expected in ((mine.dense, theirs.dense), (mine.lexical, theirs.lexical)):
+                    assert found is not None
+                    assert expected is not None
+                    assert same_ranking(found, expected, 1e-6), (kept, text)
+        assert made.open("c").verify() == []
+        made.drop_collection("c")
+        made.create_collection("c", SPACE)
+        put(made, "e", passages(500))
+        assert rows(url, "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'") == [(1,)]
+
+
+def test_a_filter_that_keeps_little_finds_words_beyond_the_best(
+    database: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_FEWEST_NAMES", 5)
+    monkeypatch.setattr(search, "_NAMES_PER_HIT", 1)
+    with closing(PostgresStore(database(), ANALYSER)) as made, closing(MemoryStore(ANALYSER)) as oracle:
+        for each in (made, oracle):
+            each.create_collection("c", SPACE)
+            put(each, "d0", passages(300))
+        for kept in KEPT:
+            mine, theirs = (
+                each.open("c").search(vector=None, text="alpha beta", filter=kept, limit=4) for each in (made, oracle)
+            )
+            assert mine.lexical is not None
+            assert theirs.lexical is not None
+            assert same_ranking(mine.lexical, theirs.lexical, 1e-9)
+
+
+def test_documents_of_one_block_go_one_by_one_and_leave_nothing(database: Make) -> None:
+    url = database()
+    with closing(PostgresStore(url, ANALYSER)) as made:
+        made.create_collection("c", SPACE)
+        ids = [f"d{number}" for number in range(5)]
+        made.open("c").publish([whole(each, [f"alpha {each}", "beta"]) for each in ids], lambda _: None)
+        assert rows(url, "SELECT count(DISTINCT block) FROM knowledge_mcp.postings") == [(1,)]
+        for number, each in enumerate(ids):
+            assert made.open("c").delete(each) == 2
+            legs = made.open("c").search(vector=None, text="alpha", filter=None, limit=9)
+            assert len(legs.lexical or ()) == 4 - number
+            assert made.open("c").verify() == []
+        for table in ("documents", "chunks", "payloads", "postings", "definitions"):
+            assert rows(url, f"SELECT count(*) FROM knowledge_mcp.{table}") == [(0,)], table
+
+
+def test_many_documents_are_published_in_groups_and_told_of_once_visible(
+    database: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_DOCUMENTS_AT_ONCE", 3)
+    monkeypatch.setattr(store, "_CHUNKS_AT_ONCE", 4)
+    with closing(PostgresStore(database(), ANALYSER)) as made:
+        made.create_collection("c", SPACE)
+        told: list[str] = []
+
+        def tell(document_id: str) -> None:
+            assert made.open("c").document(document_id) is not None
+            told.append(document_id)
+
+        many = [whole(f"d{number}", ["alpha"] if number % 2 else []) for number in range(10)]
+        large = whole("large", [f"alpha {number}" for number in range(9)])
+        made.open("c").publish([*many, large, whole("d0", ["again"])], tell)
+        assert told == [*(each.record.id for each in many), "large", "d0"]
+        assert made.open("c").verify() == []
+
+
+def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last(database: Make) -> None:
+    with closing(PostgresStore(database(), ANALYSER)) as made:
+        made.create_collection("c", SPACE)
+        told: list[str] = []
+        made.open("c").publish([whole("a", ["old"]), whole("b", ["b"]), whole("a", ["new"])], told.append)
+        assert told == ["a", "b", "a"]
+        assert [each.content for each in made.open("c").chunks("document", ["a"])] == ["new"]
+        assert made.open("c").verify() == []
+
+
+def test_what_a_person_has_damaged_in_what_is_derived_is_told_and_mended(database: Make) -> None:
+    url = database()
+    with closing(PostgresStore(url, ANALYSER)) as made:
+        made.create_collection("c", SPACE)
+        put(made, "d", [SamplePassage("alpha beta", terms=(("alpha",),)), "gamma"])
+        put(made, "e", ["delta"])
+        for harm in (
+            "DELETE FROM knowledge_mcp.postings WHERE term = 'gamma'",
+            "UPDATE knowledge_mcp.postings SET data = substr(data, 2) WHERE term = 'gamma'",
+            "DELETE FROM knowledge_mcp.definitions",
+            "UPDATE knowledge_mcp.collections SET chunks = 7",
+            "INSERT INTO knowledge_mcp.payloads VALUES (99999, '')",
+            "INSERT INTO knowledge_mcp.postings VALUES (1, 'zeta', 99999, '')",
+        ):
+            rows(url, harm)
+            assert made.open("c").verify() != [], harm
+            assert all(each.repaired for each in made.open("c").verify(repair=True)), harm
+            assert made.open("c").verify() == [], harm
+            legs = made.open("c").search(vector=None, text="gamma", filter=None, limit=9)
+            assert len(legs.lexical or ()) == 1
+
+
+def test_damage_to_what_was_ingested_is_told_and_never_mended(database: Make) -> None:
+    for harm in (
+        "UPDATE knowledge_mcp.chunks SET vector = array_fill(0.5, ARRAY[16])::vector WHERE position = 0",
+        "UPDATE knowledge_mcp.chunks SET vector = '[1,0]' WHERE position = 0",
+        "UPDATE knowledge_mcp.documents SET text = 'other'",
+        "DELETE FROM knowledge_mcp.payloads WHERE key = (SELECT min(key) FROM knowledge_mcp.payloads)",
+        "DELETE FROM knowledge_mcp.chunks WHERE position = 0",
+    ):
+        url = database()
+        with closing(PostgresStore(url, ANALYSER)) as made:
+            made.create_collection("c", SPACE)
+            put(made, "d", ["alpha beta", "gamma"], text="text")
+            rows(url, harm)
+            told = made.open("c").verify(repair=True)
+            assert any(each.document_id == "d" and not each.repaired for each in told), harm
+            put(made, "d", ["alpha beta", "gamma"], text="text")
+            made.open("c").verify(repair=True)
+            assert made.open("c").verify() == [], harm
+
+
+def test_nothing_is_left_in_a_session_so_that_a_pooler_may_share_it(database: Make) -> None:
+    with closing(PostgresStore(database(), ANALYSER)) as made:
+        made.create_collection("c", SPACE)
+        for number in range(8):
+            put(made, f"d{number}", ["alpha", "beta"])
+            made.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
+
+        def look(session: Session) -> list[Row]:
+            return session.rows(
+                "SELECT (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_locks"
+                " WHERE locktype = 'advisory'), current_setting('lock_timeout'),"
+                " current_setting('default_transaction_isolation')"
+            )
+
+        assert made.database.read(look) == [(0, 0, "0", "read committed")]
+
+
+def test_a_secret_is_in_no_location_no_message_and_no_log(database: Make, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    url = database().replace("postgres@", "nobody:s3cret%20word@")
+    with closing(PostgresStore(url, ANALYSER)) as made:
+        error = expect(Exception, made.ping)
+        told = f"{made.location} {error!r} {vars(error)} {error.__cause__!r} {caplog.text}"
+        assert "s3cret" not in told
+        assert "nobody" not in made.location
