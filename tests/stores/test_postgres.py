@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -15,7 +16,6 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.postgres import search, store, writing
 from knowledge_mcp.stores.postgres.connection import Row, Session
-from knowledge_mcp.stores.postgres.schema import Extension
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.testing.store_search import expect, put, same_ranking, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
@@ -81,15 +81,14 @@ def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_sto
                 put(each, f"d{number}", passages(300))
         assert rows(url, "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'") == [(1,)]
         if not iterates:
-            monkeypatch.setattr(
-                type(made.database),
-                "extension",
-                property(lambda self: Extension("public", (0, 7, 4), 0)),
-            )
+            older = replace(made.database.extension, version=(0, 7, 4))
+            monkeypatch.setattr(made.database, "_extension", older)
         for kept in KEPT:
             for text in ("alpha", "beta gamma", "zeta eta theta nothing"):
-                asked = {"vector": unit_vector(text), "text": text, "filter": kept, "limit": 12}
-                mine, theirs = (each.open("c").search(**asked) for each in (made, oracle))
+                mine, theirs = (
+                    each.open("c").search(vector=unit_vector(text), text=text, filter=kept, limit=12)
+                    for each in (made, oracle)
+                )
                 for found, expected in ((mine.dense, theirs.dense), (mine.lexical, theirs.lexical)):
                     assert found is not None
                     assert expected is not None

@@ -284,8 +284,8 @@ class StoreSettings(BaseModel):
     )  # fmt: skip
     vector_store: StoreName | None = _store(
         "VECTOR_STORE", None,
-        "Backend: `sqlite`, `postgres`, `qdrant` or `chromadb`. Unset: `qdrant` if QDRANT_URL is set, else `chromadb` if "
-        "CHROMADB_HOST is set, else `sqlite` (one file in DATA_PATH, needs no server).",
+        "Backend: `sqlite`, `postgres`, `qdrant` or `chromadb`. Unset: `qdrant` if QDRANT_URL is set, else "
+        "`chromadb` if CHROMADB_HOST is set, else `sqlite` (one file in DATA_PATH, needs no server).",
         surface="standards", example="sqlite",
     )  # fmt: skip
     collection: str = _store(

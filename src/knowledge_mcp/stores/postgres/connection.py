@@ -27,7 +27,7 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     TimedOutError,
 )
-from knowledge_mcp.stores.postgres.schema import Extension, prepare_schema
+from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension, check_version, prepare_schema
 
 __all__ = ["Bound", "Database", "Row", "Session", "location_of"]
 
@@ -161,7 +161,9 @@ class Database:
 
     def _write(self, work: Callable[[Session], T]) -> T:
         with self._transaction(psycopg.IsolationLevel.READ_COMMITTED, read_only=False) as session:
-            session.run(f"SET LOCAL lock_timeout = {round(1000 * self._patience)}")
+            waits = f"{round(1000 * self._patience)}"
+            found = session.rows(f"SELECT version, set_config('lock_timeout', %s, true) FROM {SCHEMA}.meta", (waits,))
+            check_version(int(found[0][0]), self.location)
             return work(session)
 
     @contextlib.contextmanager
@@ -187,7 +189,7 @@ class Database:
             if connection.closed or state in _CLOSED_BY_SERVER or state in _OVERTAKEN:
                 if state not in _OVERTAKEN:
                     connection.close()
-                lost = _LostError(f"The connection to {self.location} was lost.", details=self._hidden(exc))
+                lost = _LostError(_LOST.format(self.location), details=self._hidden(exc))
                 lost.is_open = is_open and state not in _OVERTAKEN
                 raise lost from exc
             raise self._said(exc) from exc
@@ -272,12 +274,14 @@ class Database:
         details = self._hidden(error)
         if isinstance(error, UnicodeError | psycopg.DataError):
             return InvalidInputError("A text or number cannot be stored.", details=details)
+        state = error.sqlstate or ("08" if isinstance(error, psycopg.OperationalError) else "")
         for states, kind, message, suggestion in _STATES:
-            if error.sqlstate is not None and error.sqlstate.startswith(states):
+            if state.startswith(states):
                 return kind(message.format(self.location), details=details, suggestion=suggestion)
         return InternalError(f"{self.location} could not be used.", details=details)
 
 
+_LOST = "The connection to {} was lost."
 _REFUSALS = (
     ("password", "{} refused user or password.", "Correct the user and password in DATABASE_URL."),
     ("role ", "{} does not know the user.", "Correct the user in DATABASE_URL, or let it be made on the server."),
@@ -296,6 +300,12 @@ _STATES: tuple[tuple[tuple[str, ...], Callable[..., KnowledgeError], str, str], 
         ConfigError,
         "The tables in {} are not those of this version.",
         "Restart this server; if that does not help, restore a backup of the database.",
+    ),
+    (
+        ("08", "57P", "25006"),
+        ConnectionFailedError,
+        _LOST,
+        "Check that the server runs and takes writes, then try again.",
     ),
     (
         ("55P03", "57014"),

@@ -84,7 +84,7 @@ class PostgresStore:
         return self.database.location
 
     def ping(self) -> None:
-        self.database.read(lambda session: session.rows(f"SELECT version FROM {SCHEMA}.meta"))
+        self.open("").info()
 
     def close(self) -> None:
         self.database.close()
