@@ -1,6 +1,6 @@
-"""What the crash and concurrency tests run in processes of their own: writers and readers of one store file.
+"""What the crash and concurrency tests run in processes of their own: writers and readers of one store.
 
-    python -m tests.stores.processes write|read <file> <seed> [<seconds>]
+    python -m tests.stores.processes write|read <file or address> <seed> [<seconds>]
 
 Every generation of a document carries its turn in each chunk, in its text and in its record's hash: any mix shows.
 A writer says `<document> <turn>` after each publish; a reader says how often it looked, or fails.
@@ -91,7 +91,13 @@ def main() -> None:
     """Play the part that the arguments name."""
     part, path, seed, *rest = sys.argv[1:]
     seconds = float(rest[0]) if rest else 60.0
-    store = SqliteStore(Path(path), EnglishAnalyser())
+    store: Store
+    if path.startswith("postgresql:"):
+        from knowledge_mcp.stores.postgres.store import PostgresStore
+
+        store = PostgresStore(path, EnglishAnalyser())
+    else:
+        store = SqliteStore(Path(path), EnglishAnalyser())
     store.create_collection("c", SPACE)
     say("ready")
     if part == "write":

@@ -17,6 +17,7 @@ from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.layout import point_id
 from knowledge_mcp.stores.qdrant.store import QdrantStore
@@ -25,6 +26,7 @@ from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage
 from tests.servers.chroma_server import quick_folder
 from tests.servers.qdrant_local import LocalQdrant
+from tests.stores.test_postgres import rows
 
 ANALYSER = EnglishAnalyser()
 Forge = Callable[[str], None]
@@ -112,12 +114,29 @@ def in_qdrant(_: Path) -> Generator[tuple[Store, Forge]]:
     store.close()
 
 
+def in_postgres(url: str) -> Generator[tuple[Store, Forge]]:
+    store = PostgresStore(url, ANALYSER)
+
+    def forge(part: str) -> None:
+        column = "payload" if part == "chunk" else part
+        table = "payloads" if part == "chunk" else "documents"
+        word, other = ("Title", "Tutle") if part == "record" else ("shall", "could")
+        changed = f"replace(convert_from({column}, 'UTF8'), '{word}', '{other}')"
+        rows(url, f"UPDATE knowledge_mcp.{table} SET {column} = convert_to({changed}, 'UTF8')")
+
+    yield store, forge
+    store.close()
+
+
 STORES = {"memory": in_memory, "sqlite": in_sqlite, "chromadb": in_chroma, "qdrant": in_qdrant}
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=[*STORES, "postgres"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[tuple[Store, Forge]]:
-    generator = STORES[request.param](tmp_path)
+    if request.param == "postgres":
+        generator = in_postgres(request.getfixturevalue("database")())
+    else:
+        generator = STORES[request.param](tmp_path)
     store, forge = next(generator)
     store.create_collection("c", SPACE)
     put(store, "d", [SamplePassage("alpha shall", id="1"), SamplePassage("beta", id="2")], text="alpha shall\nbeta")

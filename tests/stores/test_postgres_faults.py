@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -21,6 +25,7 @@ from tests.stores.test_postgres import rows
 
 ANALYSER = EnglishAnalyser()
 Make = Callable[[], str]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -139,6 +144,67 @@ def test_a_server_killed_while_documents_are_written_leaves_whole_generations_an
             assert store.open("c").document_text(document_id) == f"text of {kept[document_id]}"
         assert store.open("c").verify() == []
     store.close()
+
+
+def start(part: str, url: str, seed: int, seconds: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.stores.processes", part, url, str(seed), str(seconds)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_sixteen_processes_write_and_search_at_once(database: Make) -> None:
+    url = database()
+    seeds = [1, 1, 2, 2, 3, 3]  # two of each write the same documents
+    writers = [start("write", url, seed, 10.0) for seed in seeds]
+    readers = [start("read", url, 0, 10.0) for _ in range(10)]
+    written = looked = 0
+    for process in [*writers, *readers]:
+        said, complaints = process.communicate(timeout=180)
+        assert complaints == ""
+        assert process.returncode == 0
+        if process in writers:
+            written += len(said.splitlines()) - 1
+        else:
+            looked += int(said.splitlines()[-1])
+    assert written > 20
+    assert looked > 10
+    with closing(PostgresStore(url, ANALYSER)) as store:
+        check(store)
+        assert store.open("c").verify() == []
+
+
+@pytest.mark.slow
+def test_a_writer_killed_at_any_moment_leaves_whole_generations_and_loses_none_acknowledged(database: Make) -> None:
+    url = database()
+    dice = random.Random(11)
+    acknowledged: dict[str, int] = {}
+    for attempt in range(8):
+        writer = start("write", url, attempt, 60.0)
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        heard = [writer.stdout.readline() for _ in range(dice.randrange(6))]
+        with pytest.raises(subprocess.TimeoutExpired):
+            writer.wait(timeout=dice.uniform(0.001, 0.05))
+        writer.kill()
+        said, complaints = writer.communicate(timeout=30)
+        assert complaints == ""
+        for line in [*heard, *said.splitlines(keepends=True)]:
+            if line.endswith("\n"):
+                document_id, turn = line.split()
+                acknowledged[document_id] = int(turn)
+        with closing(PostgresStore(url, ANALYSER)) as store:
+            check(store)
+            kept = {each.id: int(each.sha256) for each in store.open("c").documents()}
+            assert all(kept[document_id] >= turn for document_id, turn in acknowledged.items())
+            assert store.open("c").verify() == []
+    assert len(acknowledged) > 4, "no writer came far enough to show anything"
+
+
+def test_processes_that_all_make_the_tables_at_once_all_get_them(database: Make) -> None:
+    url = database()
+    for process in [start("read", url, 0, 0.0) for _ in range(4)]:
+        said, complaints = process.communicate(timeout=60)
+        assert (said.splitlines(), complaints) == (["ready", "0"], "")
 
 
 @pytest.mark.slow

@@ -24,6 +24,10 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.chroma import view
 from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.postgres import connection as postgres_connection
+from knowledge_mcp.stores.postgres import verify as postgres_verify
+from knowledge_mcp.stores.postgres.places import PostgresPlace
+from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.stores.qdrant import search
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import QdrantCollection
@@ -118,7 +122,21 @@ def qdrant(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Make, list[str]]]
     server.stop()
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "qdrant"])
+@pytest.fixture
+def postgresql(database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> tuple[Make, list[str]]:
+    made: list[str] = []
+    honest = postgres_verify.index_anew
+
+    def counted(session: postgres_connection.Session, place: PostgresPlace, analyser: Analyser) -> None:
+        made.append(analyser.version)
+        honest(session, place, analyser)
+
+    monkeypatch.setattr(postgres_verify, "index_anew", counted)
+    url = database()
+    return lambda analyser: PostgresStore(url, analyser), made
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql", "qdrant"])
 def test_a_newer_version_indexes_once_and_the_older_one_answers_without_words(
     backend: str, request: pytest.FixtureRequest
 ) -> None:
@@ -189,8 +207,9 @@ def test_an_older_version_never_answers_by_an_index_that_has_become_newer_in_qdr
         assert "newer version" in why
 
 
-def test_of_newer_versions_that_come_at_once_one_indexes_in_qdrant(qdrant: tuple[Make, list[str]]) -> None:
-    make, made = qdrant
+@pytest.mark.parametrize("backend", ["postgresql", "qdrant"])
+def test_of_newer_versions_that_come_at_once_one_indexes(backend: str, request: pytest.FixtureRequest) -> None:
+    make, made = request.getfixturevalue(backend)
     with closing(make(EnglishAnalyser())) as older:
         older.create_collection("c", SPACE)
         put(older, "d", [SamplePassage("verified systems", id="1")])
