@@ -204,10 +204,16 @@ def test_the_embedding_provider_is_chosen_in_one_order(
         ({"QDRANT_URL": "https://q", "CHROMADB_HOST": "h"}, "qdrant"),
         ({"QDRANT_URL": "https://q", "VECTOR_STORE": "sqlite"}, "sqlite"),
         ({"VECTOR_STORE": "ChromaDB"}, "chromadb"),
+        ({"DATABASE_URL": "postgresql://db/kb"}, "sqlite"),
+        ({"DATABASE_URL": "postgresql://db/kb", "VECTOR_STORE": "postgres"}, "postgres"),
     ],
 )
 def test_the_store_is_chosen_in_one_order(read: Read, environ: dict[str, str], backend: str) -> None:
     assert choose_store(read(**environ).settings).backend == backend
+
+
+def test_postgresql_without_its_address_is_a_problem(read: Read) -> None:
+    assert any("needs DATABASE_URL" in problem for problem in read(VECTOR_STORE="postgres").problems)
 
 
 def test_qdrant_without_its_address_is_a_problem(read: Read) -> None:

@@ -13,8 +13,8 @@ ROOMS = (
 )  # fmt: skip
 HEAVY = {
     "PIL", "Stemmer", "apsw", "chromadb", "docx", "huggingface_hub", "liteparse", "lxml", "markdown_it", "numpy",
-    "onnx", "onnxruntime", "openai", "psycopg", "psycopg_pool", "pypdfium2", "qdrant_client", "tree_sitter", "rich", "tokenizers",
-    "uvicorn", "yaml",
+    "onnx", "onnxruntime", "openai", "psycopg", "psycopg_pool", "pypdfium2", "qdrant_client", "tree_sitter", "rich",
+    "tokenizers", "uvicorn", "yaml",
 }  # fmt: skip
 SCRIPT = (
     "import importlib, sys; importlib.import_module(sys.argv[1]); print(*(name.split('.')[0] for name in sys.modules))"

@@ -61,6 +61,16 @@ def test_a_wrong_password_or_user_is_a_setting_to_correct(
     assert rows(url, _TABLES) == []
 
 
+def test_a_password_of_the_environment_goes_to_no_address(
+    database: Make, guarded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "right one")
+    url = database()
+    assert isinstance(refused(url.replace("postgres@", f"{guarded}@")), ConfigError)
+    with closing(PostgresStore(url.replace("postgres@", f"{guarded}:right%20one@"), ANALYSER)) as store:
+        assert "rights" in expect(ConfigError, store.ping).message, "the password was right"
+
+
 def test_a_database_that_is_not_there_is_named(postgres: PostgresServer) -> None:
     error = refused(postgres.url("not-there"))
     assert isinstance(error, ConfigError)

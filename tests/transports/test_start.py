@@ -11,7 +11,8 @@ from tests.transports.spawned import ROOT
 
 HEAVY = {
     "Stemmer", "apsw", "chromadb", "docx", "fastapi", "huggingface_hub", "liteparse", "lxml", "markdown_it", "numpy",
-    "onnx", "onnxruntime", "openai", "psycopg", "psycopg_pool", "pypdfium2", "qdrant_client", "rich", "structlog", "tokenizers", "typer", "yaml",
+    "onnx", "onnxruntime", "openai", "psycopg", "psycopg_pool", "pypdfium2", "qdrant_client", "rich", "structlog",
+    "tokenizers", "typer", "yaml",
 }  # fmt: skip
 BARE = """
 import sys

@@ -107,8 +107,10 @@ class Database:
     def __init__(self, url: str, *, patience: float = 120.0) -> None:
         self.location = location_of(url)
         self._patience = patience
-        given = {"application_name": "knowledge-mcp", "connect_timeout": _CONNECT_SECONDS, **conninfo_to_dict(url)}
-        self._secrets = [text for text in (given.get("password"), given.get("sslpassword")) if isinstance(text, str)]
+        # an empty password keeps libpq from sending the environment's to whatever address a file names
+        ours = {"application_name": "knowledge-mcp", "connect_timeout": _CONNECT_SECONDS, "password": ""}
+        given = {**ours, **conninfo_to_dict(url)}
+        self._secrets = [str(given[each]) for each in ("password", "sslpassword") if given.get(each)]
         self._address = make_conninfo("", **{**given, "client_encoding": "UTF8"})
         self._pool: ConnectionPool[_Connection] | None = None
         self._extension: Extension | None = None
