@@ -72,7 +72,7 @@ EMBEDDERS = {
 }
 STORES = {
     "sqlite": "knowledge_mcp.stores.sqlite.store:from_options",
-    "postgres": "knowledge_mcp.stores.postgres.store:from_options",
+    "postgres": "knowledge_mcp.stores.postgres.opening:from_options",
     "qdrant": "knowledge_mcp.stores.qdrant.store:from_options",
     "chromadb": "knowledge_mcp.stores.chroma.store:from_options",
     "memory": "knowledge_mcp.stores.memory:from_options",

@@ -266,11 +266,7 @@ class Database:
         for said, message, suggestion in _REFUSALS:
             if said in words:
                 return ConfigError(message.format(self.location), details=details, suggestion=suggestion)
-        return ConnectionFailedError(
-            f"PostgreSQL does not answer at {self.location}.",
-            details=details,
-            suggestion="Check that the server runs and that DATABASE_URL is right, then try again.",
-        )
+        return ConnectionFailedError(f"PostgreSQL does not answer at {self.location}.", details=details)
 
     def _said(self, error: psycopg.Error | UnicodeError) -> KnowledgeError:
         details = self._hidden(error)
@@ -286,48 +282,18 @@ class Database:
 _LOST = "The connection to {} was lost."
 _REFUSALS = (
     ("password", "{} refused user or password.", "Correct the user and password in DATABASE_URL."),
-    ("role ", "{} does not know the user.", "Correct the user in DATABASE_URL, or let it be made on the server."),
+    ('role "', "{} does not know the user.", "Correct the user in DATABASE_URL, or let it be made on the server."),
     ("pg_hba.conf", "{} takes no connection of this kind from here.", "Let the server's pg_hba.conf allow it."),
-    ("database ", "The server has no database {}.", "Make it with CREATE DATABASE, or correct DATABASE_URL."),
+    ('" does not exist', "The server has no database {}.", "Make it with CREATE DATABASE, or correct DATABASE_URL."),
 )
 _STATES: tuple[tuple[tuple[str, ...], Callable[..., KnowledgeError], str, str], ...] = (
-    (
-        ("42501",),
-        ConfigError,
-        "The user has not the rights in {} that the store needs.",
-        "Let it own the schema: `CREATE SCHEMA knowledge_mcp AUTHORIZATION …`.",
-    ),
-    (
-        ("42P01", "42703", "3F000"),
-        ConfigError,
-        "The tables in {} are not those of this version.",
-        "Restart this server; if that does not help, restore a backup of the database.",
-    ),
-    (
-        ("08", "57P", "25006"),
-        ConnectionFailedError,
-        _LOST,
-        "Check that the server runs and takes writes, then try again.",
-    ),
-    (
-        ("55P03", "57014"),
-        TimedOutError,
-        "Another writer has been at work in {} for too long.",
-        "Wait until it is done, then try again.",
-    ),
-    (
-        ("531",),
-        ConnectionFailedError,
-        "There is no room left on the disk of {}; what was stored before is whole.",
-        "Free space on the server's disk, then run again.",
-    ),
+    (("42501",), ConfigError, "The user lacks rights in {}.", "Run `CREATE SCHEMA knowledge_mcp AUTHORIZATION …`."),
+    (("42P01", "42703", "3F000"), ConfigError, "The tables in {} are not those of this version.", "Restart it."),
+    (("08", "57P", "25006"), ConnectionFailedError, _LOST, "Check that the server runs and takes writes."),
+    (("55P03", "57014"), TimedOutError, "Another writer has been at work in {} for too long.", "Try again later."),
+    (("531",), ConnectionFailedError, "There is no room left on the disk of {}.", "Free space, then run again."),
     (("53", "58"), ConnectionFailedError, "The server of {} is short of something.", "See the details and its log."),
-    (
-        ("XX",),
-        InternalError,
-        "{} is damaged, or the server has failed.",
-        "See the server's log; restore a backup of the database where it tells of damage.",
-    ),
+    (("XX",), InternalError, "{} is damaged, or its server has failed.", "See its log; restore a backup if needed."),
 )
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.stores.postgres.connection import Row, Session
 from knowledge_mcp.stores.postgres.schema import SCHEMA, check_version
 from knowledge_mcp.stores.shared.payload import space_from_json
-
-if TYPE_CHECKING:
-    from knowledge_mcp.stores.postgres.connection import Row, Session
 
 __all__ = ["PostgresPlace", "every_place", "find_place", "lock_place", "place_of"]
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -33,78 +34,6 @@ _SERVER, _EXTENSION = 15, (0, 7)
 
 MIGRATIONS: Mapping[int, Callable[[Session], None]] = MappingProxyType({})
 """From each older version the step to the next one, run inside the transaction that ends with the new version."""
-
-_TABLES = """
-CREATE TABLE {s}.meta (version int NOT NULL);
-CREATE SEQUENCE {s}.keys;
-CREATE TABLE {s}.collections (
-    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name text COLLATE "C" NOT NULL UNIQUE,
-    space text NOT NULL,
-    created_at text NOT NULL,
-    analyser text NOT NULL,
-    state uuid NOT NULL DEFAULT gen_random_uuid(),
-    documents bigint NOT NULL DEFAULT 0,
-    chunks bigint NOT NULL DEFAULT 0,
-    tokens bigint NOT NULL DEFAULT 0,
-    words bigint NOT NULL DEFAULT 0
-);
-CREATE TABLE {s}.documents (
-    generation bigint PRIMARY KEY,
-    collection int NOT NULL,
-    document_id text COLLATE "C" NOT NULL,
-    block bigint NOT NULL,
-    chunks int NOT NULL,
-    tokens bigint NOT NULL,
-    words bigint NOT NULL,
-    record bytea NOT NULL,
-    text bytea NOT NULL,
-    structure bytea NOT NULL,
-    UNIQUE (collection, document_id)
-);
-CREATE INDEX documents_by_block ON {s}.documents (block);
-CREATE TABLE {s}.chunks (
-    key bigint PRIMARY KEY,
-    collection int NOT NULL,
-    document_id text COLLATE "C" NOT NULL,
-    position int NOT NULL,
-    chunk_id text COLLATE "C" NOT NULL,
-    document_type text COLLATE "C" NOT NULL,
-    chunk_type text COLLATE "C" NOT NULL,
-    normative text COLLATE "C" NOT NULL,
-    clause_number text COLLATE "C",
-    content_hash text COLLATE "C" NOT NULL,
-    embedding_key text COLLATE "C" NOT NULL,
-    vector {v}.vector NOT NULL
-) WITH (toast_tuple_target = 8160);
-ALTER TABLE {s}.chunks ALTER vector SET STATISTICS 0;
-CREATE INDEX chunks_by_place ON {s}.chunks (collection, document_id, position);
-CREATE INDEX chunks_by_id ON {s}.chunks USING hash (chunk_id);
-CREATE INDEX chunks_by_content ON {s}.chunks USING hash (content_hash);
-CREATE INDEX chunks_by_embedding ON {s}.chunks USING hash (embedding_key);
-CREATE TABLE {s}.payloads (key bigint PRIMARY KEY, payload bytea NOT NULL);
-CREATE TABLE {s}.postings (
-    collection int NOT NULL,
-    term text COLLATE "C" NOT NULL,
-    block bigint NOT NULL,
-    data bytea STORAGE EXTERNAL NOT NULL,
-    PRIMARY KEY (collection, term, block)
-);
-CREATE INDEX postings_by_block ON {s}.postings (block);
-CREATE TABLE {s}.definitions (
-    collection int NOT NULL,
-    term_key text COLLATE "C" NOT NULL,
-    alias int NOT NULL,
-    document_id text COLLATE "C" NOT NULL,
-    position int NOT NULL,
-    place int NOT NULL,
-    term text COLLATE "C" NOT NULL,
-    key bigint NOT NULL
-);
-CREATE INDEX definitions_by_term ON {s}.definitions (collection, term_key);
-CREATE INDEX definitions_by_document ON {s}.definitions (collection, document_id);
-"""
-# a target of 8160 bytes keeps vectors of up to 1,900 components in their row, where an exact search finds them
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +65,8 @@ def prepare_schema(session: Session, location: str) -> Extension:
         if version is None:
             if not session.rows("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)):
                 session.run(f"CREATE SCHEMA {SCHEMA}")
-            session.run(_TABLES.format(s=SCHEMA, v=extension.schema))
+            tables = files("knowledge_mcp.stores.postgres").joinpath("schema.sql").read_text("utf-8")
+            session.run(tables.replace("EXTENSION", extension.schema))
             session.run(f"INSERT INTO {SCHEMA}.meta VALUES (%s)", (SCHEMA_VERSION,))
         elif version < SCHEMA_VERSION:
             while version < SCHEMA_VERSION:
@@ -195,14 +125,8 @@ def _extension(session: Session, location: str) -> Extension:
 
 
 def _version(session: Session, location: str) -> int | None:
-    tables = {
-        str(row[0])
-        for row in session.rows(
-            "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v')",
-            (SCHEMA,),
-        )
-    }
+    found = session.rows("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,))
+    tables = {str(row[0]) for row in found}
     if not tables:
         return None
     if not {"meta", "collections"} <= tables:

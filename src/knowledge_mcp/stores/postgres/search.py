@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults
-from knowledge_mcp.stores.postgres.connection import Bound
+from knowledge_mcp.stores.postgres.connection import Bound, Session
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
 from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS
@@ -25,9 +25,6 @@ from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.shared.filters import simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.products import products
-
-if TYPE_CHECKING:
-    from knowledge_mcp.stores.postgres.connection import Session
 
 __all__ = ["HEAD", "Search", "cosines", "known_vectors", "postings"]
 

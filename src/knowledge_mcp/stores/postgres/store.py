@@ -10,7 +10,8 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -25,7 +26,12 @@ from knowledge_mcp.model.errors import ConfigError, InternalError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.postgres import verify, writing
+from knowledge_mcp.stores.postgres.connection import Database, Session
+from knowledge_mcp.stores.postgres.places import PostgresPlace, every_place, lock_place, place_of
 from knowledge_mcp.stores.postgres.schema import SCHEMA
+from knowledge_mcp.stores.postgres.search import Search, cosines, known_vectors
+from knowledge_mcp.stores.postgres.writing import IndexedDocument
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.payload import (
     checked_part,
@@ -35,16 +41,8 @@ from knowledge_mcp.stores.shared.payload import (
     structure_from_json,
 )
 from knowledge_mcp.stores.shared.rules import check_documents, check_query, is_newer, newer_index
-from knowledge_mcp.support.distribution import Secret, install_command
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from knowledge_mcp.stores.postgres.connection import Database, Session
-    from knowledge_mcp.stores.postgres.places import PostgresPlace
-    from knowledge_mcp.stores.postgres.writing import IndexedDocument
-
-__all__ = ["PostgresHandle", "PostgresOptions", "PostgresStore", "from_options"]
+__all__ = ["PostgresHandle", "PostgresStore"]
 
 T = TypeVar("T")
 
@@ -66,14 +64,8 @@ class PostgresStore:
     """
 
     def __init__(self, url: str, analyser: Analyser, *, patience: float = 120.0) -> None:
-        try:
-            from knowledge_mcp.stores.postgres.connection import Database
-        except ImportError as exc:
-            needed = install_command("postgres")
-            message = f"The PostgreSQL client is not installed: {needed}"
-            raise ConfigError(message, details=str(exc), suggestion=f"Run: {needed}") from exc
         self.analyser = analyser
-        self.database: Database = Database(url, patience=patience)
+        self.database = Database(url, patience=patience)
 
     @property
     def backend(self) -> str:
@@ -90,7 +82,6 @@ class PostgresStore:
         self.database.close()
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        from knowledge_mcp.stores.postgres.places import place_of
 
         def create(session: Session) -> PostgresPlace:
             session.run(
@@ -110,20 +101,17 @@ class PostgresStore:
         return known
 
     def collections(self) -> list[CollectionInfo]:
-        from knowledge_mcp.stores.postgres.places import every_place
 
         return [self.described(each) for each in self.database.read(lambda it: every_place(it, self.location))]
 
     def drop_collection(self, name: str) -> bool:
-        from knowledge_mcp.stores.postgres.places import lock_place
-        from knowledge_mcp.stores.postgres.writing import drop
 
         def work(session: Session) -> bool:
             try:
                 place = lock_place(session, name, self.location, alone=True)
             except NotFoundError:
                 return False
-            drop(session, place)
+            writing.drop(session, place)
             return True
 
         return self.database.write(work, lambda _: None)
@@ -132,9 +120,8 @@ class PostgresStore:
         return PostgresHandle(self, name)
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
-        from knowledge_mcp.stores.postgres.writing import rename
 
-        self.database.write(lambda session: rename(session, names), lambda _: None)
+        self.database.write(lambda session: writing.rename(session, names), lambda _: None)
 
     # for its handles
 
@@ -170,7 +157,6 @@ class PostgresHandle:
         self._ends = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        from knowledge_mcp.stores.postgres.places import place_of
 
         with contextlib.ExitStack() as ends:
             session = ends.enter_context(self._database.snapshot())
@@ -205,7 +191,6 @@ class PostgresHandle:
         return self._read(counted)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
-        from knowledge_mcp.stores.postgres.writing import in_order, prepare
 
         place = self._read(lambda _, place: place)
         check_documents(documents, place.space.dimensions)
@@ -220,7 +205,7 @@ class PostgresHandle:
                 self._publish(list(group.values()), place, on_published)
                 group, chunks = {}, 0
             chunks += size
-            indexed = prepare([one.chunk for one in in_order(each.chunks)], self._store.analyser)
+            indexed = writing.prepare([one.chunk for one in writing.in_order(each.chunks)], self._store.analyser)
             group[each.record.id] = (each, indexed)
         if group:
             self._publish(list(group.values()), place, on_published)
@@ -231,7 +216,6 @@ class PostgresHandle:
         prepared_in: PostgresPlace,
         on_published: Callable[[str], object],
     ) -> None:
-        from knowledge_mcp.stores.postgres.writing import INDEX_FROM_CHUNKS, generations, publish
 
         ids = [document.record.id for document, _ in group]
         tried: set[int] = set()
@@ -242,42 +226,41 @@ class PostgresHandle:
             if place.id != prepared_in.id:
                 message = f"Another collection has just become '{self._name}'."
                 raise InternalError(message, suggestion="Ingest it again.")
-            tried.update(publish(session, self._database.extension, place, group))
+            tried.update(writing.publish(session, self._database.extension, place, group))
             return place
 
         def written(session: Session) -> PostgresPlace | None:
-            return prepared_in if tried & generations(session, prepared_in.id, ids) else None
+            return prepared_in if tried & writing.generations(session, prepared_in.id, ids) else None
 
         place = self._database.write(work, written)
         for each in ids:
             on_published(each)
         added = sum(len(document.chunks) for document, _ in group)
-        if place.chunks + added >= INDEX_FROM_CHUNKS:
+        if place.chunks + added >= writing.INDEX_FROM_CHUNKS:
             self._index_vectors(place)
 
     def _index_vectors(self, place: PostgresPlace) -> None:
-        from knowledge_mcp.stores.postgres.writing import index_vectors, vector_index
 
-        made = self._database.read(lambda it: it.rows("SELECT to_regclass(%s)::text", (vector_index(place.id),)))
+        made = self._database.read(
+            lambda it: it.rows("SELECT to_regclass(%s)::text", (writing.vector_index(place.id),))
+        )
         if made[0][0] is None:
             extension = self._database.extension
-            self._database.write(lambda session: index_vectors(session, extension, place), lambda _: None)
+            self._database.write(lambda session: writing.index_vectors(session, extension, place), lambda _: None)
 
     def delete(self, document_id: str) -> int:
-        from knowledge_mcp.stores.postgres.writing import Counters, count, lock_documents, remove
 
         def work(session: Session) -> int:
             place = self._locked(session, indexes=False)
-            lock_documents(session, place.id, [document_id])
-            gone = remove(session, place.id, [document_id])
+            writing.lock_documents(session, place.id, [document_id])
+            gone = writing.remove(session, place.id, [document_id])
             if gone.documents:
-                count(session, place.id, Counters(), gone)
+                writing.count(session, place.id, writing.Counters(), gone)
             return gone.chunks
 
         return self._database.write(work, lambda _: None)
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        from knowledge_mcp.stores.postgres.search import known_vectors
 
         return self._read(lambda session, place: known_vectors(session, place.id, embedding_keys))
 
@@ -336,7 +319,6 @@ class PostgresHandle:
         return sound([each for value in values for each in by_value.get(value, ())], chunk_from_json)
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-        from knowledge_mcp.stores.postgres.search import Search
 
         check_filter(filter)
 
@@ -352,7 +334,6 @@ class PostgresHandle:
         return self._read(work, indexed=True, by_newer=True)
 
     def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-        from knowledge_mcp.stores.postgres.search import cosines
 
         def work(session: Session, place: PostgresPlace) -> dict[str, float]:
             check_query(vector, place.space)
@@ -370,10 +351,9 @@ class PostgresHandle:
         return dict(found)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        from knowledge_mcp.stores.postgres.verify import verify
 
         def work(session: Session, place: PostgresPlace) -> list[Finding]:
-            return verify(session, place, self._store.analyser, repair=repair)
+            return verify.verify(session, place, self._store.analyser, repair=repair)
 
         if not repair:
             return self._read(work, indexed=True)
@@ -385,8 +365,6 @@ class PostgresHandle:
 
     def _read(self, read: Callable[[Session, PostgresPlace], T], *, indexed: bool = False, by_newer: bool = False) -> T:
         """Read in this handle's snapshot, or in one of its own; what is `indexed`, by this store's analyser."""
-        from knowledge_mcp.stores.postgres.places import place_of
-
         held = self._held
         if held is not None and not (indexed and is_newer(self._store.analyser.version, held[1].analyser)):
             with self._database.mapped():
@@ -417,9 +395,6 @@ class PostgresHandle:
         Raises:
             ConfigError: a newer version has indexed it, and its index is to be written to.
         """
-        from knowledge_mcp.stores.postgres.places import lock_place, place_of
-        from knowledge_mcp.stores.postgres.verify import index_anew
-
         # looked at before it is locked: of two who share a lock, neither could have it alone
         version = self._store.analyser.version
         is_other = indexes and place_of(session, self._name, self._store.location).analyser != version
@@ -427,27 +402,9 @@ class PostgresHandle:
         if not indexes or place.analyser == version:
             return place
         self._store.check_index(place)
-        index_anew(session, place, self._store.analyser)
+        verify.index_anew(session, place, self._store.analyser)
         return lock_place(session, self._name, self._store.location, alone=True)
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-class PostgresOptions(Protocol):
-    """Name the settings that this store needs."""
-
-    @property
-    def database_url(self) -> Secret | None: ...
-
-
-def from_options(options: PostgresOptions, analyser: Analyser, _: object = None) -> PostgresStore:
-    """Make the store that the settings name; it connects at its first use.
-
-    Raises:
-        ConfigError: there is no address, or it cannot be read.
-    """
-    if options.database_url is None:
-        raise ConfigError("VECTOR_STORE=postgres needs DATABASE_URL, which is not set.")
-    return PostgresStore(options.database_url.get_secret_value(), analyser)

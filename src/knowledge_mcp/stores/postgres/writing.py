@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,16 +16,13 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.query import FilterField
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.postgres.connection import Bound
+from knowledge_mcp.stores.postgres.connection import Bound, Row, Session
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.filters import field_value
 from knowledge_mcp.stores.shared.payload import chunk_to_json, record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.rules import checked_renames
-
-if TYPE_CHECKING:
-    from knowledge_mcp.stores.postgres.connection import Row, Session
 
 __all__ = [
     "ENTRY",
@@ -95,7 +91,7 @@ class IndexedBlock:
 
     first: int
     postings: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict[str, list[tuple[int, int, int]]])
-    definitions: list[Row] = field(default_factory=list["Row"])
+    definitions: list[Row] = field(default_factory=list[Row])
 
 
 def prepare(chunks: Sequence[Chunk], analyser: Analyser) -> IndexedDocument:

@@ -1,0 +1,37 @@
+"""What the settings say of the PostgreSQL store, read without its client library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.support.distribution import Secret, install_command
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.postgres.store import PostgresStore
+
+__all__ = ["PostgresOptions", "from_options"]
+
+
+class PostgresOptions(Protocol):
+    """Name the settings that this store needs."""
+
+    @property
+    def database_url(self) -> Secret | None: ...
+
+
+def from_options(options: PostgresOptions, analyser: Analyser, _: object = None) -> PostgresStore:
+    """Make the store that the settings name; it connects at its first use.
+
+    Raises:
+        ConfigError: there is no address, it cannot be read, or the client is not installed.
+    """
+    if options.database_url is None:
+        raise ConfigError("VECTOR_STORE=postgres needs DATABASE_URL, which is not set.")
+    try:
+        from knowledge_mcp.stores.postgres.store import PostgresStore
+    except ImportError as exc:
+        needed = install_command("postgres")
+        raise ConfigError("The PostgreSQL client is not installed.", details=str(exc), suggestion=needed) from exc
+    return PostgresStore(options.database_url.get_secret_value(), analyser)
