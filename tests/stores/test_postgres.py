@@ -15,7 +15,7 @@ from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.postgres import search, store, writing
-from knowledge_mcp.stores.postgres.connection import Row, Session
+from knowledge_mcp.stores.postgres.session import Row, Session
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.testing.store_search import expect, put, same_ranking, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector

@@ -15,7 +15,7 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
-from knowledge_mcp.stores.postgres import connection
+from knowledge_mcp.stores.postgres.session import Connection
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.testing.store_search import expect, put
 from knowledge_mcp.testing.store_values import SPACE
@@ -83,7 +83,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_up_and_made_once(
         honest = psycopg.Connection.commit
         lost: list[int] = []
 
-        def commit(self: psycopg.Connection[connection.Row]) -> None:
+        def commit(self: Connection) -> None:
             if self.autocommit or self.read_only or lost:
                 honest(self)
                 return

@@ -1,4 +1,4 @@
-"""Any sequence of operations on PostgreSQL equals the memory store."""
+"""Any sequence of operations on PostgreSQL, here of an older version, equals the memory store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEW = settings(max_examples=25, stateful_step_count=25, deadline=None, suppress_
 
 @pytest.fixture(scope="module", autouse=True)
 def _server() -> Generator[None]:
-    with PostgresServer() as made:
+    with PostgresServer(version=16) as made:
         _running[:] = [made]
         yield
 

@@ -24,7 +24,7 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.chroma import view
 from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.store import ChromaStore
-from knowledge_mcp.stores.postgres import connection as postgres_connection
+from knowledge_mcp.stores.postgres import session as postgres_session
 from knowledge_mcp.stores.postgres import verify as postgres_verify
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.store import PostgresStore
@@ -127,7 +127,7 @@ def postgresql(database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> 
     made: list[str] = []
     honest = postgres_verify.index_anew
 
-    def counted(session: postgres_connection.Session, place: PostgresPlace, analyser: Analyser) -> None:
+    def counted(session: postgres_session.Session, place: PostgresPlace, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(session, place, analyser)
 

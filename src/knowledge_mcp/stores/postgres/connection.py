@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
 import psycopg
-from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Format
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (
     ConfigError,
     ConnectionFailedError,
@@ -28,12 +25,11 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension, check_version, prepare_schema
+from knowledge_mcp.stores.postgres.session import Connection, Session, taught
 
-__all__ = ["Bound", "Database", "Row", "Session", "location_of"]
+__all__ = ["Database", "location_of"]
 
-Row = tuple[Any, ...]
 T = TypeVar("T")
-_Connection = psycopg.Connection[Row]
 
 _MOST_CONNECTIONS = 16
 """A server takes 100 by default: three replicas, an ingest and a person at a console fit."""
@@ -46,13 +42,6 @@ _CLOSED_BY_SERVER = frozenset({"57P01", "57P02", "57P03", "25006"})
 _OVERTAKEN = frozenset({"40001", "40P01"})
 
 
-class Bound:
-    """Bind a vector as pgvector's own type."""
-
-    def __init__(self, vector: Vector) -> None:
-        self.vector = vector
-
-
 class _LostError(ConnectionFailedError):
     """Say that a connection was lost, or the transaction was overtaken, before its end was known.
 
@@ -61,35 +50,6 @@ class _LostError(ConnectionFailedError):
     """
 
     is_open = False
-
-
-class Session:
-    """Run statements in one transaction; one thread at a time. Raises psycopg's errors."""
-
-    def __init__(self, connection: _Connection) -> None:
-        self._connection = connection
-        self._cursor = connection.cursor(binary=True)
-
-    @property
-    def server_version(self) -> int:
-        """Name the server's version, such as 150004."""
-        return self._connection.info.server_version
-
-    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """Run a statement and list its rows; vectors come as `reading.floats` takes them."""
-        return self._cursor.execute(statement.encode(), values).fetchall()
-
-    def run(self, statement: str, values: Sequence[object] = ()) -> int:
-        """Run a statement and tell how many rows it has met; without values it may be several."""
-        cursor = self._cursor if values else self._connection.cursor()
-        return cursor.execute(statement.encode(), values or None).rowcount
-
-    def copy(self, table: str, columns: str, types: Sequence[str | int], rows: Iterable[Row]) -> None:
-        """Write many rows."""
-        with self._cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)".encode()) as copying:
-            copying.set_types(types)
-            for row in rows:
-                copying.write_row(row)
 
 
 class Database:
@@ -112,7 +72,7 @@ class Database:
         given = {**ours, **conninfo_to_dict(url)}
         self._secrets = [str(given[each]) for each in ("password", "sslpassword") if given.get(each)]
         self._address = make_conninfo("", **{**given, "client_encoding": "UTF8"})
-        self._pool: ConnectionPool[_Connection] | None = None
+        self._pool: ConnectionPool[Connection] | None = None
         self._extension: Extension | None = None
         self._lock = threading.Lock()
         self._closed = False
@@ -201,7 +161,7 @@ class Database:
                     connection.rollback()
             pool.putconn(connection)
 
-    def _taken(self, pool: ConnectionPool[_Connection]) -> _Connection:
+    def _taken(self, pool: ConnectionPool[Connection]) -> Connection:
         """Take a connection; while none comes, see whether the server can be reached, as a pool does not say why."""
         deadline = time.monotonic() + self._patience
         while True:
@@ -217,7 +177,7 @@ class Database:
             except psycopg.Error as exc:  # which a pool raises once it is closed
                 raise self._closed_error() from exc
 
-    def _opened(self) -> ConnectionPool[_Connection]:
+    def _opened(self) -> ConnectionPool[Connection]:
         with self._lock:
             if self._closed:
                 raise self._closed_error()
@@ -227,9 +187,9 @@ class Database:
                     connection.commit()
                 self._pool = ConnectionPool(
                     self._address,
-                    connection_class=_Connection,
+                    connection_class=Connection,
                     kwargs={"prepare_threshold": None},
-                    configure=_configured(self._extension.oid),
+                    configure=taught(self._extension.oid),
                     min_size=0,
                     max_size=_MOST_CONNECTIONS,
                     max_idle=_IDLE_SECONDS,
@@ -238,7 +198,7 @@ class Database:
                 )
             return self._pool
 
-    def _connected(self) -> _Connection:
+    def _connected(self) -> Connection:
         try:
             return psycopg.connect(self._address, prepare_threshold=None)
         except psycopg.Error as exc:
@@ -314,18 +274,3 @@ def location_of(url: str) -> str:
     ports = str(given.get("port") or "")
     name = given.get("dbname") or given.get("user") or ""
     return f"postgresql://{given.get('host') or ''}{':' if ports else ''}{ports}/{name}"
-
-
-def _configured(oid: int) -> Callable[[_Connection], None]:
-    """Teach connections to write pgvector's type, whose number is the database's own."""
-    import numpy as np
-
-    class VectorDumper(Dumper):
-        format = Format.BINARY
-
-        def dump(self, obj: Bound) -> bytes:
-            numbers = np.frombuffer(obj.vector, "<f4")
-            return len(numbers).to_bytes(2, "big") + b"\0\0" + numbers.astype(">f4").tobytes()
-
-    VectorDumper.oid = oid
-    return lambda connection: connection.adapters.register_dumper(Bound, VectorDumper)

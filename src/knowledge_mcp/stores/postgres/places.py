@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import NotFoundError
-from knowledge_mcp.stores.postgres.connection import Row, Session
 from knowledge_mcp.stores.postgres.schema import SCHEMA, check_version
+from knowledge_mcp.stores.postgres.session import Row, Session
 from knowledge_mcp.stores.shared.payload import space_from_json
 
 __all__ = ["PostgresPlace", "every_place", "find_place", "lock_place", "place_of"]

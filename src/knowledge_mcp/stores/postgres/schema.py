@@ -18,12 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.errors import ConfigError
-
-if TYPE_CHECKING:
-    from knowledge_mcp.stores.postgres.connection import Session
+from knowledge_mcp.stores.postgres.session import Session
 
 __all__ = ["MIGRATIONS", "SCHEMA", "SCHEMA_VERSION", "Extension", "check_version", "prepare_schema"]
 

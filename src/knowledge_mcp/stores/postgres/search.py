@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults
-from knowledge_mcp.stores.postgres.connection import Bound, Session
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
+from knowledge_mcp.stores.postgres.session import Bound, Session
 from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.shared.filters import simple_filters

@@ -27,10 +27,11 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres import verify, writing
-from knowledge_mcp.stores.postgres.connection import Database, Session
+from knowledge_mcp.stores.postgres.connection import Database
 from knowledge_mcp.stores.postgres.places import PostgresPlace, every_place, lock_place, place_of
 from knowledge_mcp.stores.postgres.schema import SCHEMA
 from knowledge_mcp.stores.postgres.search import Search, cosines, known_vectors
+from knowledge_mcp.stores.postgres.session import Session
 from knowledge_mcp.stores.postgres.writing import IndexedDocument
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.payload import (

@@ -9,10 +9,10 @@ import numpy as np
 from knowledge_mcp.model.errors import DamagedError, noticing, sound
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.postgres.connection import Row, Session
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA
 from knowledge_mcp.stores.postgres.search import HEAD, postings
+from knowledge_mcp.stores.postgres.session import Row, Session
 from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, prepare, write_block
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json

@@ -16,9 +16,9 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.query import FilterField
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.postgres.connection import Bound, Row, Session
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
+from knowledge_mcp.stores.postgres.session import Bound, Row, Session
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.filters import field_value
 from knowledge_mcp.stores.shared.payload import chunk_to_json, record_to_json, structure_to_json
