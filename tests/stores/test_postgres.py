@@ -144,7 +144,7 @@ def test_many_documents_are_published_in_groups_and_told_of_once_visible(
         told: list[str] = []
 
         def tell(document_id: str) -> None:
-            assert made.open("c").document(document_id) is not None
+            assert made.open("c").documents([document_id]) != []
             told.append(document_id)
 
         many = [whole(f"d{number}", ["alpha"] if number % 2 else []) for number in range(10)]
@@ -227,7 +227,7 @@ def test_a_secret_is_in_no_location_no_message_and_no_log(database: Make, caplog
     caplog.set_level(logging.DEBUG)
     url = database().replace("postgres@", "nobody:s3cret%20word@")
     with closing(PostgresStore(url, ANALYSER)) as made:
-        error = expect(Exception, made.ping)
+        error = expect(Exception, made.collections)
         told = f"{made.location} {error!r} {vars(error)} {error.__cause__!r} {caplog.text}"
         assert "s3cret" not in told
         assert "nobody" not in made.location

@@ -35,7 +35,7 @@ _TABLES = (
 def refused(url: str) -> KnowledgeError:
     """Open a store and return why it cannot be used; the next call says the same."""
     with closing(PostgresStore(url, ANALYSER)) as store:
-        error = expect(KnowledgeError, store.ping)
+        error = expect(KnowledgeError, store.collections)
         again = expect(KnowledgeError, lambda: store.create_collection("c", SPACE))
         assert (again.code, again.message) == (error.code, error.message)
         assert error.suggestion
@@ -69,7 +69,7 @@ def test_a_password_of_the_environment_goes_to_no_address(
     url = database()
     assert isinstance(refused(url.replace("postgres@", f"{guarded}@")), ConfigError)
     with closing(PostgresStore(url.replace("postgres@", f"{guarded}:right%20one@"), ANALYSER)) as store:
-        assert "rights" in expect(ConfigError, store.ping).message, "the password was right"
+        assert "rights" in expect(ConfigError, store.collections).message, "the password was right"
 
 
 def test_a_database_that_is_not_there_is_named(postgres: PostgresServer) -> None:
@@ -101,7 +101,7 @@ def test_a_database_without_pgvector_says_whom_to_ask(postgres: PostgresServer, 
     assert rows(url, _TABLES) == []
     rows(url, "CREATE EXTENSION vector")
     with closing(PostgresStore(url, ANALYSER)) as store:
-        store.ping()
+        store.collections()
 
 
 @pytest.mark.parametrize(("name", "value", "said"), [("_SERVER", 99, "99 or newer"), ("_EXTENSION", (99,), "or newer")])
@@ -146,7 +146,7 @@ def test_tables_of_a_newer_version_are_refused_at_the_start_and_while_running(da
             lambda: running.rename_collections({"c": "d"}),
             lambda: running.drop_collection("c"),
             running.collections,
-            running.ping,
+            running.open("none").info,
         ):
             assert "newer version" in expect(ConfigError, call).message
         assert "newer version" in refused(url).message

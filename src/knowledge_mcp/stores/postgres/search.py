@@ -26,7 +26,7 @@ from knowledge_mcp.stores.shared.filters import simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.products import products
 
-__all__ = ["HEAD", "Search", "cosines", "known_vectors", "postings"]
+__all__ = ["HEAD", "Search", "known_vectors", "postings"]
 
 _CANDIDATES_PER_HIT, _FEWEST_CANDIDATES, _MOST_CANDIDATES = 4, 100, 1_000
 """What the index looks at beside the hits asked for; pgvector takes no more than 1,000."""
@@ -89,7 +89,7 @@ class Search:
         """Rank by cosine; by the index in a large collection, unless it finds too few that the filter keeps."""
         if not self.limit:
             return ()
-        if self.place.chunks >= INDEX_FROM_CHUNKS and "document_id" not in self.where:
+        if self.place.chunks >= INDEX_FROM_CHUNKS and "_id " not in self.where:
             found = self._by_index(vector)
             if len(found) >= self.limit:
                 return _scored(found, vector)[: self.limit]
@@ -174,15 +174,6 @@ def postings(
         firsts = np.repeat(np.array([block for block, _ in parts], np.int64), sizes)
         read[term] = (firsts + entries["offset"], entries)
     return read
-
-
-def cosines(session: Session, place: PostgresPlace, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-    """Score some chunks by cosine, as the dense leg does; ids that are not visible are left out."""
-    found: Any = session.rows(
-        f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE collection = %s AND chunk_id = ANY(%s)",
-        (place.id, list(chunk_ids)),
-    )
-    return {hit.chunk_id: hit.score for hit in _scored(found, vector)}
 
 
 def known_vectors(session: Session, collection: int, embedding_keys: Sequence[str]) -> dict[str, Vector]:

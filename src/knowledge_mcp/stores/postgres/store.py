@@ -30,7 +30,7 @@ from knowledge_mcp.stores.postgres import verify, writing
 from knowledge_mcp.stores.postgres.connection import Database
 from knowledge_mcp.stores.postgres.places import PostgresPlace, every_place, lock_place, place_of
 from knowledge_mcp.stores.postgres.schema import SCHEMA
-from knowledge_mcp.stores.postgres.search import Search, cosines, known_vectors
+from knowledge_mcp.stores.postgres.search import Search, known_vectors
 from knowledge_mcp.stores.postgres.session import Session
 from knowledge_mcp.stores.postgres.writing import IndexedDocument
 from knowledge_mcp.stores.shared.filters import check_filter
@@ -75,9 +75,6 @@ class PostgresStore:
     @property
     def location(self) -> str:
         return self.database.location
-
-    def ping(self) -> None:
-        self.open("").info()
 
     def close(self) -> None:
         self.database.close()
@@ -265,17 +262,6 @@ class PostgresHandle:
 
         return self._read(lambda session, place: known_vectors(session, place.id, embedding_keys))
 
-    def owners_of_content(self, content_hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        found = self._rows(
-            f"SELECT content_hash, array_agg(DISTINCT document_id) FROM {SCHEMA}.chunks"
-            " WHERE collection = %s AND content_hash = ANY(%s) GROUP BY 1",
-            list(content_hashes),
-        )
-        return {content_hash: tuple(sorted(owners)) for content_hash, owners in found}
-
-    def document(self, document_id: str) -> DocumentRecord | None:
-        return next(iter(self.documents([document_id])), None)
-
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         select = f"SELECT record, document_id FROM {SCHEMA}.documents WHERE collection = %s"
         end = " ORDER BY document_id LIMIT %s"
@@ -306,7 +292,7 @@ class PostgresHandle:
                 " WHERE collection = %s AND term_key = ANY(%s)"
             )
         else:
-            column = "chunk_id" if key == "id" else "document_id"
+            column = {"id": "chunk_id", "document": "document_id", "content": "content_hash"}[key]
             chosen = f"SELECT {column} AS value, key FROM {SCHEMA}.chunks WHERE collection = %s AND {column} = ANY(%s)"
         found = self._rows(
             f"SELECT value, payload FROM ({chosen}) chosen JOIN {SCHEMA}.chunks USING (key)"
@@ -333,14 +319,6 @@ class PostgresHandle:
             return found if newer is None else replace(found, lexical_error=newer.message)
 
         return self._read(work, indexed=True, by_newer=True)
-
-    def cosines(self, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
-
-        def work(session: Session, place: PostgresPlace) -> dict[str, float]:
-            check_query(vector, place.space)
-            return cosines(session, place, vector, chunk_ids)
-
-        return self._read(work)
 
     def defined_terms(self) -> dict[str, str]:
         """Map keys to terms as printed: a term before an alias, the first document and passage before later ones."""
