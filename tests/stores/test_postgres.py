@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import TimedOutError
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
@@ -98,6 +99,33 @@ def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_sto
         made.create_collection("c", SPACE)
         put(made, "e", passages(500))
         assert rows(url, "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'") == [(1,)]
+
+
+def test_an_index_that_cannot_be_made_now_fails_no_publish(
+    database: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(writing, "INDEX_FROM_CHUNKS", 3)
+    monkeypatch.setattr(search, "INDEX_FROM_CHUNKS", 3)
+
+    def fail(*_: object) -> None:
+        raise TimedOutError("busy")
+
+    with closing(PostgresStore(database(), ANALYSER)) as made:
+        made.create_collection("c", SPACE)
+        with monkeypatch.context() as patched:
+            patched.setattr(writing, "index_vectors", fail)
+            put(made, "d", ["alpha", "beta", "gamma"])
+        assert "vector_index_not_made" in caplog.text
+        legs = made.open("c").search(vector=unit_vector("beta"), text=None, filter=None, limit=2)
+        assert len(legs.dense or ()) == 2
+        put(made, "e", ["delta"])
+        large = replace(SPACE, dimensions=4_100)
+        made.create_collection("large", large)
+        given = whole("d", passages(5))
+        chunks = [replace(each, vector=unit_vector(f"{number}", 4_100)) for number, each in enumerate(given.chunks)]
+        made.open("large").publish([replace(given, chunks=chunks)], lambda _: None)
+        found = made.open("large").search(vector=unit_vector("2", 4_100), text=None, filter=None, limit=1)
+        assert [hit.chunk_id for hit in found.dense or ()] == [chunks[2].chunk.id]
 
 
 def test_a_filter_that_keeps_little_finds_words_beyond_the_best(

@@ -105,6 +105,35 @@ def test_a_commit_whose_answer_is_lost_is_looked_up_and_made_once(
         assert store.open("c").verify() == []
 
 
+def test_other_writes_whose_answer_is_lost_are_made_once_too(database: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(PostgresStore(database(), ANALYSER)) as store:
+        for name in ("a", "b"):
+            store.create_collection(name, SPACE)
+            put(store, name, [name, "more"], collection=name)
+        honest = psycopg.Connection.commit
+        lost: list[int] = []
+
+        def commit(self: Connection) -> None:
+            honest(self)
+            if not self.autocommit and not self.read_only and lost:
+                lost.pop()
+                self.close()
+                raise psycopg.OperationalError("the connection is lost")
+
+        monkeypatch.setattr(psycopg.Connection, "commit", commit)
+        lost.append(1)
+        store.rename_collections({"a": "b", "b": "a"})
+        assert [each.id for each in store.open("a").documents()] == ["b"], "they were exchanged once"
+        lost.append(1)
+        assert store.open("a").delete("b") == 2
+        lost.append(1)
+        assert store.drop_collection("a")
+        lost.append(1)
+        assert store.create_collection("new", SPACE).name == "new"
+        assert lost == []
+        assert [each.name for each in store.collections()] == ["b", "new"]
+
+
 def test_a_server_killed_while_documents_are_written_leaves_whole_generations_and_loses_none_acknowledged(
     own: PostgresServer,
 ) -> None:

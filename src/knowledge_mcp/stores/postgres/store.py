@@ -7,6 +7,7 @@ each other's places, `search` has the legs.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +23,14 @@ from knowledge_mcp.model.collection import (
     StoreStatistics,
     WholeDocument,
 )
-from knowledge_mcp.model.errors import ConfigError, InternalError, NotFoundError, SpaceMismatchError, sound
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    InternalError,
+    KnowledgeError,
+    NotFoundError,
+    SpaceMismatchError,
+    sound,
+)
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
@@ -42,10 +50,14 @@ from knowledge_mcp.stores.shared.payload import (
     structure_from_json,
 )
 from knowledge_mcp.stores.shared.rules import check_documents, check_query, is_newer, newer_index
+from knowledge_mcp.support.events import log_event
 
 __all__ = ["PostgresHandle", "PostgresStore"]
 
 T = TypeVar("T")
+_logger = logging.getLogger(__name__)
+_MOST_DIMENSIONS = 4_000
+"""Components up to which pgvector has an index."""
 
 _DOCUMENTS_AT_ONCE, _CHUNKS_AT_ONCE = 64, 2_000
 """Most that one transaction publishes: a server has room for 64 locks a connection, and none should last for long."""
@@ -80,7 +92,6 @@ class PostgresStore:
         self.database.close()
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-
         def create(session: Session) -> PostgresPlace:
             session.run(
                 f"INSERT INTO {SCHEMA}.collections (name, space, created_at, analyser) VALUES (%s, %s, %s, %s)"
@@ -99,27 +110,39 @@ class PostgresStore:
         return known
 
     def collections(self) -> list[CollectionInfo]:
-
         return [self.described(each) for each in self.database.read(lambda it: every_place(it, self.location))]
 
     def drop_collection(self, name: str) -> bool:
+        dropped: list[PostgresPlace] = []
 
         def work(session: Session) -> bool:
             try:
-                place = lock_place(session, name, self.location, alone=True)
+                dropped[:] = [lock_place(session, name, self.location, alone=True)]
             except NotFoundError:
                 return False
-            writing.drop(session, place)
+            writing.drop(session, dropped[0])
             return True
 
-        return self.database.write(work, lambda _: None)
+        def gone(session: Session) -> bool | None:
+            there = {each.id for each in every_place(session, self.location)}
+            return True if dropped and dropped[0].id not in there else None
+
+        return self.database.write(work, gone)
 
     def open(self, name: str) -> PostgresHandle:
         return PostgresHandle(self, name)
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
+        renamed: dict[int, str] = {}
 
-        self.database.write(lambda session: writing.rename(session, names), lambda _: None)
+        def work(session: Session) -> None:
+            renamed.update(writing.rename(session, names))
+
+        def done(session: Session) -> bool | None:
+            there = {each.id: each.info.name for each in every_place(session, self.location)}
+            return True if all(there.get(each) == name for each, name in renamed.items()) else None
+
+        self.database.write(work, done)
 
     # for its handles
 
@@ -155,7 +178,6 @@ class PostgresHandle:
         self._ends = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-
         with contextlib.ExitStack() as ends:
             session = ends.enter_context(self._database.snapshot())
             self._held = session, place_of(session, self._name, self._store.location)
@@ -189,7 +211,6 @@ class PostgresHandle:
         return self._read(counted)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
-
         place = self._read(lambda _, place: place)
         check_documents(documents, place.space.dimensions)
         if any(each.chunks for each in documents):
@@ -214,7 +235,6 @@ class PostgresHandle:
         prepared_in: PostgresPlace,
         on_published: Callable[[str], object],
     ) -> None:
-
         ids = [document.record.id for document, _ in group]
         tried: set[int] = set()
         indexes = any(document.chunks for document, _ in group)
@@ -234,32 +254,38 @@ class PostgresHandle:
         for each in ids:
             on_published(each)
         added = sum(len(document.chunks) for document, _ in group)
-        if place.chunks + added >= writing.INDEX_FROM_CHUNKS:
+        if place.chunks + added >= writing.INDEX_FROM_CHUNKS and place.space.dimensions <= _MOST_DIMENSIONS:
             self._index_vectors(place)
 
     def _index_vectors(self, place: PostgresPlace) -> None:
-
-        made = self._database.read(
-            lambda it: it.rows("SELECT to_regclass(%s)::text", (writing.vector_index(place.id),))
-        )
-        if made[0][0] is None:
-            extension = self._database.extension
-            self._database.write(lambda session: writing.index_vectors(session, extension, place), lambda _: None)
+        extension, name = self._database.extension, writing.vector_index(place.id)
+        try:
+            if self._database.read(lambda it: it.rows("SELECT to_regclass(%s)::text", (name,)))[0][0] is None:
+                self._database.write(lambda it: writing.index_vectors(it, extension, place), lambda _: None)
+        except KnowledgeError as exc:  # the documents are there, every vector is compared, the next publish tries again
+            log_event(_logger, logging.WARNING, "vector_index_not_made", reason=exc.message)
 
     def delete(self, document_id: str) -> int:
+        removed: dict[int, int] = {}
 
         def work(session: Session) -> int:
             place = self._locked(session, indexes=False)
             writing.lock_documents(session, place.id, [document_id])
+            seen = writing.generations(session, place.id, [document_id])
             gone = writing.remove(session, place.id, [document_id])
+            removed.update(dict.fromkeys(seen, gone.chunks))
             if gone.documents:
                 writing.count(session, place.id, writing.Counters(), gone)
             return gone.chunks
 
-        return self._database.write(work, lambda _: None)
+        def done(session: Session) -> int | None:
+            place = place_of(session, self._name, self._store.location)
+            left = writing.generations(session, place.id, [document_id])
+            return next((chunks for generation, chunks in removed.items() if generation not in left), None)
+
+        return self._database.write(work, done)
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-
         return self._read(lambda session, place: known_vectors(session, place.id, embedding_keys))
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
@@ -306,7 +332,6 @@ class PostgresHandle:
         return sound([each for value in values for each in by_value.get(value, ())], chunk_from_json)
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-
         check_filter(filter)
 
         def work(session: Session, place: PostgresPlace) -> LegResults:
@@ -330,7 +355,6 @@ class PostgresHandle:
         return dict(found)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-
         def work(session: Session, place: PostgresPlace) -> list[Finding]:
             return verify.verify(session, place, self._store.analyser, repair=repair)
 

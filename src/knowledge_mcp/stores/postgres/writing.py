@@ -288,8 +288,8 @@ def lock_names(session: Session) -> None:
     _lock(session, ["names"])
 
 
-def rename(session: Session, names: Mapping[str, str]) -> None:
-    """Give collections new names; everything else refers to their ids."""
+def rename(session: Session, names: Mapping[str, str]) -> dict[int, str]:
+    """Give collections new names, and return these by id, to which everything else refers."""
     lock_names(session)
     ids = {str(row[1]): int(row[0]) for row in session.rows(f"SELECT id, name FROM {SCHEMA}.collections")}
     changed = checked_renames(names, ids)
@@ -297,6 +297,7 @@ def rename(session: Session, names: Mapping[str, str]) -> None:
         session.run(f"UPDATE {SCHEMA}.collections SET name = chr(1) || id WHERE id = %s", (ids[old],))
     for old, new in changed.items():
         session.run(f"UPDATE {SCHEMA}.collections SET name = %s WHERE id = %s", (new, ids[old]))
+    return {ids[old]: new for old, new in changed.items()}
 
 
 def vector_index(collection: int) -> str:
