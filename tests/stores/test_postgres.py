@@ -16,7 +16,7 @@ from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.postgres import search, store, writing
-from knowledge_mcp.stores.postgres.session import Row, Session
+from knowledge_mcp.stores.postgres.session import PostgresSession, Row
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.testing.store_search import expect, put, same_ranking, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
@@ -241,7 +241,7 @@ def test_nothing_is_left_in_a_session_so_that_a_pooler_may_share_it(database: Ma
             put(made, f"d{number}", ["alpha", "beta"])
             made.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
 
-        def look(session: Session) -> list[Row]:
+        def look(session: PostgresSession) -> list[Row]:
             return session.rows(
                 "SELECT (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_locks"
                 " WHERE locktype = 'advisory'), current_setting('lock_timeout'),"

@@ -17,7 +17,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.stores.postgres import schema
-from knowledge_mcp.stores.postgres.session import Session
+from knowledge_mcp.stores.postgres.session import PostgresSession
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.testing.store_search import expect, put
 from knowledge_mcp.testing.store_values import SPACE, unit_vector
@@ -162,7 +162,7 @@ def test_older_tables_are_migrated_once_or_left_whole(database: Make, monkeypatc
     rows(url, "UPDATE knowledge_mcp.meta SET version = 0")
     assert "no way" in refused(url).message
 
-    def fail(session: Session) -> None:
+    def fail(session: PostgresSession) -> None:
         session.run("CREATE TABLE knowledge_mcp.step (a int)")
         raise InvalidInputError("broken")
 
@@ -170,7 +170,7 @@ def test_older_tables_are_migrated_once_or_left_whole(database: Make, monkeypatc
     assert refused(url).message == "broken"
     assert rows(url, "SELECT to_regclass('knowledge_mcp.step'), version FROM knowledge_mcp.meta") == [(None, 0)]
 
-    def step(session: Session) -> None:
+    def step(session: PostgresSession) -> None:
         session.run("CREATE TABLE knowledge_mcp.step (a int)")
 
     monkeypatch.setattr(schema, "MIGRATIONS", {0: step})

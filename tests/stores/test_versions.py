@@ -127,7 +127,7 @@ def postgresql(database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> 
     made: list[str] = []
     honest = postgres_verify.index_anew
 
-    def counted(session: postgres_session.Session, place: PostgresPlace, analyser: Analyser) -> None:
+    def counted(session: postgres_session.PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(session, place, analyser)
 

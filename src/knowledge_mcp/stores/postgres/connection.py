@@ -25,9 +25,9 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension, check_version, prepare_schema
-from knowledge_mcp.stores.postgres.session import Connection, Session, taught
+from knowledge_mcp.stores.postgres.session import Connection, PostgresSession, taught
 
-__all__ = ["Database", "location_of"]
+__all__ = ["PostgresDatabase", "location_of"]
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class _LostError(ConnectionFailedError):
     is_open = False
 
 
-class Database:
+class PostgresDatabase:
     """Hand out transactions on one database; connects at the first one.
 
     Args:
@@ -91,7 +91,7 @@ class Database:
         if pool is not None:
             pool.close()
 
-    def read(self, work: Callable[[Session], T]) -> T:
+    def read(self, work: Callable[[PostgresSession], T]) -> T:
         """Read in one snapshot; once more where the connection was lost."""
         try:
             with self.snapshot() as session:
@@ -102,12 +102,12 @@ class Database:
                 return work(session)
 
     @contextlib.contextmanager
-    def snapshot(self) -> Generator[Session]:
+    def snapshot(self) -> Generator[PostgresSession]:
         """Open a transaction that reads one state; it keeps no writer waiting."""
         with self._transaction(psycopg.IsolationLevel.REPEATABLE_READ, read_only=True) as session:
             yield session
 
-    def write(self, work: Callable[[Session], T], written: Callable[[Session], T | None]) -> T:
+    def write(self, work: Callable[[PostgresSession], T], written: Callable[[PostgresSession], T | None]) -> T:
         """Write in one transaction; once more where the connection was lost.
 
         Args:
@@ -121,7 +121,7 @@ class Database:
             known = self.read(written) if exc.is_open else None
             return self._write(work) if known is None else known
 
-    def _write(self, work: Callable[[Session], T]) -> T:
+    def _write(self, work: Callable[[PostgresSession], T]) -> T:
         with self._transaction(psycopg.IsolationLevel.READ_COMMITTED, read_only=False) as session:
             waits = f"{round(1000 * self._patience)}"
             found = session.rows(f"SELECT version, set_config('lock_timeout', %s, true) FROM {SCHEMA}.meta", (waits,))
@@ -137,13 +137,13 @@ class Database:
             raise self._said(exc) from exc
 
     @contextlib.contextmanager
-    def _transaction(self, level: psycopg.IsolationLevel, *, read_only: bool) -> Generator[Session]:
+    def _transaction(self, level: psycopg.IsolationLevel, *, read_only: bool) -> Generator[PostgresSession]:
         pool = self._opened()
         connection = self._taken(pool)
         is_open = False
         try:
             connection.isolation_level, connection.read_only = level, read_only
-            yield Session(connection)
+            yield PostgresSession(connection)
             is_open = not read_only
             connection.commit()
         except (psycopg.Error, UnicodeError) as exc:
@@ -183,7 +183,7 @@ class Database:
                 raise self._closed_error()
             if self._pool is None:
                 with contextlib.closing(self._connected()) as connection, self.mapped():
-                    self._extension = prepare_schema(Session(connection), self.location)
+                    self._extension = prepare_schema(PostgresSession(connection), self.location)
                     connection.commit()
                 self._pool = ConnectionPool(
                     self._address,

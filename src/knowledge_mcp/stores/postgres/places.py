@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.stores.postgres.schema import SCHEMA, check_version
-from knowledge_mcp.stores.postgres.session import Row, Session
+from knowledge_mcp.stores.postgres.session import PostgresSession, Row
 from knowledge_mcp.stores.shared.payload import space_from_json
 
 __all__ = ["PostgresPlace", "every_place", "find_place", "lock_place", "place_of"]
@@ -44,12 +44,12 @@ class PostgresPlace:
         return self.info.space
 
 
-def every_place(session: Session, location: str) -> list[PostgresPlace]:
+def every_place(session: PostgresSession, location: str) -> list[PostgresPlace]:
     """List all collections by name."""
     return [_place(row, location) for row in session.rows(f"{_SELECT} ORDER BY name")]
 
 
-def find_place(session: Session, name: str, location: str, lock: str = "") -> PostgresPlace | None:
+def find_place(session: PostgresSession, name: str, location: str, lock: str = "") -> PostgresPlace | None:
     """Find a collection, None where there is none of that name."""
     found = session.rows(f"{_SELECT} WHERE name = %s {lock}", (name,))
     if found:
@@ -58,7 +58,7 @@ def find_place(session: Session, name: str, location: str, lock: str = "") -> Po
     return None
 
 
-def place_of(session: Session, name: str, location: str) -> PostgresPlace:
+def place_of(session: PostgresSession, name: str, location: str) -> PostgresPlace:
     """Find a collection.
 
     Raises:
@@ -70,7 +70,7 @@ def place_of(session: Session, name: str, location: str) -> PostgresPlace:
     return found
 
 
-def lock_place(session: Session, name: str, location: str, *, alone: bool = False) -> PostgresPlace:
+def lock_place(session: PostgresSession, name: str, location: str, *, alone: bool = False) -> PostgresPlace:
     """Find a collection and keep it under its name, with its index, until the transaction ends.
 
     Args:

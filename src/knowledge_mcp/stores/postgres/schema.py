@@ -20,7 +20,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.stores.postgres.session import Session
+from knowledge_mcp.stores.postgres.session import PostgresSession
 
 __all__ = ["MIGRATIONS", "SCHEMA", "SCHEMA_VERSION", "Extension", "check_version", "prepare_schema"]
 
@@ -29,7 +29,7 @@ SCHEMA_VERSION = 1
 _SERVER, _EXTENSION = 15, (0, 7)
 """Before 0.7 there was no `halfvec`, whose index takes half the memory."""
 
-MIGRATIONS: Mapping[int, Callable[[Session], None]] = MappingProxyType({})
+MIGRATIONS: Mapping[int, Callable[[PostgresSession], None]] = MappingProxyType({})
 """From each older version the step to the next one, run inside the transaction that ends with the new version."""
 
 
@@ -48,7 +48,7 @@ class Extension:
     oid: int
 
 
-def prepare_schema(session: Session, location: str) -> Extension:
+def prepare_schema(session: PostgresSession, location: str) -> Extension:
     """Make the tables where there are none, bring older ones to this version, and refuse what is not ours.
 
     Raises:
@@ -87,7 +87,7 @@ def check_version(version: int, location: str) -> None:
         )
 
 
-def _extension(session: Session, location: str) -> Extension:
+def _extension(session: PostgresSession, location: str) -> Extension:
     if session.server_version < _SERVER * 10_000:
         raise ConfigError(
             f"The server of {location} is PostgreSQL {session.server_version // 10_000}; {_SERVER} or newer is needed.",
@@ -121,7 +121,7 @@ def _extension(session: Session, location: str) -> Extension:
     return Extension(str(schema), version, int(oid))
 
 
-def _version(session: Session, location: str) -> int | None:
+def _version(session: PostgresSession, location: str) -> int | None:
     found = session.rows("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,))
     tables = {str(row[0]) for row in found}
     if not tables:

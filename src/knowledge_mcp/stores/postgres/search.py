@@ -19,7 +19,7 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
-from knowledge_mcp.stores.postgres.session import Bound, Session
+from knowledge_mcp.stores.postgres.session import PostgresSession, PostgresVector
 from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.shared.filters import simple_filters
@@ -46,7 +46,7 @@ class Search:
         values: of its place holders.
     """
 
-    session: Session
+    session: PostgresSession
     extension: Extension
     place: PostgresPlace
     where: str
@@ -55,7 +55,7 @@ class Search:
 
     @classmethod
     def of(
-        cls, session: Session, extension: Extension, place: PostgresPlace, filter: Filter | None, limit: int
+        cls, session: PostgresSession, extension: Extension, place: PostgresPlace, filter: Filter | None, limit: int
     ) -> Search:
         """Prepare a search."""
         parts: list[str] = []
@@ -95,7 +95,7 @@ class Search:
                 return _scored(found, vector)[: self.limit]
         # no index is on this sum, so that all are compared
         order = f"(vector OPERATOR({self.extension.schema}.<#>) %s) + 0, chunk_id"
-        return _scored(self._nearest(order, Bound(vector), self.limit), vector)
+        return _scored(self._nearest(order, PostgresVector(vector), self.limit), vector)
 
     def _by_index(self, vector: Vector) -> list[tuple[str, bytes]]:
         wanted = min(_MOST_CANDIDATES, max(_FEWEST_CANDIDATES, _CANDIDATES_PER_HIT * self.limit))
@@ -105,9 +105,9 @@ class Search:
             self.session.run("SET LOCAL hnsw.iterative_scan = strict_order")
         self.session.run(f"SET LOCAL hnsw.ef_search = {wanted}")
         schema, half = self.extension.schema, f"{self.extension.schema}.halfvec({self.place.space.dimensions})"
-        return self._nearest(f"(vector::{half}) OPERATOR({schema}.<#>) %s::{half}", Bound(vector), wanted)
+        return self._nearest(f"(vector::{half}) OPERATOR({schema}.<#>) %s::{half}", PostgresVector(vector), wanted)
 
-    def _nearest(self, order: str, vector: Bound, count: int) -> list[tuple[str, bytes]]:
+    def _nearest(self, order: str, vector: PostgresVector, count: int) -> list[tuple[str, bytes]]:
         found: Any = self.session.rows(
             f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE collection = {self.place.id}{self.where}"
             f" ORDER BY {order} LIMIT %s",
@@ -155,7 +155,7 @@ class Search:
 
 
 def postings(
-    session: Session, collection: int, terms: Sequence[str] | None = None
+    session: PostgresSession, collection: int, terms: Sequence[str] | None = None
 ) -> dict[str, tuple[NDArray[np.int64], NDArray[Any]]]:
     """Read the keys and entries of each term that a chunk holds; of all terms where none are named."""
     select = f"SELECT term, block, data FROM {SCHEMA}.postings WHERE collection = %s"
@@ -176,7 +176,7 @@ def postings(
     return read
 
 
-def known_vectors(session: Session, collection: int, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+def known_vectors(session: PostgresSession, collection: int, embedding_keys: Sequence[str]) -> dict[str, Vector]:
     """Look vectors up by embedding key."""
     found = session.rows(
         f"SELECT embedding_key, vector FROM {SCHEMA}.chunks WHERE collection = %s AND embedding_key = ANY(%s)",

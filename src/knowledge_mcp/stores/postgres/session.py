@@ -12,20 +12,20 @@ from psycopg.pq import Format
 
 from knowledge_mcp.model.chunk import Vector
 
-__all__ = ["Bound", "Connection", "Row", "Session", "taught"]
+__all__ = ["Connection", "PostgresSession", "PostgresVector", "Row", "taught"]
 
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[Row]
 
 
-class Bound:
+class PostgresVector:
     """Bind a vector as pgvector's own type."""
 
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
 
 
-class Session:
+class PostgresSession:
     """Run statements in one transaction; one thread at a time. Raises psycopg's errors."""
 
     def __init__(self, connection: Connection) -> None:
@@ -60,9 +60,9 @@ def taught(oid: int) -> Callable[[Connection], None]:
     class VectorDumper(Dumper):
         format = Format.BINARY
 
-        def dump(self, obj: Bound) -> bytes:
+        def dump(self, obj: PostgresVector) -> bytes:
             numbers = np.frombuffer(obj.vector, "<f4")
             return len(numbers).to_bytes(2, "big") + b"\0\0" + numbers.astype(">f4").tobytes()
 
     VectorDumper.oid = oid
-    return lambda connection: connection.adapters.register_dumper(Bound, VectorDumper)
+    return lambda connection: connection.adapters.register_dumper(PostgresVector, VectorDumper)

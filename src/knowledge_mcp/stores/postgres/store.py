@@ -35,11 +35,11 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres import verify, writing
-from knowledge_mcp.stores.postgres.connection import Database
+from knowledge_mcp.stores.postgres.connection import PostgresDatabase
 from knowledge_mcp.stores.postgres.places import PostgresPlace, every_place, lock_place, place_of
 from knowledge_mcp.stores.postgres.schema import SCHEMA
 from knowledge_mcp.stores.postgres.search import Search, known_vectors
-from knowledge_mcp.stores.postgres.session import Session
+from knowledge_mcp.stores.postgres.session import PostgresSession
 from knowledge_mcp.stores.postgres.writing import IndexedDocument
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.payload import (
@@ -78,7 +78,7 @@ class PostgresStore:
 
     def __init__(self, url: str, analyser: Analyser, *, patience: float = 120.0) -> None:
         self.analyser = analyser
-        self.database = Database(url, patience=patience)
+        self.database = PostgresDatabase(url, patience=patience)
 
     @property
     def backend(self) -> str:
@@ -92,7 +92,7 @@ class PostgresStore:
         self.database.close()
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        def create(session: Session) -> PostgresPlace:
+        def create(session: PostgresSession) -> PostgresPlace:
             session.run(
                 f"INSERT INTO {SCHEMA}.collections (name, space, created_at, analyser) VALUES (%s, %s, %s, %s)"
                 " ON CONFLICT (name) DO NOTHING",
@@ -115,7 +115,7 @@ class PostgresStore:
     def drop_collection(self, name: str) -> bool:
         dropped: list[PostgresPlace] = []
 
-        def work(session: Session) -> bool:
+        def work(session: PostgresSession) -> bool:
             try:
                 dropped[:] = [lock_place(session, name, self.location, alone=True)]
             except NotFoundError:
@@ -123,7 +123,7 @@ class PostgresStore:
             writing.drop(session, dropped[0])
             return True
 
-        def gone(session: Session) -> bool | None:
+        def gone(session: PostgresSession) -> bool | None:
             there = {each.id for each in every_place(session, self.location)}
             return True if dropped and dropped[0].id not in there else None
 
@@ -135,10 +135,10 @@ class PostgresStore:
     def rename_collections(self, names: Mapping[str, str]) -> None:
         renamed: dict[int, str] = {}
 
-        def work(session: Session) -> None:
+        def work(session: PostgresSession) -> None:
             renamed.update(writing.rename(session, names))
 
-        def done(session: Session) -> bool | None:
+        def done(session: PostgresSession) -> bool | None:
             there = {each.id: each.info.name for each in every_place(session, self.location)}
             return True if all(there.get(each) == name for each, name in renamed.items()) else None
 
@@ -174,7 +174,7 @@ class PostgresHandle:
         self._store = store
         self._database = store.database
         self._name = name
-        self._held: tuple[Session, PostgresPlace] | None = None
+        self._held: tuple[PostgresSession, PostgresPlace] | None = None
         self._ends = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -200,7 +200,7 @@ class PostgresHandle:
         return self._read(lambda _, place: place.state)
 
     def statistics(self) -> StoreStatistics:
-        def counted(session: Session, place: PostgresPlace) -> StoreStatistics:
+        def counted(session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
             ((size,),) = session.rows(
                 "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n"
                 " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
@@ -239,7 +239,7 @@ class PostgresHandle:
         tried: set[int] = set()
         indexes = any(document.chunks for document, _ in group)
 
-        def work(session: Session) -> PostgresPlace:
+        def work(session: PostgresSession) -> PostgresPlace:
             place = self._locked(session, indexes=indexes)
             if place.id != prepared_in.id:
                 message = f"Another collection has just become '{self._name}'."
@@ -247,7 +247,7 @@ class PostgresHandle:
             tried.update(writing.publish(session, self._database.extension, place, group))
             return place
 
-        def written(session: Session) -> PostgresPlace | None:
+        def written(session: PostgresSession) -> PostgresPlace | None:
             return prepared_in if tried & writing.generations(session, prepared_in.id, ids) else None
 
         place = self._database.write(work, written)
@@ -268,7 +268,7 @@ class PostgresHandle:
     def delete(self, document_id: str) -> int:
         removed: dict[int, int] = {}
 
-        def work(session: Session) -> int:
+        def work(session: PostgresSession) -> int:
             place = self._locked(session, indexes=False)
             writing.lock_documents(session, place.id, [document_id])
             seen = writing.generations(session, place.id, [document_id])
@@ -278,7 +278,7 @@ class PostgresHandle:
                 writing.count(session, place.id, writing.Counters(), gone)
             return gone.chunks
 
-        def done(session: Session) -> int | None:
+        def done(session: PostgresSession) -> int | None:
             place = place_of(session, self._name, self._store.location)
             left = writing.generations(session, place.id, [document_id])
             return next((chunks for generation, chunks in removed.items() if generation not in left), None)
@@ -334,7 +334,7 @@ class PostgresHandle:
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         check_filter(filter)
 
-        def work(session: Session, place: PostgresPlace) -> LegResults:
+        def work(session: PostgresSession, place: PostgresPlace) -> LegResults:
             check_query(vector, place.space)
             newer = None if text is None else self._store.newer(place)
             if newer is not None and vector is None:
@@ -355,7 +355,7 @@ class PostgresHandle:
         return dict(found)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        def work(session: Session, place: PostgresPlace) -> list[Finding]:
+        def work(session: PostgresSession, place: PostgresPlace) -> list[Finding]:
             return verify.verify(session, place, self._store.analyser, repair=repair)
 
         if not repair:
@@ -366,14 +366,16 @@ class PostgresHandle:
         """Read rows of this collection, whose number is a statement's first value."""
         return self._read(lambda session, place: session.rows(statement, (place.id, *values)), indexed=indexed)
 
-    def _read(self, read: Callable[[Session, PostgresPlace], T], *, indexed: bool = False, by_newer: bool = False) -> T:
+    def _read(
+        self, read: Callable[[PostgresSession, PostgresPlace], T], *, indexed: bool = False, by_newer: bool = False
+    ) -> T:
         """Read in this handle's snapshot, or in one of its own; what is `indexed`, by this store's analyser."""
         held = self._held
         if held is not None and not (indexed and is_newer(self._store.analyser.version, held[1].analyser)):
             with self._database.mapped():
                 return self._checked(held, read, check=indexed and not by_newer)
 
-        def work(session: Session) -> tuple[T] | None:
+        def work(session: PostgresSession) -> tuple[T] | None:
             place = place_of(session, self._name, self._store.location)
             if indexed and is_newer(self._store.analyser.version, place.analyser):
                 return None
@@ -386,13 +388,17 @@ class PostgresHandle:
         return found[0]
 
     def _checked(
-        self, held: tuple[Session, PostgresPlace], read: Callable[[Session, PostgresPlace], T], *, check: bool
+        self,
+        held: tuple[PostgresSession, PostgresPlace],
+        read: Callable[[PostgresSession, PostgresPlace], T],
+        *,
+        check: bool,
     ) -> T:
         if check:
             self._store.check_index(held[1])
         return read(*held)
 
-    def _locked(self, session: Session, *, indexes: bool = True, alone: bool = False) -> PostgresPlace:
+    def _locked(self, session: PostgresSession, *, indexes: bool = True, alone: bool = False) -> PostgresPlace:
         """Keep the collection for a transaction that writes; where it `indexes`, by this store's analyser.
 
         Raises:

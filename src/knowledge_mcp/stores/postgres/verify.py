@@ -12,7 +12,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA
 from knowledge_mcp.stores.postgres.search import HEAD, postings
-from knowledge_mcp.stores.postgres.session import Row, Session
+from knowledge_mcp.stores.postgres.session import PostgresSession, Row
 from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, prepare, write_block
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
@@ -26,7 +26,7 @@ _AGAIN = "Run `knowledge doctor --repair`."
 _INGEST = "Ingest the document again with --force."
 
 
-def verify(session: Session, place: PostgresPlace, analyser: Analyser, *, repair: bool) -> list[Finding]:
+def verify(session: PostgresSession, place: PostgresPlace, analyser: Analyser, *, repair: bool) -> list[Finding]:
     """Check one collection; `repair`, in a transaction that writes and has locked it, mends what is derived."""
     swept = list(_orphans(session, place, repair=repair))
     lost = list(_damaged(session, place))
@@ -40,7 +40,7 @@ def verify(session: Session, place: PostgresPlace, analyser: Analyser, *, repair
     return swept + lost + [Finding(message, repaired=is_repaired, suggestion=suggestion) for message in derived]
 
 
-def index_anew(session: Session, place: PostgresPlace, analyser: Analyser) -> None:
+def index_anew(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
     """Make postings, definitions and counters again from the visible chunks of a locked collection."""
     for table in ("postings", "definitions"):
         session.run(f"DELETE FROM {SCHEMA}.{table} WHERE collection = %s", (place.id,))
@@ -79,7 +79,7 @@ def index_anew(session: Session, place: PostgresPlace, analyser: Analyser) -> No
     )
 
 
-def _damaged(session: Session, place: PostgresPlace) -> Iterator[Finding]:
+def _damaged(session: PostgresSession, place: PostgresPlace) -> Iterator[Finding]:
     """Read every record, text, structure, chunk and vector, and tell which are not what was stored."""
     for (document_id,) in session.rows(
         f"SELECT document_id FROM {SCHEMA}.documents WHERE collection = %s ORDER BY 1", (place.id,)
@@ -118,7 +118,7 @@ def _vectors(document_id: str, found: Sequence[Row], dimensions: int) -> Iterato
             yield DamagedError.of("vector", document_id, chunk_id, why=why)
 
 
-def _orphans(session: Session, place: PostgresPlace, *, repair: bool) -> Iterator[Finding]:
+def _orphans(session: PostgresSession, place: PostgresPlace, *, repair: bool) -> Iterator[Finding]:
     """Tell what hangs on nothing, which no search sees; of payloads and postings those of all collections."""
     for what, where in _ORPHANS:
         bound = (place.id,) if "%s" in where else ()
@@ -148,7 +148,7 @@ _ORPHANS = (
 """In the order in which they are swept: what a sweep sets free the next one sees."""
 
 
-def _counters(session: Session, place: PostgresPlace) -> Iterator[str]:
+def _counters(session: PostgresSession, place: PostgresPlace) -> Iterator[str]:
     counted = session.rows(
         "SELECT count(*), coalesce(sum(chunks), 0)::bigint, coalesce(sum(tokens), 0)::bigint,"
         f" coalesce(sum(words), 0)::bigint FROM {SCHEMA}.documents WHERE collection = %s",
@@ -159,7 +159,7 @@ def _counters(session: Session, place: PostgresPlace) -> Iterator[str]:
         yield f"The collection's counters say {kept}, counted are {counted} (documents, chunks, tokens, words)."
 
 
-def _index(session: Session, place: PostgresPlace, analyser: Analyser) -> Iterator[str]:
+def _index(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -> Iterator[str]:
     """Compare the postings with the chunks: all by their sums, some by their words, and the definitions."""
     lengths: dict[int, int] = {}
     sums: dict[int, int] = {}

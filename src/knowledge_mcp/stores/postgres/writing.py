@@ -18,7 +18,7 @@ from knowledge_mcp.model.query import FilterField
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
-from knowledge_mcp.stores.postgres.session import Bound, Row, Session
+from knowledge_mcp.stores.postgres.session import PostgresSession, PostgresVector, Row
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.filters import field_value
 from knowledge_mcp.stores.shared.payload import chunk_to_json, record_to_json, structure_to_json
@@ -116,7 +116,7 @@ def add_document(block: IndexedBlock, collection: int, keys: Sequence[int], docu
     block.definitions.extend((collection, *row, keys[slot]) for slot, row in document.definitions)
 
 
-def write_block(session: Session, collection: int, block: IndexedBlock) -> None:
+def write_block(session: PostgresSession, collection: int, block: IndexedBlock) -> None:
     """Write a block's postings and definitions."""
     rows = (
         (collection, term, block.first, np.array(entries, ENTRY).tobytes())
@@ -131,19 +131,19 @@ def write_block(session: Session, collection: int, block: IndexedBlock) -> None:
     )
 
 
-def lock_documents(session: Session, collection: int, document_ids: Iterable[str]) -> None:
+def lock_documents(session: PostgresSession, collection: int, document_ids: Iterable[str]) -> None:
     """Keep other writers from some documents until the transaction ends."""
     _lock(session, [f"{collection} {each}" for each in document_ids])
 
 
-def _lock(session: Session, names: Iterable[str]) -> None:
+def _lock(session: PostgresSession, names: Iterable[str]) -> None:
     digests = {hashlib.sha256(name.encode()).digest() for name in names}
     keys = sorted(int.from_bytes(each[:8], "big", signed=True) for each in digests)
     session.run("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) key", (keys,))
 
 
 def publish(
-    session: Session,
+    session: PostgresSession,
     extension: Extension,
     place: PostgresPlace,
     documents: Sequence[tuple[WholeDocument, IndexedDocument]],
@@ -181,7 +181,7 @@ def in_order(chunks: Sequence[EmbeddedChunk]) -> list[EmbeddedChunk]:
     return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))
 
 
-def _numbers(session: Session, count: int) -> list[int]:
+def _numbers(session: PostgresSession, count: int) -> list[int]:
     found = session.rows(f"SELECT nextval('{SCHEMA}.keys') FROM generate_series(1, %s)", (count,))
     return [int(row[0]) for row in found]
 
@@ -205,10 +205,10 @@ def _chunk(collection: int, key: int, each: EmbeddedChunk) -> Row:
     chunk = each.chunk
     values = (field_value(chunk, name) for name in FIELDS)
     place = (key, collection, chunk.document_id, chunk.index, chunk.id)
-    return (*place, *values, chunk.content_hash, each.embedding_key, Bound(each.vector))
+    return (*place, *values, chunk.content_hash, each.embedding_key, PostgresVector(each.vector))
 
 
-def remove(session: Session, collection: int, document_ids: Sequence[str]) -> Counters:
+def remove(session: PostgresSession, collection: int, document_ids: Sequence[str]) -> Counters:
     """Remove documents, which are locked, with all that hangs on them; the caller counts."""
     bound = (collection, list(document_ids))
     found = session.rows(
@@ -228,7 +228,7 @@ def remove(session: Session, collection: int, document_ids: Sequence[str]) -> Co
     return Counters(len(found), len(keys), sum(int(row[2]) for row in found), sum(int(row[3]) for row in found))
 
 
-def _take_out(session: Session, blocks: set[int], keys: Sequence[int]) -> None:
+def _take_out(session: PostgresSession, blocks: set[int], keys: Sequence[int]) -> None:
     """Take the postings of chunks out of their blocks; a block that other documents share is written anew."""
     _lock(session, [f"block {each}" for each in blocks])
     shared = session.rows(f"SELECT DISTINCT block FROM {SCHEMA}.documents WHERE block = ANY(%s)", (list(blocks),))
@@ -248,7 +248,7 @@ def _take_out(session: Session, blocks: set[int], keys: Sequence[int]) -> None:
     )
 
 
-def count(session: Session, collection: int, added: Counters, gone: Counters) -> None:
+def count(session: PostgresSession, collection: int, added: Counters, gone: Counters) -> None:
     """Bring a collection's counters and state up to date; last, for other writers wait from here to the end."""
     session.run(
         f"UPDATE {SCHEMA}.collections SET state = gen_random_uuid(), documents = documents + %s, chunks = chunks + %s,"
@@ -263,7 +263,7 @@ def count(session: Session, collection: int, added: Counters, gone: Counters) ->
     )
 
 
-def generations(session: Session, collection: int, document_ids: Sequence[str]) -> set[int]:
+def generations(session: PostgresSession, collection: int, document_ids: Sequence[str]) -> set[int]:
     """Tell which generations of some documents are visible."""
     found = session.rows(
         f"SELECT generation FROM {SCHEMA}.documents WHERE collection = %s AND document_id = ANY(%s)",
@@ -272,7 +272,7 @@ def generations(session: Session, collection: int, document_ids: Sequence[str]) 
     return {int(row[0]) for row in found}
 
 
-def drop(session: Session, place: PostgresPlace) -> None:
+def drop(session: PostgresSession, place: PostgresPlace) -> None:
     """Delete a locked collection with all it holds; its index on vectors goes when another one is made."""
     bound = (place.id,)
     session.run(
@@ -283,12 +283,12 @@ def drop(session: Session, place: PostgresPlace) -> None:
     session.run(f"DELETE FROM {SCHEMA}.collections WHERE id = %s", bound)
 
 
-def lock_names(session: Session) -> None:
+def lock_names(session: PostgresSession) -> None:
     """Keep others from making, renaming and dropping collections until the transaction ends."""
     _lock(session, ["names"])
 
 
-def rename(session: Session, names: Mapping[str, str]) -> dict[int, str]:
+def rename(session: PostgresSession, names: Mapping[str, str]) -> dict[int, str]:
     """Give collections new names, and return these by id, to which everything else refers."""
     lock_names(session)
     ids = {str(row[1]): int(row[0]) for row in session.rows(f"SELECT id, name FROM {SCHEMA}.collections")}
@@ -305,7 +305,7 @@ def vector_index(collection: int) -> str:
     return f"{SCHEMA}.vectors_{collection}"
 
 
-def index_vectors(session: Session, extension: Extension, place: PostgresPlace) -> None:
+def index_vectors(session: PostgresSession, extension: Extension, place: PostgresPlace) -> None:
     """Make the approximate index of a collection, and drop those of collections that are gone.
 
     Writers wait meanwhile, readers do not; what is published later goes into it as it comes.
