@@ -55,6 +55,7 @@ from knowledge_mcp.support.events import log_event
 __all__ = ["PostgresHandle", "PostgresStore"]
 
 T = TypeVar("T")
+Reading = Callable[[PostgresSession, PostgresPlace], T]
 _logger = logging.getLogger(__name__)
 _MOST_DIMENSIONS = 4_000
 """Components up to which pgvector has an index."""
@@ -366,37 +367,31 @@ class PostgresHandle:
         """Read rows of this collection, whose number is a statement's first value."""
         return self._read(lambda session, place: session.rows(statement, (place.id, *values)), indexed=indexed)
 
-    def _read(
-        self, read: Callable[[PostgresSession, PostgresPlace], T], *, indexed: bool = False, by_newer: bool = False
-    ) -> T:
-        """Read in this handle's snapshot, or in one of its own; what is `indexed`, by this store's analyser."""
-        held = self._held
-        if held is not None and not (indexed and is_newer(self._store.analyser.version, held[1].analyser)):
+    def _read(self, read: Reading[T], *, indexed: bool = False, by_newer: bool = False) -> T:
+        """Read in this handle's snapshot, or in one of its own.
+
+        Args:
+            indexed: what is read needs an index by this store's analyser, which is made where it is an older one's.
+            by_newer: an index by a newer one does too.
+        """
+        own = self._store.analyser.version
+
+        def checked(session: PostgresSession, place: PostgresPlace) -> T:
+            if indexed and not by_newer:
+                self._store.check_index(place)
+            return read(session, place)
+
+        if self._held is not None and not (indexed and is_newer(own, self._held[1].analyser)):
             with self._database.mapped():
-                return self._checked(held, read, check=indexed and not by_newer)
+                return checked(*self._held)
 
         def work(session: PostgresSession) -> tuple[T] | None:
             place = place_of(session, self._name, self._store.location)
-            if indexed and is_newer(self._store.analyser.version, place.analyser):
-                return None
-            return (self._checked((session, place), read, check=indexed and not by_newer),)
+            return None if indexed and is_newer(own, place.analyser) else (checked(session, place),)
 
-        found = self._database.read(work)
-        while found is None:
+        while (found := self._database.read(work)) is None:
             self._database.write(self._locked, lambda _: None)
-            found = self._database.read(work)
         return found[0]
-
-    def _checked(
-        self,
-        held: tuple[PostgresSession, PostgresPlace],
-        read: Callable[[PostgresSession, PostgresPlace], T],
-        *,
-        check: bool,
-    ) -> T:
-        if check:
-            self._store.check_index(held[1])
-        return read(*held)
 
     def _locked(self, session: PostgresSession, *, indexes: bool = True, alone: bool = False) -> PostgresPlace:
         """Keep the collection for a transaction that writes; where it `indexes`, by this store's analyser.
