@@ -77,6 +77,10 @@ class PostgresServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)  # an orderly end leaves no shared memory behind
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(20)
         self.kill()
         shutil.rmtree(self.folder)
 
@@ -94,7 +98,7 @@ class PostgresServer:
         """Start it, again on the same folder and port, and wait until it takes connections."""
         options = (
             "listen_addresses=127.0.0.1", f"port={self.port}", "unix_socket_directories=", "shared_buffers=64MB",
-            "min_wal_size=32MB", "max_wal_size=64MB", "fsync=off", *self._settings,
+            "dynamic_shared_memory_type=mmap", "min_wal_size=32MB", "max_wal_size=64MB", "fsync=off", *self._settings,
         )  # fmt: skip
         command = [str(self._programs / "postgres"), "-D", str(self.data)]
         for each in options:
