@@ -170,7 +170,9 @@ def test_a_server_killed_while_documents_are_written_leaves_whole_generations_an
         kept = {each.id: int(each.sha256) for each in store.open("c").documents()}
         for document_id, turn in acknowledged.items():
             assert kept[document_id] >= turn, f"{document_id} fell back from turn {turn}"
-            assert store.open("c").document_text(document_id) == f"text of {kept[document_id]}"
+            parts = store.open("c").parts(document_id)
+            assert parts is not None
+            assert parts.text == f"text of {kept[document_id]}"
         assert store.open("c").verify() == []
     store.close()
 

@@ -48,7 +48,7 @@ from knowledge_mcp.sources.vanished import vanished_below
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
-    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.ports import Knowledge, Source
     from knowledge_mcp.settings import Settings
 
 __all__ = [
@@ -131,13 +131,14 @@ class IngestRun:
             from rich.console import Console
 
             self._progress = BarProgress(Console(stderr=True))
-        source = wiring.build_source(
+        files = wiring.build_source(
             self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
         )
+        source: Source = files
         if self._choices.labels:
             from knowledge_mcp.sources.labelled import LabelledSource
 
-            source = LabelledSource(source, self._choices.labels)
+            source = LabelledSource(files, self._choices.labels)
         knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
         folder = self._choices.source.absolute()
         try:
@@ -157,7 +158,7 @@ class IngestRun:
             return report
         finally:
             knowledge.close()
-            self._left_out = source.left_out
+            self._left_out = files.left_out
 
     def _prune(self, knowledge: Knowledge, *, prune: bool) -> None:
         """Name what is gone from the folder, and remove it where that was asked for."""

@@ -25,6 +25,7 @@ __all__ = [
 _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in (".csv", ".xls", ".xlsx"))
 """Media types whose lines are rows of a sheet."""
 
+
 def cite(chunk: Chunk, record: DocumentRecord | None) -> str:
     """Name a chunk by title, edition, clause and title, and page, lines or rows, with the file that says so.
 

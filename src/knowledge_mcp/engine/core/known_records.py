@@ -56,7 +56,7 @@ class KnownRecords:
 
     def editions(self, collection: Collection) -> Editions:
         """Give the families among the records; they are kept however many records there are."""
-        state = collection.state()
+        state = _state_of(collection)
         known = self._editions
         if known is None or known[0] != state:
             known = state, Editions(self._read(collection).records)

@@ -93,7 +93,8 @@ def _compared(base: Base, record: DocumentRecord, records: Sequence[DocumentReco
 
 
 def _runs(base: Base, record: DocumentRecord) -> set[tuple[str, ...]]:
-    words = [word.casefold() for word in _WORD.findall(base.opened.document_text(record.id) or "")]
+    parts = base.opened.parts(record.id)
+    words = [word.casefold() for word in _WORD.findall((parts.text if parts else None) or "")]
     return {tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
 
 

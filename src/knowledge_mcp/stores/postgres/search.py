@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults
+from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults, NotIn
 from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
 from knowledge_mcp.stores.postgres.session import PostgresSession, PostgresVector
@@ -67,6 +67,9 @@ class Search:
             elif isinstance(each, In):
                 parts.append(f" AND {each.field} = ANY(%s::text[])")
                 values.append(list(each.values))
+            elif isinstance(each, NotIn):
+                parts.append(f" AND {each.field} <> ALL(%s::text[])")
+                values.append(list(each.values))
             else:
                 stem = each.value.rstrip(".")
                 parts.append(" AND (rtrim(clause_number, '.') = %s OR starts_with(clause_number, %s))")
@@ -89,7 +92,7 @@ class Search:
         """Rank by cosine; by the index in a large collection, unless it finds too few that the filter keeps."""
         if not self.limit:
             return ()
-        if self.place.chunks >= INDEX_FROM_CHUNKS and "_id " not in self.where:
+        if self.place.chunks >= INDEX_FROM_CHUNKS and "_id = " not in self.where:
             found = self._by_index(vector)
             if len(found) >= self.limit:
                 return _scored(found, vector)[: self.limit]

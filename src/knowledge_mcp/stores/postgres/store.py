@@ -17,8 +17,8 @@ from typing import Any, Self, TypeVar
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
     CollectionInfo,
+    DocumentParts,
     DocumentRecord,
-    DocumentStructure,
     EmbeddingSpace,
     StoreStatistics,
     WholeDocument,
@@ -43,11 +43,10 @@ from knowledge_mcp.stores.postgres.session import PostgresSession
 from knowledge_mcp.stores.postgres.writing import IndexedDocument
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.payload import (
-    checked_part,
     chunk_from_json,
+    parts_from,
     record_from_json,
     space_to_json,
-    structure_from_json,
 )
 from knowledge_mcp.stores.shared.rules import check_documents, check_query, is_newer, newer_index
 from knowledge_mcp.support.events import log_event
@@ -193,12 +192,9 @@ class PostgresHandle:
 
     def info(self) -> CollectionInfo | None:
         try:
-            return self._read(lambda _, place: self._store.described(place))
+            return self._read(lambda _, place: replace(self._store.described(place), state=place.state))
         except NotFoundError:
             return None
-
-    def state(self) -> str:
-        return self._read(lambda _, place: place.state)
 
     def statistics(self) -> StoreStatistics:
         def counted(session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
@@ -298,18 +294,13 @@ class PostgresHandle:
             found = self._rows(f"{select} AND document_id = ANY(%s){end}", list(document_ids), limit)
         return sound(found, lambda row: record_from_json(row[0], row[1]))
 
-    def document_text(self, document_id: str) -> str | None:
-        return self._part(document_id, "text", "canonical text")
-
-    def document_structure(self, document_id: str) -> DocumentStructure | None:
-        shape = self._part(document_id, "structure", "structure")
-        return None if shape is None else structure_from_json(shape)
-
-    def _part(self, document_id: str, column: str, part: str) -> str | None:
+    def parts(self, document_id: str) -> DocumentParts | None:
         found = self._rows(
-            f"SELECT record, {column} FROM {SCHEMA}.documents WHERE collection = %s AND document_id = %s", document_id
+            f"SELECT record, document_id, text, structure FROM {SCHEMA}.documents"
+            " WHERE collection = %s AND document_id = %s",
+            document_id,
         )
-        return checked_part(found[0][0], document_id, part, found[0][1]) if found else None
+        return parts_from(*found[0]) if found else None
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         given = list(dict.fromkeys(values))
