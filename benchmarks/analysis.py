@@ -25,8 +25,8 @@ from benchmarks.analysis_terms import measure_definitions, measure_forms, measur
 from benchmarks.reading import read_document
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
 from knowledge_mcp.language.clauses import SectionFacts
-from knowledge_mcp.language.definitions import find_definitions
 from knowledge_mcp.language.force import detect_convention, force_of
+from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.identifiers import identifier_key
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.language.statements import find_statements

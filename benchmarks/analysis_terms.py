@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.product import open_knowledge
 from benchmarks.reading import read_document
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
-from knowledge_mcp.language.definitions import find_definitions
+from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Document

@@ -20,8 +20,8 @@ from benchmarks.analysis_terms import glossary
 from benchmarks.glossary_files import as_docx, as_markdown, as_pdf
 from benchmarks.glossary_forms import NUMBERED, PLAIN, Entry, Form, made_abbreviations, made_entries
 from benchmarks.reading import read_document
-from knowledge_mcp.language.definitions import find_definitions
-from knowledge_mcp.language.entries import split_term
+from knowledge_mcp.language.glossary.definitions import find_definitions
+from knowledge_mcp.language.glossary.entries import split_term
 from knowledge_mcp.model.chunk import Definition
 
 __all__ = ["measure"]

@@ -42,6 +42,7 @@ LEFT_OUT = {
     "EMBEDDING_TIMEOUT_MS": "the specified minute",
     "EMBEDDING_VARIANT": "the image holds int8, the default, only",
     "HEALTH_LATENCY_THRESHOLD_MS": "the default",
+    "PRUNE": "no folder is ingested in a pod; who ingests one says it there",
     "HYBRID_FUSION": "scores are blended by default",
     "IMAGE_RATIO_THRESHOLD": "the planning surface's",
     "IMAGE_SKIP": "the planning surface's",

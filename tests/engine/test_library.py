@@ -114,7 +114,7 @@ def test_an_address_is_fetched_and_known_by_itself(shelf: Shelf) -> None:
         (Deposit(text=" \n"), "empty"),
         (Deposit(filename="a.md", content=b""), "empty"),
         (Deposit(filename="a.xyz", content=b"a"), "What kind of file"),
-        (Deposit(filename="a.pdf", content=b"a"), "No reader"),
+        (Deposit(filename="a.pdf", content=b"a"), "Files of this kind are not read"),
         (Deposit(filename="a.md", text="a\ud800"), "lone surrogates"),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from knowledge_mcp.language.entries import expansion_fits, split_term
 from knowledge_mcp.language.force import detect_convention, force_of
+from knowledge_mcp.language.glossary.entries import expansion_fits, split_term
 from knowledge_mcp.language.identifiers import requirement_identifier
 from knowledge_mcp.language.names import Name, asked_for, names_in, words_worth
 from knowledge_mcp.language.quote_words import read_words

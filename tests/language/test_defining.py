@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.language.definitions import find_definitions
-from knowledge_mcp.language.entries import is_defining, is_meaning, without_pointers
+from knowledge_mcp.language.glossary.definitions import find_definitions
+from knowledge_mcp.language.glossary.entries import is_defining, is_meaning, without_pointers
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import BlockKind, Span
 from knowledge_mcp.testing.documents import Part, build_document

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from knowledge_mcp.language.definitions import find_definitions
-from knowledge_mcp.language.entries import split_term
+from knowledge_mcp.language.glossary.definitions import find_definitions
+from knowledge_mcp.language.glossary.entries import split_term
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.testing.documents import Part, build_document

@@ -144,7 +144,6 @@ def test_a_directive_that_nobody_knows_keeps_its_words_and_its_identifier() -> N
     assert "req-7" in {each.name for each in document.anchors}
 
 
-@pytest.mark.requirement("A-REQ-SEC-001")
 def test_restructured_text_opens_no_other_file_and_says_so() -> None:
     document = read(RST, "rules.rst")
     assert "root:" not in document.text

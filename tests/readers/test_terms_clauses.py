@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.glossary_files import as_docx, as_markdown, as_pdf
 from benchmarks.glossary_forms import NUMBERED, PLAIN, Entry, Form, made_abbreviations, made_entries
-from knowledge_mcp.language.definitions import find_definitions
+from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem

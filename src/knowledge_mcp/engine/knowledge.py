@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from knowledge_mcp.engine.core import documents, health, soundness
 from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.choosing import allowed, notes_on
 from knowledge_mcp.engine.core.relabelling import set_by_hand
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.evidence import quotes, reading, references
@@ -55,34 +54,17 @@ class LocalKnowledge:
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
-
-        def ask() -> SearchAnswer:
-            wanted, choice = allowed(self._base, query)
-            answer = search.search(self._base, replace(query, filter=wanted))
-            notes = notes_on(self._base, (hit.chunk.document_id for hit in answer.hits), query.edition)
-            return replace(answer, editions=notes, degraded=(*answer.degraded, *choice.told))
-
-        return sound_answer(self._base, ask, lambda each: each.hits)
+        return sound_answer(
+            self._base, lambda: search.search(self._base, query, by_edition=True), lambda each: each.hits
+        )
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find definitions of a term, or terms like it."""
-
-        def ask() -> LookupAnswer:
-            answer = lookup.lookup(self._base, term, edition)
-            ids = (hit.chunk.document_id for hit in answer.definitions)
-            return replace(answer, editions=notes_on(self._base, ids, edition))
-
-        return sound_answer(self._base, ask, lambda each: each.definitions)
+        return sound_answer(self._base, lambda: lookup.lookup(self._base, term, edition), lambda each: each.definitions)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """Find mandatory statements on a topic."""
-
-        def ask() -> RequirementAnswer:
-            answer = requirements.requirements(self._base, query)
-            ids = (hit.chunk.document_id for hit in answer.hits)
-            return replace(answer, editions=notes_on(self._base, ids, query.edition))
-
-        return sound_answer(self._base, ask, lambda each: each.hits)
+        return sound_answer(self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits)
 
     def stats(self) -> Stats:
         """Count what there is."""

@@ -244,18 +244,19 @@ NO_STRUCTURE = DocumentStructure()
 """What a document without sections and pages has."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class DocumentParts:
     """Hold what is kept of one version of a document beside its record and chunks; each part is decoded when asked for.
 
     Attributes:
-        read_text, read_structure: check and decode a part as `text` and `structure` tell it.
+        read_text, read_structure: check and decode a part as `text` and `structure` tell it; asked twice, they may
+            remember.
     """
 
     read_text: Callable[[], str | None]
     read_structure: Callable[[], DocumentStructure | None]
 
-    @functools.cached_property
+    @property
     def text(self) -> str | None:
         """The canonical text; None where it is damaged and somebody is noticing.
 
@@ -264,7 +265,7 @@ class DocumentParts:
         """
         return self.read_text()
 
-    @functools.cached_property
+    @property
     def structure(self) -> DocumentStructure | None:
         """Sections and pages as they were published, empty where none were; errors and None as of the text."""
         return self.read_structure()

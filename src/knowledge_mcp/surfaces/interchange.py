@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.surfaces.matrix import table_of
 
 __all__ = ["as_needs", "as_reqif", "as_xlsx"]
@@ -36,7 +37,7 @@ def as_xlsx(found: Trace) -> bytes:
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
     except ImportError as exc:
         raise ConfigError(
-            "Workbooks need the extra `office`.", suggestion="pip install 'clausewise[office]', or use --csv."
+            "Workbooks need the extra `office`.", suggestion=f"{install_command('office')}, or use --csv."
         ) from exc
     header, *rows = table_of(found)
     book = Workbook()

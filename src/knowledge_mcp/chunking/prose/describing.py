@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from knowledge_mcp.chunking.prose.headings import HeadingPaths
 from knowledge_mcp.chunking.prose.passages import ChunkIds, Piece
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
-from knowledge_mcp.language.definitions import find_definitions
+from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.references import document_references, is_named
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement

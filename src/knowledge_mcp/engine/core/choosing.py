@@ -83,11 +83,10 @@ def allowed(base: Base, query: SearchQuery) -> tuple[Filter | None, Choice]:
     return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, choice
 
 
-def notes_on(base: Base, document_ids: Iterable[str], edition: str) -> tuple[str, ...]:
+def notes_on(known: Editions, document_ids: Iterable[str], edition: str) -> tuple[str, ...]:
     """Tell of which of some documents there are other editions; nothing where all editions were asked."""
     if edition.strip().casefold() == ALL:
         return ()
-    known = base.editions()
     families: dict[str, Family] = {}
     for document_id in document_ids:
         family = known.family_of(document_id)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Records
-from knowledge_mcp.engine.core.choosing import Choice, chosen
+from knowledge_mcp.engine.core.choosing import Choice, chosen, notes_on
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
@@ -47,11 +47,11 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
         raise InvalidInputError("The term is empty.", suggestion="Give the term to look up.")
     if not base.exists():
         return LookupAnswer(term=term, definitions=())
-    choice = chosen(base, edition)
     with base.snapshot():
-        hits = _of_edition(choice, edition, _defined(base, keys))
-    if hits:
-        return LookupAnswer(term=term, definitions=hits)
+        choice = chosen(base, edition)
+        found = _answer(base, term, edition, _of_edition(choice, edition, _defined(base, keys)))
+    if found.definitions:
+        return found
     vector: Vector | None = None
     degraded: tuple[str, ...] = ()
     try:
@@ -61,9 +61,14 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     with base.snapshot():
         hits = _of_edition(choice, edition, _defined(base, keys))  # it may have come while the term was embedded
         if hits:
-            return LookupAnswer(term=term, definitions=hits)
+            return _answer(base, term, edition, hits)
         similar, failed = _similar_terms(base, term, vector)
     return LookupAnswer(term=term, definitions=(), similar_terms=similar, degraded=degraded + failed)
+
+
+def _answer(base: Base, term: str, edition: str, hits: tuple[DefinitionHit, ...]) -> LookupAnswer:
+    notes = notes_on(base.editions(), (hit.chunk.document_id for hit in hits), edition) if hits else ()
+    return LookupAnswer(term=term, definitions=hits, editions=notes)
 
 
 def _defined(base: Base, keys: Iterable[str]) -> tuple[DefinitionHit, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records
+from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.search.blending import Ranked, blend, estimate, feedback, nearness, places, words_in_full
 from knowledge_mcp.engine.search.phrases import first_verbatim, phrased
@@ -315,8 +316,8 @@ class EmbeddedQuery:
     degraded: tuple[str, ...]
 
 
-def search(base: Base, query: SearchQuery) -> SearchAnswer:
-    """Find the best chunks for a question.
+def search(base: Base, query: SearchQuery, *, by_edition: bool = False) -> SearchAnswer:
+    """Find the best chunks for a question, with `by_edition` among the editions that may answer.
 
     Hybrid falls back to the one leg that works and says so in `degraded`; a search that asked for one leg only fails
     with that leg.
@@ -330,7 +331,7 @@ def search(base: Base, query: SearchQuery) -> SearchAnswer:
         raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
     if not base.exists():
         return SearchAnswer(hits=(), mode=query.mode, searched_documents=0)
-    return search_asked(base, query, ask(base, query))
+    return search_asked(base, query, ask(base, query), by_edition=by_edition)
 
 
 def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
@@ -356,11 +357,14 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
     return EmbeddedQuery(asked, also_asked, mode, vector, unit, tuple(degraded))
 
 
-def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery) -> SearchAnswer:
+def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_edition: bool = False) -> SearchAnswer:
     """Find the best chunks for a question that was embedded; errors as `search`."""
     degraded, wanted = list(question.degraded), _wanted(base, query)
     mode, asked, also_asked = question.mode, question.text, question.also_asked
     with base.snapshot():
+        editions = base.editions() if by_edition else None
+        may_answer, choice = allowed(base, query) if by_edition else (query.filter, Choice())
+        query = dataclasses.replace(query, filter=may_answer)
         legs = base.search(
             vector=question.vector,
             text=asked if mode is not SearchMode.SEMANTIC else None,
@@ -383,15 +387,18 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery) -> Sea
     shown = folded(hits) if query.fold else hits
     shown = per_document(shown, query.per_document) if query.per_document is not None else shown
     end = query.offset + query.limit
+    page = tuple(shown[query.offset : end])
+    found_in = (hit.chunk.document_id for hit in page)
     return SearchAnswer(
-        hits=tuple(shown[query.offset : end]),
+        hits=page,
         mode=mode,
         searched_documents=statistics.documents,
-        degraded=tuple(degraded),
+        degraded=(*degraded, *choice.told),
         more=len(shown) > end,
         answerability=None if also_asked else estimate(base, query, mode, legs, statistics.chunks),
         also_asked=also_asked,
         note=note,
+        editions=() if editions is None else notes_on(editions, found_in, query.edition),
     )
 
 

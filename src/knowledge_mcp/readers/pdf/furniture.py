@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from knowledge_mcp.language.terms import entry_number
+from knowledge_mcp.language.glossary.terms import entry_number
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 

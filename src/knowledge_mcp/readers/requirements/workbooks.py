@@ -7,6 +7,7 @@ from typing import Any
 
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
 from knowledge_mcp.readers.shared.containers import open_archive
+from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 __all__ = ["COLUMNS", "columns_of", "workbook"]
@@ -46,7 +47,7 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
         import openpyxl
     except ImportError as error:
         raise Refusal(
-            "unsupported", "Workbooks need the extra `office`.", suggestion="pip install 'clausewise[office]'"
+            "unsupported", "Workbooks need the extra `office`.", suggestion=install_command("office")
         ) from error
     with open_archive(path, "an Excel workbook", needs=("xl/workbook.xml",)), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl tells of extensions that it leaves aside

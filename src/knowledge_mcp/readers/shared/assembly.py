@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
 from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
-from knowledge_mcp.language.terms import TermsClause, entry_number
 from knowledge_mcp.language.titles import plain_name
 from knowledge_mcp.model.document import (
     Anchor,

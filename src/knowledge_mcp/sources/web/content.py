@@ -61,7 +61,6 @@ _SAME: Mapping[str, str] = {
     "image/x-png": "image/png",
     "text/json": "application/json",
     "text/x-markdown": "text/markdown",
-    "text/x-rst": "text/plain",
     "text/xml": "application/xml",
 }
 _SOURCES = frozenset({"text/markdown", "text/csv", "application/json", "application/xml"})

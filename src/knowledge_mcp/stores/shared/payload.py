@@ -186,11 +186,16 @@ def parts_from(
         text, structure: the latter as JSON; None where one is missing.
     """
 
+    @functools.cache
     def decoded() -> DocumentStructure | None:
         checked = checked_part(record, document_id, "structure", structure)
         return None if checked is None else structure_from_json(checked)
 
-    return DocumentParts(lambda: checked_part(record, document_id, "canonical text", text), decoded)
+    @functools.cache
+    def checked_text() -> str | None:
+        return checked_part(record, document_id, "canonical text", text)
+
+    return DocumentParts(checked_text, decoded)
 
 
 def checked_part(record: str | bytes, document_id: str, part: str, text: str | bytes | None) -> str | None:

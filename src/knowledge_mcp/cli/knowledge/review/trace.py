@@ -36,43 +36,52 @@ __all__ = ["items_of", "trace_command"]
 _LONGEST = 100
 
 
+_AsCsv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a link.", dir_okay=False)]
+_AsXlsx = Annotated[
+    Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook of links and gaps.", dir_okay=False)
+]
+_AsHtml = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write the matrix, to sort, filter and print.", dir_okay=False),
+]
+_AsReqif = Annotated[
+    Path | None,
+    typer.Option("--reqif", metavar="FILE", help="Write ReqIF with the links as relations.", dir_okay=False),
+]
+_AsNeeds = Annotated[
+    Path | None, typer.Option("--needs", metavar="FILE", help="Write a needs.json with the links.", dir_okay=False)
+]
+_DecisionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="File of accepted and rejected links, instead of one in DATA_PATH.", dir_okay=False
+    ),
+]
+_Accepted = Annotated[
+    list[str] | None, typer.Option(metavar="FROM=TO", help="Accept a link, for later runs too; repeatable.")
+]
+_Rejected = Annotated[
+    list[str] | None, typer.Option(metavar="FROM=TO", help="Reject a link, for later runs too; repeatable.")
+]
+_ColumnNames = Annotated[
+    str | None,
+    typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
+]
+
+
 def trace_command(
     source: Annotated[str, typer.Argument(metavar="FROM", help="File, folder, or id of an ingested document.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="The same, of what it is traced to.")],
     as_json: AsJson = False,
-    as_csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a link.", dir_okay=False)
-    ] = None,
-    as_xlsx: Annotated[
-        Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook of links and gaps.", dir_okay=False)
-    ] = None,
-    as_html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write the matrix, to sort, filter and print.", dir_okay=False),
-    ] = None,
-    as_reqif: Annotated[
-        Path | None,
-        typer.Option("--reqif", metavar="FILE", help="Write ReqIF with the links as relations.", dir_okay=False),
-    ] = None,
-    as_needs: Annotated[
-        Path | None, typer.Option("--needs", metavar="FILE", help="Write a needs.json with the links.", dir_okay=False)
-    ] = None,
-    decisions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File of accepted and rejected links, instead of one in DATA_PATH.", dir_okay=False
-        ),
-    ] = None,
-    accept: Annotated[
-        list[str] | None, typer.Option(metavar="FROM=TO", help="Accept a link, for later runs too; repeatable.")
-    ] = None,
-    reject: Annotated[
-        list[str] | None, typer.Option(metavar="FROM=TO", help="Reject a link, for later runs too; repeatable.")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
-    ] = None,
+    as_csv: _AsCsv = None,
+    as_xlsx: _AsXlsx = None,
+    as_html: _AsHtml = None,
+    as_reqif: _AsReqif = None,
+    as_needs: _AsNeeds = None,
+    decisions: _DecisionsFile = None,
+    accept: _Accepted = None,
+    reject: _Rejected = None,
+    columns: _ColumnNames = None,
     collection: CollectionName = None,
     config: ConfigFile = None,
     verbose: Verbose = False,

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
-from knowledge_mcp.language.entries import is_origin
+from knowledge_mcp.language.glossary.entries import is_origin
+from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
 from knowledge_mcp.language.openings import opening_of
-from knowledge_mcp.language.terms import TermsClause, entry_number
 from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
-from knowledge_mcp.language.entries import is_origin
+from knowledge_mcp.language.glossary.entries import is_origin
 from knowledge_mcp.model.document import BlockKind
 
 __all__ = ["Paragraph", "TermEntry", "TermsClause", "entry_number", "read_entry", "says"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
-from knowledge_mcp.language.entries import (
+from knowledge_mcp.language.glossary.entries import (
     expansion_fits,
     is_defining,
     is_meaning,
@@ -21,8 +21,8 @@ from knowledge_mcp.language.entries import (
     with_notes,
     without_pointers,
 )
+from knowledge_mcp.language.glossary.terms import entry_number, read_entry, says
 from knowledge_mcp.language.sentences import row_cells, sentence_spans
-from knowledge_mcp.language.terms import entry_number, read_entry, says
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
