@@ -83,8 +83,10 @@ def main() -> None:
     if answered < len(QUESTIONS):
         sys.exit(f"only {answered} of {len(QUESTIONS)} questions were answered")
     say(f"\n{answered} of {len(QUESTIONS)} questions answered with citations. The knowledge base is in {DATA.name}/.")
-    say("Ask on:")
-    say(f'   DATA_PATH={DATA.name} {BIN.relative_to(ROOT) if BIN.is_relative_to(ROOT) else BIN}/knowledge search "…"')
+    command = f"DATA_PATH={DATA.name} {BIN.relative_to(ROOT) if BIN.is_relative_to(ROOT) else BIN}/knowledge"
+    say("Ask on, or add this knowledge base to your assistants:")
+    say(f'   {command} search "…"')
+    say(f"   {command} install --dry-run")
 
 
 if __name__ == "__main__":

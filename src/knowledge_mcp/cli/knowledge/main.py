@@ -16,6 +16,7 @@ from knowledge_mcp.cli.knowledge import (
     requirements,
 )
 from knowledge_mcp.cli.knowledge.backup import BACKUP_HELP, RESTORE_HELP, backup, restore
+from knowledge_mcp.cli.knowledge.clients.install import install
 from knowledge_mcp.cli.knowledge.doctor import doctor
 from knowledge_mcp.cli.knowledge.inspect import inspect
 from knowledge_mcp.cli.knowledge.review.compare import compare
@@ -57,6 +58,7 @@ app.command(help=move.REEMBED_HELP, short_help="Re-embed a collection with anoth
 app.command(help=BACKUP_HELP, short_help="Write the store into one file, while it is used.")(backup)
 app.command(help=RESTORE_HELP, short_help="Put a backup in the store's place.")(restore)
 app.command(short_help="Check settings, folders, store, model and disk.")(doctor)
+app.command(short_help="Add this server to the assistants on this machine.")(install)
 app.add_typer(configuration.app, name="config")
 app.add_typer(models.app, name="models")
 app.add_typer(evaluate.app, name="eval", short_help="Measure how good the answers are.")

@@ -1,0 +1,223 @@
+"""Where each assistant keeps its MCP servers, and in which form; a file's text with our entry put in or taken out."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.model.errors import InvalidInputError
+
+__all__ = ["Client", "Entry", "Form", "form_of", "pasted", "with_entry", "without_entry"]
+
+
+class Client(StrEnum):
+    """Assistants whose configuration has a form of its own."""
+
+    CLAUDE_DESKTOP = "claude-desktop"
+    CLAUDE_CODE = "claude-code"
+    CURSOR = "cursor"
+    VSCODE = "vscode"
+    CODEX = "codex"
+    WINDSURF = "windsurf"
+    ZED = "zed"
+    GEMINI = "gemini"
+    GENERIC = "generic"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Say where a client's file lies, under which key its servers stand, and what tells that the client is there.
+
+    `file` is None for a client that is not known; `signs` are files and folders of which one is enough.
+    """
+
+    client: Client
+    title: str
+    file: Path | None
+    key: str
+    signs: tuple[Path, ...] = ()
+    extra: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def toml(self) -> bool:
+        return self.file is not None and self.file.suffix == ".toml"
+
+    def found(self) -> bool:
+        """Tell whether the client is on this machine."""
+        return any(sign.exists() for sign in self.signs)
+
+    def placed(self, server: dict[str, Any]) -> dict[str, Any]:
+        """Give a server's entry the members that only this client asks for."""
+        return {**dict(self.extra), **server}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Name a server and say how it is started: `command`, `args` and `env`."""
+
+    name: str
+    server: dict[str, Any]
+
+
+def form_of(client: Client) -> Form:
+    """Return a client's form, with its file's place on this system."""
+    import platformdirs
+
+    home = Path.home()
+    settings = platformdirs.user_config_path(roaming=True)
+    stdio = (("type", "stdio"),)
+    claude, code, zed = settings / "Claude", settings / "Code" / "User", _zed(settings)
+    windsurf = home / ".codeium" / "windsurf"
+    forms = {
+        Client.CLAUDE_DESKTOP: ("Claude Desktop", claude / "claude_desktop_config.json", "mcpServers", (claude,)),
+        Client.CLAUDE_CODE: (
+            "Claude Code", home / ".claude.json", "mcpServers", (home / ".claude.json", home / ".claude"), stdio
+        ),
+        Client.CURSOR: ("Cursor", home / ".cursor" / "mcp.json", "mcpServers", (home / ".cursor",)),
+        Client.VSCODE: ("VS Code", code / "mcp.json", "servers", (code,), stdio),
+        Client.CODEX: ("Codex", home / ".codex" / "config.toml", "mcp_servers", (home / ".codex",)),
+        Client.WINDSURF: ("Windsurf", windsurf / "mcp_config.json", "mcpServers", (windsurf,)),
+        Client.ZED: ("Zed", zed / "settings.json", "context_servers", (zed,), (("source", "custom"),)),
+        Client.GEMINI: ("Gemini CLI", home / ".gemini" / "settings.json", "mcpServers", (home / ".gemini",)),
+        Client.GENERIC: ("your client", None, ""),
+    }  # fmt: skip
+    return Form(client, *forms[client])
+
+
+def _zed(settings: Path) -> Path:
+    """Zed keeps its settings in ~/.config on macOS too."""
+    return settings / "Zed" if settings.name == "Roaming" else Path.home() / ".config" / "zed"
+
+
+def pasted(form: Form, entry: Entry) -> str:
+    """Write the entry as it is pasted into an empty file of the client; ends with a line break."""
+    if form.toml:
+        return _toml_block(form, entry)
+    server = form.placed(entry.server)
+    return json.dumps({form.key: {entry.name: server}} if form.key else server, indent=2, ensure_ascii=False) + "\n"
+
+
+def with_entry(form: Form, text: str, entry: Entry) -> str:
+    """Put the entry into a file's text, in the place of an older one of ours; the same text where nothing changes.
+
+    Raises:
+        InvalidInputError: the file would lose something, such as comments, or the name is another server's.
+    """
+    content = _read(form, text)
+    servers = _servers(form, content)
+    placed = form.placed(entry.server)
+    if servers.get(entry.name) == placed:
+        return text
+    _make_sure_ours(servers, entry.name)
+    wanted = {**content, form.key: {**servers, entry.name: placed}}
+    if not form.toml:
+        return _json_text(text, wanted)
+    kept = _cut(form, text, entry.name) if entry.name in servers else text
+    gap = "" if not kept.strip() else "\n" if kept.endswith("\n") else "\n\n"
+    return _checked(f"{kept}{gap}{_toml_block(form, entry)}", wanted)
+
+
+def without_entry(form: Form, text: str, name: str) -> str:
+    """Take the entry out of a file's text; the same text where it has none.
+
+    Raises:
+        InvalidInputError: the file would lose something else, or the name is another server's.
+    """
+    if name not in text:
+        return text
+    content = _read(form, text)
+    servers = _servers(form, content)
+    if name not in servers:
+        return text
+    _make_sure_ours(servers, name)
+    left = {key: value for key, value in servers.items() if key != name}
+    if not form.toml:
+        return _json_text(text, {**content, form.key: left})
+    wanted = {key: value for key, value in content.items() if key != form.key} | ({form.key: left} if left else {})
+    return _checked(_cut(form, text, name), wanted)
+
+
+def _read(form: Form, text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        content: Any = tomllib.loads(text) if form.toml else json.loads(text, object_pairs_hook=_no_twins)
+    except ValueError as exc:
+        kind = "TOML" if form.toml else "JSON: comments and trailing commas would be lost"
+        raise InvalidInputError(f"The file is not plain {kind} ({exc}).") from exc
+    if not isinstance(content, dict):
+        raise InvalidInputError("The file holds no object of settings.")
+    return content  # pyright: ignore[reportUnknownVariableType]
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key stands twice in one object, and one of them would be lost")
+    return dict(pairs)
+
+
+def _servers(form: Form, content: dict[str, Any]) -> dict[str, Any]:
+    servers = content.get(form.key, {})
+    if not isinstance(servers, dict):
+        raise InvalidInputError(f"'{form.key}' is not an object in the file.")
+    return servers  # pyright: ignore[reportUnknownVariableType]
+
+
+def _make_sure_ours(servers: dict[str, Any], name: str) -> None:
+    there = servers.get(name)
+    if there is not None and not any(
+        word in json.dumps(there, default=str) for word in ("knowledge-mcp", "knowledge_mcp")
+    ):
+        raise InvalidInputError(f"The file has another server named '{name}'.", suggestion="Choose another --name.")
+
+
+def _json_text(text: str, content: dict[str, Any]) -> str:
+    """Write content with the indent that the text has."""
+    lines = text.splitlines()
+    second = lines[1] if len(lines) > 1 else "  "
+    indent = second[: len(second) - len(second.lstrip())] or "  "
+    return json.dumps(content, indent=indent, ensure_ascii=False) + "\n"
+
+
+def _toml_block(form: Form, entry: Entry) -> str:
+    def text(value: Any) -> str:  # JSON's strings and lists of strings are TOML's, but for DEL
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    def key(name: str) -> str:
+        return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else text(name)
+
+    head = f"{form.key}.{key(entry.name)}"
+    server = form.placed(entry.server)
+    lines = [f"[{head}]", *(f"{key(each)} = {text(value)}" for each, value in server.items() if each != "env")]
+    lines += [f"\n[{head}.env]", *(f"{key(each)} = {text(value)}" for each, value in server["env"].items())]
+    return "\n".join(lines) + "\n"
+
+
+def _cut(form: Form, text: str, name: str) -> str:
+    """Leave out the tables of one server; comments between its lines are a reason to leave the file alone."""
+    kept: list[str] = []
+    heads = tuple(f"[{form.key}.{word}{end}" for word in (name, f'"{name}"') for end in ("]", "."))
+    ours = False
+    for line in text.splitlines(keepends=True):
+        if line.startswith("["):
+            ours = line.startswith(heads)
+        if not ours:
+            kept.append(line)
+        elif line.lstrip().startswith("#"):
+            raise InvalidInputError("Comments stand in the entry that is there, and would be lost.")
+    return "".join(kept).rstrip("\n") + "\n" if kept else ""
+
+
+def _checked(text: str, wanted: dict[str, Any]) -> str:
+    """Return a TOML text that says what is wanted, and nothing else."""
+    try:
+        right = tomllib.loads(text) == wanted
+    except ValueError:
+        right = False
+    if not right:
+        raise InvalidInputError("The tables of the file stand in a form that cannot be changed without a loss.")
+    return text
