@@ -235,3 +235,32 @@ def test_what_a_command_does_stands_whole_in_the_list_of_a_narrow_terminal(
     _, _, listed = knowledge(*group.split(), "--help").out.partition("Commands:\n")
     assert listed
     assert [line for line in listed.splitlines() if line.endswith("...")] == []
+
+
+def test_search_prints_the_ids_that_read_takes_and_never_breaks_one(
+    knowledge: Command, fake: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    (first, *_) = loaded(knowledge("search", "verification plan", "--json").out)["results"]
+    done = knowledge("search", "verification plan")
+    assert f"document {first['source']['document_id']}, passage {first['id']}\n" in done.out
+    assert knowledge("read", "--chunk", first["id"]).code == 0
+
+
+def test_an_id_in_the_list_of_documents_is_whole_on_a_narrow_terminal(
+    knowledge: Command, fake: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    ids = [each["document_id"] for each in loaded(knowledge("documents", "list", "--json").out)["documents"]]
+    listed = knowledge("documents", "list").out
+    assert ids
+    assert [each for each in ids if each not in listed] == []
+
+
+@pytest.mark.parametrize("asked", [("search", "zebra"), ("lookup", "zebra"), ("requirements", "zebra")])
+def test_a_hint_at_the_terminal_names_commands_and_no_tool(
+    knowledge: Command, fake: FakeKnowledge, asked: tuple[str, ...]
+) -> None:
+    out = knowledge(*asked).out
+    assert "`knowledge " in out
+    assert "knowledge_" not in out

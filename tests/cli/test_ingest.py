@@ -163,6 +163,7 @@ def test_a_failure_on_the_way_tells_the_chunk_and_what_to_do(tmp_path: Path) -> 
     assert done.code == 2
     assert "Ingestion failed at chunk 500. 499 chunks successfully stored." in done.err
     assert "Re-run with --force after resolving the issue to replace partial ingestion." in done.err
+    assert done.err.index("run the same command again: it embeds only what is missing") < done.err.index("--force")
     assert "The quota is used up." in done.err
     assert "billing" in done.err
     assert "Traceback" not in done.err

@@ -259,8 +259,9 @@ class IngestRun:
         for source, (stored, _) in partial.items():
             say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({one_line(source)})")
         if partial:
+            say("Once the issue is resolved, run the same command again: it embeds only what is missing.")
+            say("To embed everything anew instead:")
             say("Re-run with --force after resolving the issue to replace partial ingestion.")
-            say("(Without --force the next run finishes it and embeds only what is missing.)")
 
     def _interrupted(self) -> ExitCode:
         self._progress.close()

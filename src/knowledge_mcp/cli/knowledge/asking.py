@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from knowledge_mcp.cli.shared.failures import harmless, in_commands
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
@@ -157,13 +158,13 @@ def _panel(title: str, body: str, foot: str) -> Any:
 def _print_notes(console: Console, answer: Any) -> None:
     said = [answer.message] if getattr(answer, "message", "") else []
     for line in (*said, *getattr(answer, "editions", []), *answer.degraded):
-        console.print(line, markup=False)
+        console.print(in_commands(line), markup=False)
     if "answerability" in answer.model_fields_set:
         console.print(f"That one of these answers is {answer.answerability}.", markup=False)
     if also_asked := getattr(answer, "also_asked", []):
         console.print(f"Also asked for: {'; '.join(also_asked)}.", markup=False)
     for line in getattr(answer, "suggestions", []):
-        console.print(f"  - {line}", markup=False)
+        console.print(f"  - {in_commands(line)}", markup=False)
 
 
 def _also_in(each: Any) -> list[str]:
@@ -178,6 +179,10 @@ def _print_search(console: Console, answer: StandardsSearchResponse, *, full: bo
         marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]
         body = "\n\n".join([text, each.source.citation, *_also_in(each)])
         console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}"))
+        place = f"  document {each.source.document_id}, passage {each.id}"  # not in the frame, which would wrap it
+        console.print(harmless(place), markup=False, soft_wrap=True)
+    if answer.results:
+        console.print("Read on with `knowledge read --chunk PASSAGE --after 2`.", markup=False)
     _print_notes(console, answer)
 
 

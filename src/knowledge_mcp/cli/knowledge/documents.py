@@ -49,7 +49,8 @@ def list_documents(
         from rich.table import Table
 
         table = Table()
-        for name in ("Id", "Title", "Type"):
+        table.add_column("Id", no_wrap=True, overflow="fold")  # an id that is broken cannot be copied
+        for name in ("Title", "Type"):
             table.add_column(name, overflow="fold")
         for name in ("Pages", "Chunks"):
             table.add_column(name, justify="right")

@@ -22,6 +22,7 @@ __all__ = [
     "confirmed",
     "exit_code_of",
     "harmless",
+    "in_commands",
     "one_line",
     "print_failure",
     "run_command",
@@ -40,6 +41,28 @@ class ExitCode(IntEnum):
     NOTHING_DONE = 2
     CONFIGURATION = 3
     INTERRUPTED = 130
+
+
+_COMMANDS = {
+    "knowledge_keyword_search": "`knowledge search --mode keyword`",
+    "knowledge_search": "`knowledge search`",
+    "knowledge_lookup": "`knowledge lookup`",
+    "knowledge_requirements": "`knowledge requirements find`",
+    "knowledge_stats": "`knowledge documents list`",
+    "knowledge_read": "`knowledge read`",
+    "knowledge_outline": "`knowledge outline`",
+    "knowledge_references": "`knowledge references`",
+    "knowledge_verify_quote": "`knowledge verify-quote`",
+    "knowledge_health": "`knowledge doctor`",
+    "`standard`": "--standard",
+}
+
+
+def in_commands(text: str) -> str:
+    """Write a hint that is meant for an assistant as a person at a terminal follows it: commands, not tools."""
+    for tool, command in _COMMANDS.items():
+        text = text.replace(tool, command)
+    return text
 
 
 def exit_code_of(error: KnowledgeError, otherwise: ExitCode = ExitCode.FAILURE) -> ExitCode:
