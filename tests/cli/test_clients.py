@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.cli.knowledge.clients.forms import Client, Entry, form_of, pasted, with_entry, without_entry
+from knowledge_mcp.cli.knowledge.clients.forms import Client, ServerEntry, form_of, pasted, with_entry, without_entry
 from knowledge_mcp.cli.knowledge.clients.starting import launch
 from knowledge_mcp.model.errors import InvalidInputError
 from tests.cli.conftest import Command
 
 KNOWN = [each for each in Client if each is not Client.GENERIC]
-ENTRY = Entry(
+ENTRY = ServerEntry(
     "knowledge", {"command": "/o p/knowledge-mcp", "args": ["--surface", "a,b"], "env": {"DATA_PATH": 'C:\\"ü'}}
 )
 
@@ -118,7 +118,7 @@ def test_toml_keeps_its_comments_when_an_entry_comes_changes_and_goes() -> None:
     once = with_entry(form, text, ENTRY)
     assert once.startswith(text)
     assert tomllib.loads(once)["mcp_servers"]["knowledge"] == ENTRY.server
-    other = Entry("knowledge", {**ENTRY.server, "args": []})
+    other = ServerEntry("knowledge", {**ENTRY.server, "args": []})
     twice = with_entry(form, f"{once}\n[tools]\nweb = true\n", other)
     assert tomllib.loads(twice)["mcp_servers"]["knowledge"]["args"] == []
     assert tomllib.loads(twice)["tools"] == {"web": True}

@@ -11,7 +11,7 @@ from typing import Any
 
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["Client", "Entry", "Form", "form_of", "pasted", "with_entry", "without_entry"]
+__all__ = ["Client", "Form", "ServerEntry", "form_of", "pasted", "with_entry", "without_entry"]
 
 
 class Client(StrEnum):
@@ -56,7 +56,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ServerEntry:
     """Name a server and say how it is started: `command`, `args` and `env`."""
 
     name: str
@@ -71,21 +71,19 @@ def form_of(client: Client) -> Form:
     settings = platformdirs.user_config_path(roaming=True)
     stdio = (("type", "stdio"),)
     claude, code, zed = settings / "Claude", settings / "Code" / "User", _zed(settings)
-    windsurf = home / ".codeium" / "windsurf"
-    forms = {
-        Client.CLAUDE_DESKTOP: ("Claude Desktop", claude / "claude_desktop_config.json", "mcpServers", (claude,)),
-        Client.CLAUDE_CODE: (
-            "Claude Code", home / ".claude.json", "mcpServers", (home / ".claude.json", home / ".claude"), stdio
-        ),
-        Client.CURSOR: ("Cursor", home / ".cursor" / "mcp.json", "mcpServers", (home / ".cursor",)),
-        Client.VSCODE: ("VS Code", code / "mcp.json", "servers", (code,), stdio),
-        Client.CODEX: ("Codex", home / ".codex" / "config.toml", "mcp_servers", (home / ".codex",)),
-        Client.WINDSURF: ("Windsurf", windsurf / "mcp_config.json", "mcpServers", (windsurf,)),
-        Client.ZED: ("Zed", zed / "settings.json", "context_servers", (zed,), (("source", "custom"),)),
-        Client.GEMINI: ("Gemini CLI", home / ".gemini" / "settings.json", "mcpServers", (home / ".gemini",)),
-        Client.GENERIC: ("your client", None, ""),
-    }  # fmt: skip
-    return Form(client, *forms[client])
+    windsurf, code_file, servers = home / ".codeium" / "windsurf", home / ".claude.json", "mcpServers"
+    forms = (
+        Form(Client.CLAUDE_DESKTOP, "Claude Desktop", claude / "claude_desktop_config.json", servers, (claude,)),
+        Form(Client.CLAUDE_CODE, "Claude Code", code_file, servers, (code_file, home / ".claude"), stdio),
+        Form(Client.CURSOR, "Cursor", home / ".cursor" / "mcp.json", servers, (home / ".cursor",)),
+        Form(Client.VSCODE, "VS Code", code / "mcp.json", "servers", (code,), stdio),
+        Form(Client.CODEX, "Codex", home / ".codex" / "config.toml", "mcp_servers", (home / ".codex",)),
+        Form(Client.WINDSURF, "Windsurf", windsurf / "mcp_config.json", servers, (windsurf,)),
+        Form(Client.ZED, "Zed", zed / "settings.json", "context_servers", (zed,), (("source", "custom"),)),
+        Form(Client.GEMINI, "Gemini CLI", home / ".gemini" / "settings.json", servers, (home / ".gemini",)),
+        Form(Client.GENERIC, "your client", None, ""),
+    )
+    return next(form for form in forms if form.client is client)
 
 
 def _zed(settings: Path) -> Path:
@@ -93,7 +91,7 @@ def _zed(settings: Path) -> Path:
     return settings / "Zed" if settings.name == "Roaming" else Path.home() / ".config" / "zed"
 
 
-def pasted(form: Form, entry: Entry) -> str:
+def pasted(form: Form, entry: ServerEntry) -> str:
     """Write the entry as it is pasted into an empty file of the client; ends with a line break."""
     if form.toml:
         return _toml_block(form, entry)
@@ -101,7 +99,7 @@ def pasted(form: Form, entry: Entry) -> str:
     return json.dumps({form.key: {entry.name: server}} if form.key else server, indent=2, ensure_ascii=False) + "\n"
 
 
-def with_entry(form: Form, text: str, entry: Entry) -> str:
+def with_entry(form: Form, text: str, entry: ServerEntry) -> str:
     """Put the entry into a file's text, in the place of an older one of ours; the same text where nothing changes.
 
     Raises:
@@ -183,7 +181,7 @@ def _json_text(text: str, content: dict[str, Any]) -> str:
     return json.dumps(content, indent=indent, ensure_ascii=False) + "\n"
 
 
-def _toml_block(form: Form, entry: Entry) -> str:
+def _toml_block(form: Form, entry: ServerEntry) -> str:
     def text(value: Any) -> str:  # JSON's strings and lists of strings are TOML's, but for DEL
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -10,7 +10,15 @@ from typing import Annotated
 
 import typer
 
-from knowledge_mcp.cli.knowledge.clients.forms import Client, Entry, Form, form_of, pasted, with_entry, without_entry
+from knowledge_mcp.cli.knowledge.clients.forms import (
+    Client,
+    Form,
+    ServerEntry,
+    form_of,
+    pasted,
+    with_entry,
+    without_entry,
+)
 from knowledge_mcp.cli.knowledge.clients.starting import entry_for, left_out
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guarded, reading_of, write_json
@@ -105,7 +113,7 @@ def _chosen(clients: list[Client] | None) -> list[Form]:
     return forms
 
 
-def _apply(form: Form, entry: Entry, *, remove: bool, dry_run: bool) -> _Outcome:
+def _apply(form: Form, entry: ServerEntry, *, remove: bool, dry_run: bool) -> _Outcome:
     """Change one file, or say why not. A link is followed, so that the file behind it is changed and the link stays."""
     assert form.file is not None
     file = form.file.resolve()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.cli.knowledge.clients.forms import Entry
+from knowledge_mcp.cli.knowledge.clients.forms import ServerEntry
 from knowledge_mcp.support.distribution import distribution_name
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _UV_CACHES = ("archive-v", "environments-v")
 """Folders of uv's cache, wherever that lies: `uvx` runs from one, and `uv cache clean` removes it."""
 
 
-def entry_for(reading: Reading, *, name: str, surface: str) -> Entry:
+def entry_for(reading: Reading, *, name: str, surface: str) -> ServerEntry:
     """Build the entry of this installation: absolute command, arguments, environment without secrets."""
     command, *arguments = launch(Path(sys.prefix))
     if surface != "standards":
@@ -29,7 +29,7 @@ def entry_for(reading: Reading, *, name: str, surface: str) -> Entry:
     for each in reading.values:
         if each.origin != "default" and not each.variable.secret and not each.problem:
             environment.setdefault(each.variable.name, each.shown)
-    return Entry(name, {"command": command, "args": arguments, "env": environment})
+    return ServerEntry(name, {"command": command, "args": arguments, "env": environment})
 
 
 def left_out(reading: Reading) -> list[str]:
