@@ -297,7 +297,9 @@ def _tests_in(module: Module) -> Iterator[Function]:
 
 
 _INSTALLS = re.compile(r"\b(?:pip|pipx|uv)(?:\s+\w+)?\s+install\b|\b(?:knowledge-mcp|clausewise)\[")
-_STRANGER = re.compile(r"\b(?:pip|pipx|uv|uvx)\b.*\bknowledge-mcp\b(?!.*clausewise)|\bknowledge-mcp\[")
+_STRANGER = re.compile(
+    r"\b(?:pip|pipx|uv|uvx)\b.*\bknowledge-mcp\b(?<!--from clausewise knowledge-mcp)(?!.*clausewise)|\bknowledge-mcp\["
+)
 
 
 def install_hints_name_what_is_installed(root: Path) -> list[str]:
