@@ -25,7 +25,7 @@ def test_a_typescript_client_holds_the_whole_conversation(
     said: dict[str, Any] = json.loads(finished.stdout)
     assert said["server"]["version"] == "9.9.9"
     assert "knowledge_search" in said["instructions"]
-    assert len(said["tools"]) == 10
+    assert len(said["tools"]) == 12
     assert said["good"]["structuredContent"]["total"] == 2
     assert said["good"]["content"][1]["type"] == "resource_link"
     assert said["empty"]["structuredContent"]["similar_terms"] == ["widget"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.model.errors import UnreadableDocumentError
 from knowledge_mcp.model.requirement import DeclaredLink, RequirementSet
 from knowledge_mcp.readers.requirements.reader import RequirementReader
+from knowledge_mcp.readers.requirements.reqif import reqif
+from knowledge_mcp.readers.requirements.texts import doorstop, needs_json, sphinx_needs, strictdoc
 from tests.readers.requirement_files import NEEDS, REQIF, RST, SDOC, zipped
 
 
@@ -111,6 +114,30 @@ def test_a_workbook_has_an_item_a_row_below_its_header_and_columns_may_be_named(
     assert (item.id, item.text, item.line) == ("A-1", "Stop.", 4)
     assert [each.target for each in item.links] == ["S-1", "S-2"]
     assert item.attributes["Owner"] == "Kim"
+
+
+DOORSTOP = "active: true\nlevel: 1.2\nheader: Overflow\nlinks:\n- SYS001: abc=\nown: {a: 1}\ntext: |\n  Stop.\n"
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "content"),
+    [
+        (reqif, "a.reqif", REQIF),
+        (strictdoc, "a.sdoc", SDOC),
+        (doorstop, "SW001.yml", DOORSTOP),
+        (sphinx_needs, "a.rst", RST),
+        (needs_json, "needs.json", json.dumps(NEEDS)),
+    ],
+)
+def test_a_child_passes_on_what_its_job_reads(
+    reader: RequirementReader, tmp_path: Path, job: Callable[[str], Iterator[dict[str, Any]]], name: str, content: str
+) -> None:
+    found = read(reader, tmp_path / name, content)
+    told = list(job(str(tmp_path / name)))
+    items = [each for each in told if "text" in each]
+    assert [each.text for each in found.items] == [each["text"] for each in items]
+    assert [len(each.links) for each in found.items] == [len(each["links"]) for each in items]
+    assert "".join(each.get("title", "") for each in told if "text" not in each) in {found.title, ""}
 
 
 BOMB = (

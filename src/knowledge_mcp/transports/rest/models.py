@@ -211,7 +211,7 @@ class SearchRequest(_Strict):
     ) = None
     min_score: Annotated[float, Field(ge=0, le=1, description="Results below it are left out, and counted.")] = 0.0
     filters: SearchFilters | None = None
-    fold: Annotated[_Switch, Field(description="Fold what repeats a better result into it, as `also_in`.")] = True
+    fold: Annotated[bool, Field(description="Fold what repeats a better result into it, as `also_in`.")] = True
 
     def search(self) -> SearchQuery:
         """Build the engine's question."""
