@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 from collections import Counter
 from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
+from knowledge_mcp.support.spreadsheets import csv_text
 
-__all__ = ["as_csv", "as_html", "as_values", "harmless", "table_of"]
+__all__ = ["as_csv", "as_html", "as_values", "table_of"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = ("from", "to", "verdict", "probability", "words", "from_text", "to_text", "from_citation", "to_citation")
 
 
@@ -58,20 +56,13 @@ def table_of(found: Trace) -> list[list[str]]:
 
 def as_csv(found: Trace) -> str:
     """Write the table."""
-    stream = io.StringIO()
-    csv.writer(stream).writerows([harmless(cell) for cell in row] for row in table_of(found))
-    return stream.getvalue()
+    return csv_text(table_of(found))
 
 
 def _row(link: TraceLink) -> list[str]:
     evidence = link.evidence
     head = [link.source.id, link.target.id, link.verdict.value, f"{link.probability:.4f}", " ".join(evidence.words)]
     return [*head, evidence.from_text, evidence.to_text, link.source.citation, link.target.citation]
-
-
-def harmless(cell: str) -> str:
-    """Keep a spreadsheet from taking a cell for a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
 def as_html(source: str, target: str, found: Trace) -> str:

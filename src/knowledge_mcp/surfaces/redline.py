@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,10 +10,10 @@ from typing import Any
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, Marked, TextChange, side_by_side
+from knowledge_mcp.support.spreadsheets import csv_text
 
 __all__ = ["as_csv", "as_html", "as_values", "cited", "counted"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
 
 
@@ -80,9 +78,7 @@ def _change(change: TextChange) -> dict[str, Any]:
 
 def as_csv(changes: Sequence[ClauseChange]) -> str:
     """Write one row a change; a clause without changes inside has one row."""
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(_COLUMNS)
+    rows: list[Sequence[str]] = [_COLUMNS]
     for each in changes:
         if each.link.kind is LinkKind.SAME and not each.changes:
             continue
@@ -93,13 +89,8 @@ def as_csv(changes: Sequence[ClauseChange]) -> str:
             if change is not None:
                 words = (change.before, change.after, change.old_text, change.new_text)
                 inside = (change.kind.value, change.requirement, *places, *words)
-            writer.writerow([_harmless(cell) for cell in head + inside])
-    return stream.getvalue()
-
-
-def _harmless(cell: str) -> str:
-    """Keep a spreadsheet from taking a cell for a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+            rows.append(head + inside)
+    return csv_text(rows)
 
 
 # ---- the page

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import sys
@@ -25,6 +23,7 @@ from knowledge_mcp.engine.search.requirements import RequirementRecord
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.spreadsheets import csv_text
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.search.requirements import RequirementRecord
@@ -43,7 +42,6 @@ _COLUMNS = (
     "document_id", "document_title", "id", "explicit", "text", "modality", "negated", "clause", "section", "page",
     "page_index", "citation",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Format(StrEnum):
@@ -160,13 +158,7 @@ def _plain(each: RequirementRecord) -> dict[str, Any]:
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Write RFC 4180; a text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(_COLUMNS)
-    for row in rows:
-        writer.writerow([_cell(row[column]) for column in _COLUMNS])
-    return stream.getvalue().encode()
+    return csv_text([_COLUMNS, *([_cell(row[column]) for column in _COLUMNS] for row in rows)]).encode()
 
 
 def _cell(value: Any) -> str:
@@ -174,8 +166,7 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    text = " > ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return " > ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
 
 
 _NAMESPACE = "http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, table_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -31,9 +31,7 @@ def table(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no text, empty, or has more columns or text than can be read.
     """
-    text, warning = text_of(path, _WANTED)
-    if not text.strip():
-        raise Refusal("empty", "The file has no text.")
+    text, warning = nonblank_text_of(path, _WANTED)
     if check:
         yield {"pages": None}
         return

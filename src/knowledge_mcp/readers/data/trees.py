@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.shared.containers import (
     corrupted,
     foreign,
@@ -171,9 +171,7 @@ def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no JSON, empty, too large or nested too deep.
     """
-    text, warning = text_of(path, _JSON, most=_MOST_BYTES)
-    if not text.strip():
-        raise Refusal("empty", "The file has no text.")
+    text, warning = nonblank_text_of(path, _JSON, most=_MOST_BYTES)
     loaded = _json_loaded(text)
     if check:
         yield {"pages": None}

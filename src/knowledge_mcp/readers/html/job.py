@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_BYTES",
     "main_content",
+    "nonblank_text_of",
     "page",
     "text_of",
 ]
@@ -171,6 +172,18 @@ def text_of(path: str, wanted: str, *, markup: bool = False, most: int = MOST_BY
             "corrupted", f"It is not {wanted}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
         ) from error
     return decoded.text, decoded.warning
+
+
+def nonblank_text_of(path: str, wanted: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
+    """Return what `text_of` does, of a file that holds more than blanks.
+
+    Raises:
+        Refusal: as `text_of`, and empty where there are only blanks.
+    """
+    text, warning = text_of(path, wanted, most=most)
+    if not text.strip():
+        raise Refusal("empty", "The file has no text.")
+    return text, warning
 
 
 def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.markup.asciidoc_inline import Inline
 from knowledge_mcp.readers.markup.asciidoc_table import table_of
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, named, piece, rich_piece
@@ -59,9 +59,7 @@ def asciidoc(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no text, empty, too large or nested too deep.
     """
-    text, warning = text_of(path, _WANTED, most=_MOST_BYTES)
-    if not text.strip():
-        raise Refusal("empty", "The file has no text.")
+    text, warning = nonblank_text_of(path, _WANTED, most=_MOST_BYTES)
     if check:
         yield {"pages": None}
         return

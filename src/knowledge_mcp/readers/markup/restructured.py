@@ -16,7 +16,7 @@ from docutils import core, nodes
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.utils import SystemMessage
 
-from knowledge_mcp.readers.html.job import text_of
+from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.html.walk import html_pieces
 from knowledge_mcp.readers.shared.containers import corrupted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, messages
@@ -75,9 +75,7 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no text, empty, too large or nested too deep.
     """
-    text, warning = text_of(path, _WANTED, most=_MOST_BYTES)
-    if not text.strip():
-        raise Refusal("empty", "The file has no text.")
+    text, warning = nonblank_text_of(path, _WANTED, most=_MOST_BYTES)
     if check:
         yield {"pages": None}
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, tell_left_out, write_result
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -25,7 +26,7 @@ from knowledge_mcp.engine.changes import comparing
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces import redline
 
@@ -74,9 +75,9 @@ def compare(
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compared(before, after)
         if as_csv is not None:
-            _write(as_csv, redline.as_csv(changes))
+            write_result(as_csv, redline.as_csv(changes))
         if as_html is not None:
-            _write(as_html, redline.as_html(before.name, after.name, changes))
+            write_result(as_html, redline.as_html(before.name, after.name, changes))
         if as_json:
             write_json(redline.as_values(before.name, after.name, changes))
         elif as_csv is None and as_html is None:
@@ -111,26 +112,18 @@ def edition_at(settings: Settings, name: str) -> Edition:
 def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
     from rich.progress import track
 
-    files: list[Path] = []
-    left: list[str] = []
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-            if media_type_of(path.name) == UNKNOWN:
-                left.append(str(inside))
-            else:
-                files.append(path)
+    found = list(files_below(folder))
+    files = [(path, name) for path, name in found if media_type_of(path.name) != UNKNOWN]
+    left = [name for path, name in found if media_type_of(path.name) == UNKNOWN]
     if not files:
         raise InvalidInputError(f"No file of {folder} is of a kind that is read.", suggestion="Give another folder.")
     shown_files = track(files, folder.name, console=_console(), transient=True, disable=not sys.stderr.isatty())
-    for path in shown_files:
+    for path, name in shown_files:
         try:
-            yield _part(settings, path, path.relative_to(folder).as_posix())
+            yield _part(settings, path, name)
         except UnreadableDocumentError as exc:
-            left.append(f"{path.relative_to(folder)} ({exc.message})")
-    if left:
-        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-        say(f"Not compared: {', '.join(left[:_MOST_NAMED])}{more}.")
+            left.append(f"{name} ({exc.message})")
+    tell_left_out("compared", left)
 
 
 def _console() -> Console:
@@ -152,32 +145,11 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
 
 
 def _ingested(settings: Settings, document_id: str) -> Edition:
-    from knowledge_mcp import wiring
-
-    knowledge = wiring.build_knowledge(settings)
-    try:
+    with ingested(settings, document_id) as knowledge:
         return edition_of(document_id, [comparing.held_part(knowledge, document_id)])
-    except NotFoundError as exc:
-        raise NotFoundError(
-            f"There is no file, no folder and no document '{document_id}'.",
-            details=exc.message,
-            suggestion="Check the path; `knowledge documents list` shows the ids.",
-        ) from exc
-    finally:
-        knowledge.close()
 
 
 # ---- showing
-
-
-def _write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as exc:
-        raise InvalidInputError(
-            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
-        ) from exc
-    say(f"Wrote {path}.")
 
 
 def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.trace import items_of
+from knowledge_mcp.cli.knowledge.review.files import files_below, tell_left_out, write_result
+from knowledge_mcp.cli.knowledge.review.items import items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -36,7 +35,7 @@ from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.model.chunk import Definition, Modality
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
-from knowledge_mcp.surfaces.matrix import harmless
+from knowledge_mcp.support.spreadsheets import csv_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["conflicts_command"]
 
 _COLUMNS = ("kind", "why", "one", "one_text", "one_citation", "other", "other_text", "other_citation", "also_in")
-_MOST_NAMED = 5
 _ALL = frozenset(Modality)
 
 _Read = tuple[list[TraceItem], list[Meaning]]
@@ -87,24 +85,16 @@ def conflicts_command(
                 "There are no requirements and no definitions in it.",
                 suggestion="Give documents with requirements, or ingest some first.",
             )
-        found = [*_of_items(items), *_of_meanings(meanings)]
+        from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+        found = [*conflicts(items, EnglishAnalyser().document_terms), *conflicting_definitions(meanings)]
         chosen = [each for each in found if not kind or each.kind in kind]
         if as_csv is not None:
-            _write(as_csv, _csv(chosen))
+            write_result(as_csv, _csv(chosen))
         if as_json:
             write_json({"conflicts": [_values(each) for each in chosen], "compared": len(items)})
         elif as_csv is None:
             _print(chosen, len(items))
-
-
-def _of_items(items: list[TraceItem]) -> list[Conflict]:
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
-
-    return conflicts(items, EnglishAnalyser().document_terms)
-
-
-def _of_meanings(meanings: list[Meaning]) -> list[Conflict]:
-    return conflicting_definitions(meanings)
 
 
 # ---- reading
@@ -135,20 +125,15 @@ def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:
 
 def _of_folder(settings: Settings, folder: Path) -> Iterator[_Read]:
     left: list[str] = []
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
-            continue
+    for path, name in files_below(folder):
         try:
             if media_type_of(path.name) == UNKNOWN:
-                left.append(str(inside))
+                left.append(name)
             else:
-                yield _of_file(settings, path, inside.as_posix())
+                yield _of_file(settings, path, name)
         except UnreadableDocumentError as exc:
-            left.append(f"{inside} ({exc.message})")
-    if left:
-        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-        say(f"Not compared: {', '.join(left[:_MOST_NAMED])}{more}.")
+            left.append(f"{name} ({exc.message})")
+    tell_left_out("compared", left)
 
 
 def _of_file(settings: Settings, path: Path, name: str) -> _Read:
@@ -219,24 +204,12 @@ def _values(found: Conflict) -> dict[str, Any]:
 
 
 def _csv(found: list[Conflict]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(_COLUMNS)
-    for each in found:
+    def row(each: Conflict) -> tuple[str, ...]:
         sides = (each.one.id, each.one.text, each.one.citation, each.other.id, each.other.text, each.other.citation)
         also = "; ".join(dict.fromkeys(place.citation for place in each.also_in))
-        writer.writerow([harmless(cell) for cell in (each.kind.value, each.why, *sides, also)])
-    return stream.getvalue()
+        return (each.kind.value, each.why, *sides, also)
 
-
-def _write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as exc:
-        raise InvalidInputError(
-            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
-        ) from exc
-    say(f"Wrote {path}.")
+    return csv_text([_COLUMNS, *map(row, found)])
 
 
 def _print(found: list[Conflict], compared: int) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, tell_left_out
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
 _SOME = frozenset({".rst", ".xlsx"})
 """Hold requirements in some cases, and are documents like others else."""
 _MOST_BYTES = 200_000_000
-_MOST_NAMED = 5
 
 
 def columns_given(text: str | None) -> dict[str, str]:
@@ -193,11 +192,7 @@ def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str,
 def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> Iterator[TraceItem]:
     """Yield the items of the requirement files in a folder, and every other file as one."""
     left: list[str] = []
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
-            continue
-        name = inside.as_posix()
+    for path, name in files_below(folder):
         try:
             found = _stated(path, name, reader, {}) if _states(path) else None
             if found is None:
@@ -206,9 +201,7 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> I
                 yield from found
         except (UnreadableDocumentError, InvalidInputError) as exc:
             left.append(f"{name} ({exc.message})")
-    if left:
-        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-        say(f"Not traced: {', '.join(left[:_MOST_NAMED])}{more}.")
+    tell_left_out("traced", left)
 
 
 def _text_of(settings: Settings, path: Path) -> str:
@@ -254,25 +247,14 @@ def _numbered(items: Sequence[tuple[str, str, str]], citation: str) -> list[Trac
 
 
 def _ingested(settings: Settings, document_id: str) -> list[TraceItem]:
-    from knowledge_mcp import wiring
     from knowledge_mcp.engine.search.requirements import requirement_records
 
-    knowledge = wiring.build_knowledge(settings)
-    try:
+    with ingested(settings, document_id) as knowledge:
         record = knowledge.document(document_id)
         chunks = knowledge.document_chunks(document_id)
         structure = knowledge.document_structure(document_id)
         text = knowledge.document_text(document_id)
-        records = requirement_records(record, chunks, text, structure)
-        items = [(each.identifier, "", each.text) for each in records]
-        if not items:
-            items = [(each.number or "", each.title, each.span.of(text)) for each in structure.sections]
-        return _numbered(items or [("", record.title, text)], document_id)
-    except NotFoundError as exc:
-        raise NotFoundError(
-            f"There is no file, no folder and no document '{document_id}'.",
-            details=exc.message,
-            suggestion="Check the path; `knowledge documents list` shows the ids.",
-        ) from exc
-    finally:
-        knowledge.close()
+    items = [(each.identifier, "", each.text) for each in requirement_records(record, chunks, text, structure)]
+    if not items:
+        items = [(each.number or "", each.title, each.span.of(text)) for each in structure.sections]
+    return _numbered(items or [("", record.title, text)], document_id)

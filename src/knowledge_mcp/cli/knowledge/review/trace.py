@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_mcp.cli.knowledge.review.decisions import decided_links, decisions_file
+from knowledge_mcp.cli.knowledge.review.files import write_result
 from knowledge_mcp.cli.knowledge.review.items import columns_given, items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -25,13 +26,12 @@ from knowledge_mcp.cli.shared.session import (
     write_json,
 )
 from knowledge_mcp.engine.tracing.links import Trace, Verdict, trace
-from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces import interchange, matrix
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["items_of", "trace_command"]
+__all__ = ["trace_command"]
 
 _LONGEST = 100
 
@@ -117,7 +117,7 @@ def trace_command(
         ]
         for path, content in writers:
             if path is not None:
-                _write(path, content())
+                write_result(path, content())
         if as_json:
             write_json(matrix.as_values(found))
         elif not any(path is not None for path, _ in writers):
@@ -131,16 +131,6 @@ def _base(*names: str) -> bytes | None:
 
 
 # ---- showing
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    try:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
-    except OSError as exc:
-        raise InvalidInputError(
-            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
-        ) from exc
-    say(f"Wrote {path}.")
 
 
 def _print(found: Trace) -> None:

@@ -1,0 +1,71 @@
+"""What the commands that compare documents share: files below a folder, ids of ingested documents, files they write."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+
+if TYPE_CHECKING:
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["files_below", "ingested", "tell_left_out", "write_result"]
+
+_MOST_NAMED = 5
+
+
+def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield every file below a folder with its path inside it, in order; hidden ones are left out."""
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            yield path, inside.as_posix()
+
+
+def tell_left_out(done: str, left: Sequence[str]) -> None:
+    """Say which files were not `done` ("compared", "traced"): the first few by name."""
+    if left:
+        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+        say(f"Not {done}: {', '.join(left[:_MOST_NAMED])}{more}.")
+
+
+@contextmanager
+def ingested(settings: Settings, name: str) -> Generator[Knowledge]:
+    """Open the knowledge base to read the document `name`, which was no file and no folder.
+
+    Raises:
+        NotFoundError: there is no such document either.
+    """
+    from knowledge_mcp import wiring
+
+    knowledge = wiring.build_knowledge(settings)
+    try:
+        yield knowledge
+    except NotFoundError as exc:
+        raise NotFoundError(
+            f"There is no file, no folder and no document '{name}'.",
+            details=exc.message,
+            suggestion="Check the path; `knowledge documents list` shows the ids.",
+        ) from exc
+    finally:
+        knowledge.close()
+
+
+def write_result(path: Path, content: str | bytes) -> None:
+    """Write what a command was asked to write, and say so.
+
+    Raises:
+        InvalidInputError: it cannot be written there.
+    """
+    try:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
+    except OSError as exc:
+        raise InvalidInputError(
+            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
+        ) from exc
+    say(f"Wrote {path}.")
