@@ -24,7 +24,6 @@ from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     DamagedError,
     NotFoundError,
-    SpaceMismatchError,
     leave_out,
     sound,
 )
@@ -34,7 +33,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.shared.filters import check_filter, keeps
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
-from knowledge_mcp.stores.shared.rules import check_documents, check_query, checked_renames
+from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, checked_renames
 
 __all__ = ["MemoryHandle", "MemoryStore", "from_options"]
 
@@ -93,10 +92,7 @@ class MemoryStore:
             if known is None:
                 info = CollectionInfo(name, space, datetime.now(UTC).isoformat(timespec="seconds"))
                 known = self._collections[name] = _Collection(info)
-            elif known.info.space.fingerprint != space.fingerprint:
-                raise SpaceMismatchError(
-                    f"Collection '{name}' belongs to {known.info.space.label}, not to {space.label}."
-                )
+            check_space(name, known.info.space, space)
             return known.info
 
     def collections(self) -> list[CollectionInfo]:

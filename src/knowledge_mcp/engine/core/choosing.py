@@ -44,11 +44,12 @@ class Choice:
         return document_id not in self.hidden and (self.kept is None or document_id in self.kept)
 
 
-def chosen(base: Base, edition: str, question: str = "", named: Collection[str] = ()) -> Choice:
+def chosen(base: Base, known: Editions, edition: str, question: str = "", named: Collection[str] = ()) -> Choice:
     """Say which documents may answer.
 
     Args:
         base: what is asked.
+        known: its editions, as `Base.editions` gives them.
         edition: as `SearchQuery.edition`.
         question: an older edition that it names by its designation ("IEEE 830-1993") may answer too.
         named: ids that were asked for by themselves; they may answer whatever edition they are.
@@ -59,7 +60,6 @@ def chosen(base: Base, edition: str, question: str = "", named: Collection[str] 
     wanted = edition.strip()
     if wanted.casefold() == ALL:
         return Choice()
-    known = base.editions()
     if not wanted or wanted.casefold() == CURRENT:
         spared = {*named, *_asked_for(known, question)}
         hidden = tuple(each for each in known.superseded if each not in spared)
@@ -70,7 +70,7 @@ def chosen(base: Base, edition: str, question: str = "", named: Collection[str] 
     return _only(base.records(), wanted)
 
 
-def allowed(base: Base, query: SearchQuery) -> tuple[Filter | None, Choice]:
+def allowed(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter | None, Choice]:
     """Add which editions may answer to a query's filter; where this names documents, any edition of them may.
 
     Raises:
@@ -78,7 +78,7 @@ def allowed(base: Base, query: SearchQuery) -> tuple[Filter | None, Choice]:
     """
     if not query.edition.strip() and _names_documents(query.filter):
         return query.filter, Choice()
-    choice = chosen(base, query.edition, query.text)
+    choice = chosen(base, known, query.edition, query.text)
     parts = [each for each in (query.filter, choice.filter) if each is not None]
     return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, choice
 

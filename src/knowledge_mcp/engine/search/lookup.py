@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core.base import PASSING, Base, Records
 from knowledge_mcp.engine.core.choosing import Choice, chosen, notes_on
 from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
@@ -48,8 +49,9 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     if not base.exists():
         return LookupAnswer(term=term, definitions=())
     with base.snapshot():
-        choice = chosen(base, edition)
-        found = _answer(base, term, edition, _of_edition(choice, edition, _defined(base, keys)))
+        known = base.editions()
+        choice = chosen(base, known, edition)
+        found = _answer(known, term, edition, _of_edition(choice, edition, _defined(base, keys)))
     if found.definitions:
         return found
     vector: Vector | None = None
@@ -61,13 +63,13 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     with base.snapshot():
         hits = _of_edition(choice, edition, _defined(base, keys))  # it may have come while the term was embedded
         if hits:
-            return _answer(base, term, edition, hits)
+            return _answer(base.editions(), term, edition, hits)
         similar, failed = _similar_terms(base, term, vector)
     return LookupAnswer(term=term, definitions=(), similar_terms=similar, degraded=degraded + failed)
 
 
-def _answer(base: Base, term: str, edition: str, hits: tuple[DefinitionHit, ...]) -> LookupAnswer:
-    notes = notes_on(base.editions(), (hit.chunk.document_id for hit in hits), edition) if hits else ()
+def _answer(known: Editions, term: str, edition: str, hits: tuple[DefinitionHit, ...]) -> LookupAnswer:
+    notes = notes_on(known, (hit.chunk.document_id for hit in hits), edition) if hits else ()
     return LookupAnswer(term=term, definitions=hits, editions=notes)
 
 

@@ -63,9 +63,10 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
         return RequirementAnswer(hits=(), documents=())
     topic = ask(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
     with base.snapshot():
-        choice = chosen(base, query.edition, f"{query.standard or ''}\n{query.topic}")
+        known = base.editions()
+        choice = chosen(base, known, query.edition, f"{query.standard or ''}\n{query.topic}")
         answer = _found_in(base, query, topic, choice)
-        notes = notes_on(base.editions(), (hit.chunk.document_id for hit in answer.hits), query.edition)
+        notes = notes_on(known, (hit.chunk.document_id for hit in answer.hits), query.edition)
     return replace(answer, degraded=(*answer.degraded, *choice.told), editions=notes)
 
 

@@ -363,7 +363,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
     mode, asked, also_asked = question.mode, question.text, question.also_asked
     with base.snapshot():
         editions = base.editions() if by_edition else None
-        may_answer, choice = allowed(base, query) if by_edition else (query.filter, Choice())
+        may_answer, choice = (query.filter, Choice()) if editions is None else allowed(base, editions, query)
         query = dataclasses.replace(query, filter=may_answer)
         legs = base.search(
             vector=question.vector,

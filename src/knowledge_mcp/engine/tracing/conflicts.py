@@ -266,10 +266,11 @@ def _alike(heads: Sequence[_Parsed]) -> Iterator[tuple[int, int, float]]:
     """
     frequency = Counter(term for head in heads for term in head.terms)
     weight = {term: math.log(1 + len(heads) / count) for term, count in frequency.items()}
-    totals = [sum(weight[term] for term in head.terms) for head in heads]
+    bags = [head.terms for head in heads]
+    totals = [sum(weight[term] for term in bag) for bag in bags]
     index: dict[str, list[int]] = defaultdict(list)
     for place, head in enumerate(checked(heads)):
-        rarest = sorted(head.terms, key=lambda term: (-weight[term], term))
+        rarest = sorted(bags[place], key=lambda term: (-weight[term], term))
         left = totals[place] * (1 - _RELATED / (2 - _RELATED))
         near: set[int] = set()
         for term in rarest:
@@ -279,7 +280,7 @@ def _alike(heads: Sequence[_Parsed]) -> Iterator[tuple[int, int, float]]:
             if left < 0:
                 break
         for other in sorted(near):
-            shared = sum(weight[term] for term in head.terms & heads[other].terms)
+            shared = sum(weight[term] for term in bags[place] & bags[other])
             share = 2 * shared / (totals[place] + totals[other])
             if share >= _RELATED and head.item != heads[other].item:
                 yield other, place, share

@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
-from knowledge_mcp.model.errors import ConfigError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.stores.chroma.client import ChromaConnection, ChromaRow, ChromaTable, FoundEntry
 from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
 from knowledge_mcp.stores.chroma.layout import LAYOUT, chroma_name
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
-from knowledge_mcp.stores.shared.rules import checked_renames
+from knowledge_mcp.stores.shared.rules import check_space, checked_renames
 
 __all__ = ["CATALOGUE", "INDEX", "Catalogue", "ChromaCollection", "check_ours", "info_of"]
 
@@ -134,8 +134,7 @@ class Catalogue:
                 self._remove(mine)
             self._sweep()
         info = info_of(entry)
-        if info.space.fingerprint != space.fingerprint:
-            raise SpaceMismatchError(f"Collection '{name}' belongs to {info.space.label}, not to {space.label}.")
+        check_space(name, info.space, space)
         return info
 
     def rename(self, names: Mapping[str, str]) -> None:

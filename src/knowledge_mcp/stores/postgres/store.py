@@ -28,7 +28,6 @@ from knowledge_mcp.model.errors import (
     InternalError,
     KnowledgeError,
     NotFoundError,
-    SpaceMismatchError,
     sound,
 )
 from knowledge_mcp.model.ingest import Finding
@@ -48,7 +47,7 @@ from knowledge_mcp.stores.shared.payload import (
     record_from_json,
     space_to_json,
 )
-from knowledge_mcp.stores.shared.rules import check_documents, check_query, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, is_newer, newer_index
 from knowledge_mcp.support.events import log_event
 
 __all__ = ["PostgresHandle", "PostgresStore"]
@@ -103,8 +102,7 @@ class PostgresStore:
         known = self.open(name).info()
         if known is None:
             known = self.described(self.database.write(create, lambda _: None))
-        if known.space.fingerprint != space.fingerprint:
-            raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        check_space(name, known.space, space)
         if known.degraded:
             raise ConfigError(known.degraded)
         return known
@@ -148,8 +146,7 @@ class PostgresStore:
 
     def newer(self, place: PostgresPlace) -> ConfigError | None:
         """Say that a newer version has indexed a collection, None where it has not."""
-        newer = is_newer(place.analyser, self.analyser.version)
-        return newer_index(place.info.name, place.analyser, self.analyser.version) if newer else None
+        return newer_index(place.info.name, place.analyser, self.analyser.version)
 
     def check_index(self, place: PostgresPlace) -> None:
         """Raise where a newer version has indexed a collection."""

@@ -29,7 +29,6 @@ from knowledge_mcp.model.errors import (
     InvalidInputError,
     KnowledgeError,
     NotFoundError,
-    SpaceMismatchError,
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
@@ -42,7 +41,7 @@ from knowledge_mcp.stores.qdrant.connection import (
     need_library,
 )
 from knowledge_mcp.stores.shared.filters import check_filter, chunk_ids_in
-from knowledge_mcp.stores.shared.rules import check_query, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import check_query, check_space, is_newer, newer_index
 from knowledge_mcp.support.events import log_event
 
 if TYPE_CHECKING:
@@ -103,8 +102,7 @@ class QdrantStore:
             known = self.look(name)
         if known is None:
             raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
-        if known.space.fingerprint != space.fingerprint:
-            raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        check_space(name, known.space, space)
         self.check_index(known)
         return known.info
 
@@ -159,8 +157,7 @@ class QdrantStore:
     def newer(self, place: QdrantCollection) -> ConfigError | None:
         """Say that a newer version has indexed a collection, None where it has not."""
         latest = place.coming if is_newer(place.coming, place.analyser) else place.analyser
-        newer = is_newer(latest, self.analyser.version)
-        return newer_index(place.name, latest, self.analyser.version) if newer else None
+        return newer_index(place.name, latest, self.analyser.version)
 
     def check_index(self, place: QdrantCollection) -> QdrantCollection:
         if (newer := self.newer(place)) is not None:

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
-from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, NotFoundError, SpaceMismatchError
 
 __all__ = [
     "check_documents",
     "check_query",
+    "check_space",
     "checked_renames",
     "is_newer",
     "newer_index",
@@ -44,6 +45,16 @@ def check_query(vector: Vector | None, space: EmbeddingSpace) -> None:
     """
     if vector is not None and len(vector) != 4 * space.dimensions:
         raise InvalidInputError(f"The query vector is not of {space.label}.")
+
+
+def check_space(name: str, there: EmbeddingSpace, wanted: EmbeddingSpace) -> None:
+    """Make sure that a collection that exists is in the space that is asked for.
+
+    Raises:
+        SpaceMismatchError: it is in another one; names both.
+    """
+    if there.fingerprint != wanted.fingerprint:
+        raise SpaceMismatchError(f"Collection '{name}' belongs to {there.label}, not to {wanted.label}.")
 
 
 def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:
@@ -94,8 +105,10 @@ def is_newer(label: str, other: str) -> bool:
     return _order(label) > _order(other)
 
 
-def newer_index(collection: str, label: str, own: str) -> ConfigError:
-    """Say that a newer version has indexed a collection, and that this one leaves its index alone."""
+def newer_index(collection: str, label: str, own: str) -> ConfigError | None:
+    """Say that a newer version has indexed a collection, and that this one leaves its index alone; None where not."""
+    if not is_newer(label, own):
+        return None
     return ConfigError(
         f"A newer version of this program has indexed the words of collection '{collection}' ({label}; this version "
         f"knows {own}).",

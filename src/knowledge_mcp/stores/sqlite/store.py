@@ -24,14 +24,14 @@ from knowledge_mcp.model.collection import (
     StoreStatistics,
     WholeDocument,
 )
-from knowledge_mcp.model.errors import ConfigError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
 from knowledge_mcp.stores.shared.payload import space_to_json
-from knowledge_mcp.stores.shared.rules import check_documents, check_query, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, is_newer, newer_index
 from knowledge_mcp.stores.sqlite.places import Place, every_place, find_place, place_of
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ class SqliteStore:
             known = self.open(name).info()
             if known is None:
                 raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
-        if known.space.fingerprint != space.fingerprint:
-            raise SpaceMismatchError(f"Collection '{name}' belongs to {known.space.label}, not to {space.label}.")
+        check_space(name, known.space, space)
         if known.degraded:
             with self.reading(name) as (_, place):
                 self.check_index(place)
@@ -222,8 +221,7 @@ class SqliteStore:
 
     def newer(self, place: Place) -> ConfigError | None:
         """Say that a newer version has indexed a collection, None where it has not."""
-        newer = is_newer(place.analyser, self.analyser.version)
-        return newer_index(place.info.name, place.analyser, self.analyser.version) if newer else None
+        return newer_index(place.info.name, place.analyser, self.analyser.version)
 
     def check_index(self, place: Place) -> None:
         """Raise where a newer version has indexed a collection."""
