@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from knowledge_mcp.engine.tracing.conflicts import Conflict, conflicts
+from knowledge_mcp.engine.tracing.conflicts import OWN_LABEL, Conflict, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.force import Convention, detect_convention, force_of
 from knowledge_mcp.language.quantities import quantities
@@ -28,7 +28,6 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 _WEAKER = {"shall": "should", "must": "should", "will": "may", "should": "may"}
 _SAME = {"shall": "must", "must": "shall"}
 _LONGEST = 500
-_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
 
 
 def main() -> None:
@@ -101,7 +100,7 @@ def _twin(text: str, convention: Convention, chance: random.Random) -> tuple[str
         return kind, put(_WEAKER[word.lower()])
     if kind == "duplicate":
         return kind, re.sub(r"\bthe\b", "a", put(_SAME.get(word.lower(), word.lower())), count=1)
-    label = _LABEL.match(text)
+    label = OWN_LABEL.match(text)
     for each in quantities(text):
         digits = re.search(r"\d+", text[each.start : each.end])
         if digits and (label is None or each.start >= label.end()):

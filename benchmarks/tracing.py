@@ -158,7 +158,7 @@ def _products(ours: Sequence[Mapping[str, float]], theirs: Sequence[Mapping[str,
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Hold what the product tells of a set: 1, closeness and sizes, shape (pairs, 3)."""
+    """Hold the product's features of a set: 1, closeness and sizes, shape (pairs, 3)."""
 
     columns: Scores
     right: NDArray[np.bool_]

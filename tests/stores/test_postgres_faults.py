@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -20,12 +17,12 @@ from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.testing.store_search import expect, put
 from knowledge_mcp.testing.store_values import SPACE
 from tests.servers.postgres_server import PostgresServer
+from tests.stores.killing import killed, start
 from tests.stores.processes import check, generation
 from tests.stores.test_postgres import rows
 
 ANALYSER = EnglishAnalyser()
 Make = Callable[[], str]
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -177,11 +174,6 @@ def test_a_server_killed_while_documents_are_written_leaves_whole_generations_an
     store.close()
 
 
-def start(part: str, url: str, seed: int, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.stores.processes", part, url, str(seed), str(seconds)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 @pytest.mark.slow
 def test_sixteen_processes_write_and_search_at_once(database: Make) -> None:
     url = database()
@@ -210,19 +202,7 @@ def test_a_writer_killed_at_any_moment_leaves_whole_generations_and_loses_none_a
     dice = random.Random(11)
     acknowledged: dict[str, int] = {}
     for attempt in range(8):
-        writer = start("write", url, attempt, 60.0)
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
-        heard = [writer.stdout.readline() for _ in range(dice.randrange(6))]
-        with pytest.raises(subprocess.TimeoutExpired):
-            writer.wait(timeout=dice.uniform(0.001, 0.05))
-        writer.kill()
-        said, complaints = writer.communicate(timeout=30)
-        assert complaints == ""
-        for line in [*heard, *said.splitlines(keepends=True)]:
-            if line.endswith("\n"):
-                document_id, turn = line.split()
-                acknowledged[document_id] = int(turn)
+        acknowledged |= killed(start("write", url, attempt, 60.0), dice)
         with closing(PostgresStore(url, ANALYSER)) as store:
             check(store)
             kept = {each.id: int(each.sha256) for each in store.open("c").documents()}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,8 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import text_of
 from knowledge_mcp.testing.store_values import SPACE
+from tests.stores.killing import killed, start
 from tests.stores.processes import check
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def start(part: str, path: Path, seed: int, seconds: float) -> subprocess.Popen[str]:
-    arguments = [sys.executable, "-m", "tests.stores.processes", part, str(path), str(seed), str(seconds)]
-    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.slow
@@ -29,19 +21,7 @@ def test_a_writer_killed_at_any_moment_leaves_whole_generations_and_loses_none_a
     dice = random.Random(11)
     acknowledged: dict[str, int] = {}
     for attempt in range(12):
-        writer = start("write", path, attempt, 60.0)
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
-        heard = [writer.stdout.readline() for _ in range(dice.randrange(6))]
-        with pytest.raises(subprocess.TimeoutExpired):
-            writer.wait(timeout=dice.uniform(0.001, 0.05))
-        writer.kill()
-        said, complaints = writer.communicate(timeout=30)
-        assert complaints == ""
-        for line in [*heard, *said.splitlines(keepends=True)]:
-            if line.endswith("\n"):
-                document_id, turn = line.split()
-                acknowledged[document_id] = int(turn)
+        acknowledged |= killed(start("write", path, attempt, 60.0), dice)
         store = SqliteStore(path, EnglishAnalyser())
         check(store)
         kept = {each.id: int(each.sha256) for each in store.open("c").documents()}

@@ -260,7 +260,7 @@ class IngestRun:
             say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({one_line(source)})")
         if partial:
             say("Once the issue is resolved, run the same command again: it embeds only what is missing.")
-            say("To embed everything anew instead:")
+            say("To embed everything again instead:")
             say("Re-run with --force after resolving the issue to replace partial ingestion.")
 
     def _interrupted(self) -> ExitCode:

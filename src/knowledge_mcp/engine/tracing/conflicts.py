@@ -21,7 +21,7 @@ from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Conflict", "ConflictKind", "Demand", "Meaning", "conflicting_definitions", "conflicts"]
+__all__ = ["OWN_LABEL", "Conflict", "ConflictKind", "Demand", "Meaning", "conflicting_definitions", "conflicts"]
 
 _RELATED = 0.5
 """Share of the words, weighed by rarity, from which on two demands are looked at for a word and its opposite."""
@@ -44,7 +44,8 @@ _CONDITION = re.compile(
     r"|otherwise)\b",
     re.IGNORECASE,
 )
-_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
+OWN_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
+"""What a requirement is called in front of its words: "SRS 17 - "."""
 _CODE = re.compile(
     r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b"
     r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"
@@ -224,7 +225,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
     for text, force in forced or ([(item.text, None)] if item.text else []):
         if len(text) > _LONGEST:
             continue
-        blank = [match.span() for match in (_LABEL.match(text), *_ENUMERATOR.finditer(text)) if match]
+        blank = [match.span() for match in (OWN_LABEL.match(text), *_ENUMERATOR.finditer(text)) if match]
         limits = tuple(
             each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
         )

@@ -7,6 +7,7 @@ is written, and is told in a warning.
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -249,11 +250,10 @@ def _unknown_role(
     return [nodes.reference("", words, refid=label, asks="words" if found else "title")], []
 
 
+@functools.cache
 def _keep_unknown_words() -> None:
     """Have docutils ask here where it does not know a directive or a role."""
     known_directive, known_role = directives.directive, roles.role
-    if getattr(known_directive, "keeps_words", False):
-        return
 
     def directive(name: str, language: Any, document: Any) -> Any:
         found, said = known_directive(name, language, document)
@@ -263,5 +263,4 @@ def _keep_unknown_words() -> None:
         found, said = known_role(name, language, line, reporter)
         return (found, said) if found is not None else (_unknown_role, [])
 
-    directive.keeps_words = True  # type: ignore[attr-defined]
     directives.directive, roles.role = directive, role

@@ -1,4 +1,4 @@
-"""How the PostgreSQL store is checked against itself, and mended: whatever is derived from the chunks can be."""
+"""How the PostgreSQL store is checked against itself, and repaired: whatever is derived from the chunks can be."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INGEST = "Ingest the document again with --force."
 
 
 def verify(session: PostgresSession, place: PostgresPlace, analyser: Analyser, *, repair: bool) -> list[Finding]:
-    """Check one collection; `repair`, in a transaction that writes and has locked it, mends what is derived."""
+    """Check one collection; `repair`, in a transaction that writes and has locked it, rebuilds what is derived."""
     swept = list(_orphans(session, place, repair=repair))
     lost = list(_damaged(session, place))
     derived = list(_counters(session, place))

@@ -229,7 +229,7 @@ def remove(session: PostgresSession, collection: int, document_ids: Sequence[str
 
 
 def _take_out(session: PostgresSession, blocks: set[int], keys: Sequence[int]) -> None:
-    """Take the postings of chunks out of their blocks; a block that other documents share is written anew."""
+    """Take the postings of chunks out of their blocks; a block that other documents share is rewritten."""
     _lock(session, [f"block {each}" for each in blocks])
     shared = session.rows(f"SELECT DISTINCT block FROM {SCHEMA}.documents WHERE block = ANY(%s)", (list(blocks),))
     gone = np.array(keys, np.int64)

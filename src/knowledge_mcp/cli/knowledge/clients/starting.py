@@ -48,7 +48,7 @@ def left_out(reading: Reading) -> list[str]:
 def launch(prefix: Path) -> list[str]:
     """Return the command that starts the server of an environment.
 
-    An environment in a cache does not last: there it is the command that makes it anew.
+    An environment in a cache does not last: there it is the command that makes it again.
     """
     name = distribution_name()
     if name and any(part.lower() in _CACHES or part.startswith(_UV_CACHES) for part in prefix.parts):

@@ -226,7 +226,7 @@ def _run_ins(lines: Sequence[Line], headings: Sequence[Heading], edges: dict[int
 
 
 def _opens_entry(above: Line, line: Line, edges: dict[int, float], left: float) -> bool:
-    """Tell whether a line of a glossary opens the next entry: its words begin anew, and so does its print."""
+    """Tell whether a line of a glossary opens the next entry: its words and its print start again."""
     match = _TERM_FIRST.match(line.text) if line.x0 < left + _FLUSH and opening_of(line.text) is None else None
     if is_ended(above, line, edges):
         return match is not None or line.bold != above.bold
