@@ -107,11 +107,14 @@ class Catalogue:
             given = name.removesuffix(f"-{entry.id}")
             if given == name:
                 raise
+        try:
             table = self._connection.table(given)
-            if table.metadata.get("pair") != entry.id:
-                raise
-            table.rename(name)
-            return table
+        except GoneError:
+            table = None
+        if table is None or table.metadata.get("pair") != entry.id:
+            return self._connection.table(name)  # another process has just renamed it
+        table.rename(name)
+        return table
 
     def all(self) -> list[FoundEntry]:
         """List all entries by name."""
