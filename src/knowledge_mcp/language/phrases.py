@@ -6,12 +6,14 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["Phrase", "Saying", "phrases_in", "plain_words"]
+__all__ = ["Phrase", "Saying", "phrases_in", "plain_words", "word_runs"]
 
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"(?<![\w\"])\"(?=\S)([^\"\n]{1,300})(?<=\S)\"(?!\w)|[“„]([^“”„\n]{1,300})[”“]|«([^«»\n]{1,300})»")
 """A mark after a letter or digit opens nothing: `5" pipe` is five inches wide."""
 
+_COMPARED = 4
+"""Words of a run by which texts are compared: three are too often the same by chance."""
 _RUN = 3
 _LEAST_WORDS = 4
 """Words of a question from which its order tells anything: two runs of three."""
@@ -20,6 +22,12 @@ _LEAST_WORDS = 4
 def plain_words(text: str) -> list[str]:
     """List the words of a text without case and punctuation."""
     return [word.casefold() for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))]
+
+
+def word_runs(text: str) -> set[tuple[str, ...]]:
+    """Return the runs of four words by which two texts are compared; case and punctuation are left out."""
+    words = [word.casefold() for word in _WORD.findall(text)]
+    return {tuple(words[at : at + _COMPARED]) for at in range(max(1, len(words) - _COMPARED + 1))}
 
 
 @dataclass(frozen=True, slots=True)

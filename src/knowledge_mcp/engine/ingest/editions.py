@@ -9,6 +9,7 @@ from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED, Editions, edition_of_record, facts_of
 from knowledge_mcp.engine.core.relabelling import kept_by_hand, relabel
 from knowledge_mcp.language.editions import mark_of, said_in
+from knowledge_mcp.language.phrases import word_runs
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import noticing
@@ -16,8 +17,6 @@ from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["edition_told", "settled"]
 
-_WORD = re.compile(r"\w+")
-_RUN = 4
 LEAST_IN_COMMON = 0.15
 """Share of the shorter text's runs of four words that stand in the other too, from which on a title or a path that
 looks like another edition's is believed: editions of four real specifications share .76 to .95, other ones .015."""
@@ -94,8 +93,7 @@ def _compared(base: Base, record: DocumentRecord, records: Sequence[DocumentReco
 
 def _runs(base: Base, record: DocumentRecord) -> set[tuple[str, ...]]:
     parts = base.opened.parts(record.id)
-    words = [word.casefold() for word in _WORD.findall((parts.text if parts else None) or "")]
-    return {tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
+    return word_runs((parts.text if parts else None) or "")
 
 
 def _in_common(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> float:

@@ -17,6 +17,7 @@ from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.search.blending import Ranked, blend, estimate, feedback, nearness, places, words_in_full
 from knowledge_mcp.engine.search.phrases import first_verbatim, phrased
 from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness
+from knowledge_mcp.language.phrases import word_runs
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import (
@@ -142,8 +143,6 @@ def _least(asked: Asked) -> Exactness:
 ALIKE = 0.9
 """Share of word runs that two passages must have in common to count as one."""
 
-_RUN = 4
-_WORD = re.compile(r"\w+")
 _DECISIVE = re.compile(
     r"\d+(?:[.,]\d+)*|\b(?:shall|should|must|may|might|can|will|not|no|never|none|cannot|without|unless|except|only)\b"
     r"|n't\b|[<>≤≥±]",
@@ -162,9 +161,7 @@ class Shape:
     @classmethod
     def of(cls, text: str) -> Shape:
         """Read a text; case and punctuation are left out."""
-        words = [word.casefold() for word in _WORD.findall(text)]
-        runs = {tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
-        return cls(frozenset(runs), Counter(each.casefold() for each in _DECISIVE.findall(text)))
+        return cls(frozenset(word_runs(text)), Counter(each.casefold() for each in _DECISIVE.findall(text)))
 
     def repeats(self, other: Shape) -> bool:
         """Tell whether a text says the same as another one."""
