@@ -54,7 +54,7 @@ READERS = {
     **dict.fromkeys(("text/asciidoc", "text/x-rst"), "knowledge_mcp.readers.markup.reader:MarkupReader"),
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
     "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
-    "text/plain": "knowledge_mcp.readers.data.plain:PlainTextReader",
+    "text/plain": "knowledge_mcp.readers.plain.reader:PlainTextReader",
 }
 OCR_ENGINES = {
     "tesseract": "knowledge_mcp.ocr.tesseract:from_options",

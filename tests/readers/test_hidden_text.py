@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.hidden import HiddenReason, hidden_sentence
-from knowledge_mcp.readers.data.plain import PlainTextReader
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.plain.reader import PlainTextReader
 from knowledge_mcp.readers.shared.assembly import normalise_text
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of

@@ -1,6 +1,8 @@
-"""Plain text: paragraphs as they stand, with their lines; nothing is guessed, nothing is lost."""
+"""Plain text: headings, pages, tables and drawings as typewriters set them, every word with its lines."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -8,9 +10,11 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.readers.data import plain
-from knowledge_mcp.readers.data.plain import PlainTextReader
+from knowledge_mcp.readers.plain import job
+from knowledge_mcp.readers.plain.reader import PlainTextReader
 from knowledge_mcp.readers.shared.assembly import normalise_text
+from knowledge_mcp.readers.shared.layout import letters_of
+from knowledge_mcp.support.sandbox_worker import Refusal
 from tests.readers.office_files import item_of
 
 READER = PlainTextReader()
@@ -20,24 +24,200 @@ def read(text: str, encoding: str = "utf-8") -> Document:
     return READER.read(item_of(text.encode(encoding), "notes.txt"))
 
 
-def test_paragraphs_stand_as_they_are_with_their_lines() -> None:
-    document = read("1 Scope\n\n# not a heading *here*\n  indented <b>\n\n \nend\n")
+RFC = """
+
+
+
+Example Task Force                                             J. Miller
+Request for Comments: 9999                                  Example Corp
+Category: Standards Track                                       May 2024
+ISSN: 2070-1721
+
+
+                     The Example Transfer Protocol
+                       for Small Weather Stations
+
+Abstract
+
+   This document defines a protocol that carries readings of small
+   weather stations to a collector, and says what both ends do.
+
+Table of Contents
+
+   1.  Introduction  . . . . . . . . . . . . . . . . . . . . . . . .   2
+     1.1.  Terminology . . . . . . . . . . . . . . . . . . . . . . .   2
+   2.  Operation . . . . . . . . . . . . . . . . . . . . . . . . . .   2
+     2.1.  Timeouts  . . . . . . . . . . . . . . . . . . . . . . . .   2
+   Appendix A.  Registry . . . . . . . . . . . . . . . . . . . . . .   3
+
+
+
+
+
+Miller                       Standards Track                    [Page 1]
+\f
+RFC 9999                Example Transfer Protocol               May 2024
+
+
+1.  Introduction
+
+   The protocol carries readings between hosts that have means for non-
+   blocking transfer on both ends.
+
+1.1.  Terminology
+
+   Frame:  a unit of transfer that has a header and a body.
+
+2.  Operation
+
+   A sender MUST limit frames to 1024 octets.  A receiver that gets a
+   longer frame MUST close the connection with error 7, and it SHOULD
+   tell its operator
+
+   +-------+-------------+
+   | Octet | Meaning     |
+   +-------+-------------+
+   | 0     | kind        |
+   | 1     | length      |
+   +-------+-------------+
+
+
+
+Miller                       Standards Track                    [Page 2]
+\f
+RFC 9999                Example Transfer Protocol               May 2024
+
+
+2.1.  Timeouts
+
+   Endpoints SHOULD close idle connections after 30 seconds.  They use
+
+      struct {
+          uint8 kind;
+          uint16 length;
+      } Frame;
+
+   to tell which of them is idle.
+
+Appendix A.  Registry
+
+   None.
+
+
+
+
+Miller                       Standards Track                    [Page 3]
+"""
+PLAIN_SECTIONS = [
+    ("1", "Introduction"),
+    ("1.1", "Terminology"),
+    ("2", "Operation"),
+    ("2.1", "Timeouts"),
+    ("A", "Registry"),
+]
+
+
+def blocks_of(document: Document) -> list[tuple[str, str, tuple[int, int] | None]]:
+    return [(block.kind.value, block.span.of(document.text), block.lines) for block in document.blocks]
+
+
+@pytest.mark.parametrize("text", [RFC, RFC.replace("\f\n", "\n")], ids=["form feeds", "feet alone"])
+def test_a_standard_in_plain_text_has_its_title_sections_and_pages(text: str) -> None:
+    document = read(text)
+    assert document.title == "The Example Transfer Protocol for Small Weather Stations"
+    assert [(each.number, each.title) for each in document.sections if each.number] == PLAIN_SECTIONS
+    assert "Abstract" in [each.title for each in document.sections]
+    assert [page.number for page in document.pages] == [1, 2, 3]
+    timeouts = next(each for each in document.sections if each.number == "2.1")
+    assert next(each for each in document.blocks if each.span == timeouts.heading).pages == (3,)
+    assert "carries readings of small weather stations" in document.text, "an abstract above the contents stays"
+    for running in ("[Page 2]", "RFC 9999"):
+        assert running not in document.text
+
+
+def test_the_words_of_a_standard_are_those_of_the_file_with_their_lines() -> None:
+    found = blocks_of(read(RFC))
+    lines = RFC.split("\n")
+    sentence = next(each for each in found if each[1].startswith("A sender"))
+    assert sentence[1].startswith("A sender MUST limit frames to 1024 octets. A receiver that gets a longer frame")
+    assert sentence[2] is not None
+    assert lines[sentence[2][0] - 1].strip().startswith("A sender MUST")
+    assert any("for non-blocking transfer on both ends" in text for _, text, _ in found)
+
+
+def test_drawn_boxes_are_tables_and_program_text_is_code() -> None:
+    found = blocks_of(read(RFC))
+    table = next(text for kind, text, _ in found if kind == "table")
+    assert table.split("\n") == ["| Octet | Meaning |", "| --- | --- |", "| 0 | kind |", "| 1 | length |"]
+    code = next(text for kind, text, _ in found if kind == "code")
+    assert code == "struct {\n    uint8 kind;\n    uint16 length;\n} Frame;"
+
+
+def test_a_drawing_is_code_and_its_rows_stay_where_they_are() -> None:
+    drawing = "   +---+     +---+\n   | A |---->| B |\n   +---+     +---+"
+    found = blocks_of(read(f"The two hosts are joined by one wire, and by nothing else:\n\n{drawing}\n"))
+    assert ("code", "+---+     +---+\n| A |---->| B |\n+---+     +---+", (3, 5)) in found
+
+
+def test_underlined_and_outdented_lines_are_headings_of_a_text_without_numbers() -> None:
+    document = read(
+        "INSTALLATION GUIDE\n==================\n\nFirst steps\n-----------\n\n"
+        "The pump shall be fixed to the wall before it is\nconnected to the supply.\n\nSafety\n------\n\n"
+        "The valve shall be closed.\n"
+    )
+    assert document.title == "INSTALLATION GUIDE"
+    assert [(each.title, each.level) for each in document.sections] == [
+        ("INSTALLATION GUIDE", 1),
+        ("First steps", 2),
+        ("Safety", 2),
+    ]
+    assert "---" not in document.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dear Sir,\n\nthank you for the letter of 3 May.\nWe will come on Friday.\n\nYours,\nA. Smith\n",
+        "2024-01-01 10:00 INFO start\n2024-01-01 10:01 INFO next thing happens\n2024-01-01 10:02 WARN end\n",
+        "# not a heading *here*\n  indented <b>\n\n \nend\n",
+        "We met at noon and decided to buy three things:\n1. Bread\n2. Butter\n3. Milk, if there is any left\n",
+    ],
+    ids=["a letter", "a log", "signs", "a list"],
+)
+def test_a_text_without_headings_has_no_sections_and_is_called_by_its_file(text: str) -> None:
+    document = read(text)
     assert document.sections == ()
     assert document.title == "notes"
-    found = [(block.span.of(document.text), block.lines) for block in document.blocks]
-    assert found == [("1 Scope", (1, 1)), ("# not a heading *here*\n  indented <b>", (3, 4)), ("end", (7, 7))]
+
+
+def test_lines_that_are_ended_on_purpose_stay_lines() -> None:
+    text = "2024-01-01 10:00 INFO start\n2024-01-01 10:01 INFO next thing happens\n2024-01-01 10:02 WARN end"
+    assert blocks_of(read(text)) == [("paragraph", text, (1, 3))]
 
 
 def test_form_feeds_end_pages() -> None:
-    document = read("one\n\ntwo\x0cthree\nfour\n\x0c\n\x0c\n")
+    document = read("one.\n\ntwo.\x0cthree\nfour\n\x0c\n\x0c\n")
     assert [page.number for page in document.pages] == [1, 2]
     assert [(block.span.of(document.text), block.pages) for block in document.blocks] == [
-        ("one", (1,)),
-        ("two", (1,)),
-        ("three\nfour", (2,)),
+        ("one.", (1,)),
+        ("two.", (1,)),
+        ("three four", (2,)),
     ]
     assert READER.check(item_of(b"a\x0cb", "a.txt")).pages == 2
     assert READER.check(item_of(b"a", "a.txt")).pages is None
+
+
+def test_a_text_of_more_rows_than_pages_are_made_of_is_paragraphs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(job, "_MOST_ROWS", 3)
+    (tmp_path / "a.txt").write_text("1 Scope\n\none\ntwo\n\nthree\n")
+    items = [each for message in job.read(str(tmp_path / "a.txt")) for each in message.get("items", ())]
+    assert [(each["kind"], each["text"], each["lines"]) for each in items] == [
+        ("paragraph", "1 Scope", [1, 1]),
+        ("paragraph", "one\ntwo", [3, 4]),
+        ("paragraph", "three", [6, 6]),
+    ]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
@@ -48,12 +228,12 @@ def test_any_encoding_is_read(encoding: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Co", "Cn")) | st.sampled_from("\n\t\x0c")))
-def test_no_word_of_a_text_is_lost(text: str) -> None:
-    wanted = normalise_text(text).split()
-    if wanted and text.strip("\u200b\ufeff\ufffd \t\n\x0c"):
+@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Co", "Cn")) | st.sampled_from("\n\n\t ")))
+def test_no_letter_of_a_text_is_lost(text: str) -> None:
+    wanted = letters_of(normalise_text(text))
+    if wanted:
         document = READER.read(item_of(b"\xef\xbb\xbf" + text.encode(), "a.txt"))
-        assert document.text.split() == wanted
+        assert letters_of(document.text) == wanted
 
 
 @pytest.mark.requirement("D-REQ-1.3")
@@ -65,11 +245,9 @@ def test_no_word_of_a_text_is_lost(text: str) -> None:
         (b"%PDF-1.7", UnreadableReason.MISLABELLED),
         (b"PK\x03\x04...", UnreadableReason.MISLABELLED),
         (bytes(range(256)) * 4, UnreadableReason.CORRUPTED),
-        (b"x" * 2001, UnreadableReason.TOO_LARGE),
     ],
 )
-def test_what_cannot_be_read_says_why(data: bytes, reason: UnreadableReason, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "MOST_TEXT", 2000)
+def test_what_cannot_be_read_says_why(data: bytes, reason: UnreadableReason) -> None:
     for attempt in (READER.check, READER.read):
         with pytest.raises(UnreadableDocumentError) as caught:
             attempt(item_of(data, "a.txt"))
@@ -86,3 +264,12 @@ def test_a_file_that_is_gone_is_inaccessible() -> None:
     with pytest.raises(UnreadableDocumentError) as caught:
         READER.check(item)
     assert caught.value.reason is UnreadableReason.INACCESSIBLE
+
+
+def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(job, "MOST_TEXT", 2000)
+    (tmp_path / "a.txt").write_text("x" * 2001)
+    for attempt in (job.check, job.read):
+        with pytest.raises(Refusal) as caught:
+            list(attempt(str(tmp_path / "a.txt")))
+        assert caught.value.reason == "too_large"

@@ -109,15 +109,18 @@ def compose(
     tagged: Sequence[engine.TaggedHeading] = (),
     taken: Collection[int] = (),
     unread: Collection[int] = (),
+    furniture: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """Yield `facts`, `items` and `pages` of laid-out pages; `described` has `facts` and `labels`.
+
+    Without `furniture` nothing is taken for a running head or foot: the pages are no sheets of paper.
 
     Raises:
         Refusal: there is no text on any page.
     """
     textless = [page.number for page in pages if not page.elements]
     running = _running_line(pages)
-    bare = remove_furniture(without_copies(pages, taken) if taken else pages)
+    bare = remove_furniture(without_copies(pages, taken) if taken else pages) if furniture else {}
     pictured = _pictured(path, {*textless, *bare}.difference(taken, unread))
     _restore(pages, bare, pictured)
     blank = [page.number for page in pages if not page.elements]

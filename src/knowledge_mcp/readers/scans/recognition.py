@@ -272,6 +272,8 @@ class Assembly:
                 self.scans = dict(message["scans"])
             elif "hidden" in message:
                 self.builder.leave_out(message["hidden"])
+            elif "warning" in message:
+                self.builder.warn(message["warning"])
             elif "facts" in message:
                 self.facts, self.headlines = message["facts"], message["headlines"]
                 self.running = message["running"]
@@ -417,6 +419,8 @@ def _nothing(done: int) -> None:
 
 def _lay_down(builder: DocumentBuilder, fields: dict[str, Any]) -> None:
     fields["boxes"] = unpacked(fields.get("boxes", ()))
+    if "lines" in fields:
+        fields["lines"] = tuple(fields["lines"])
     if "heading" in fields:
         fields["source"] = HeadingSource(fields["source"])
         builder.heading(fields.pop("heading"), **fields)

@@ -18,6 +18,7 @@ __all__ = [
     "body_of",
     "candidates",
     "follows",
+    "is_drawn",
     "is_semi_strong",
     "is_strong",
     "number_key",
@@ -122,7 +123,6 @@ _PLAIN_WORD = re.compile(r"(?<!\S)[(\"'“‘]?[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)
 _FEW_WORDS = 4
 _PLAIN = 0.85
 _DRAWN = re.compile(r"[|+].*[|+]|[^\w\s](?:[^\w\s]|\s|[\w\s]{1,3}(?=[^\w\s]))*")
-"""A line of a drawing: framed by bars, or signs nearly throughout."""
 _ALONE = re.compile(r"(?:(?:annex|appendix|chapter|section|part)\s+)?[A-Z0-9][\w.]{0,12}[.:]?", re.IGNORECASE)
 _LONGEST_ALONE = 23
 """Letters of a keyword, a blank and a number at most."""
@@ -198,7 +198,12 @@ def settle_code(pages: Sequence[PageLayout]) -> None:
     running = Counter(line.code for line in lines if _is_running(line.text))
     if running[True] > running[False]:
         for line in lines:
-            line.code = line.code and _DRAWN.fullmatch(line.text) is not None
+            line.code = line.code and is_drawn(line.text)
+
+
+def is_drawn(text: str) -> bool:
+    """Tell a line of a drawing: framed by bars, or signs nearly throughout."""
+    return _DRAWN.fullmatch(text) is not None
 
 
 def _is_running(text: str) -> bool:

@@ -101,7 +101,9 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
     captions = False
     for page in pages[: max(6, min(60, len(pages) // 3 + 1))]:
         continued = bool(found) and found[-1] == page.number - 1
-        for rows in (_rows(page), [_Row([line]) for line in _all_lines(page)]):
+        for whole in (_rows(page), [_Row([line]) for line in _all_lines(page)]):
+            start = 0 if continued else _label_at(whole)
+            rows = whole[start:]
             entries = [index for index, row in enumerate(rows) if later.has(row.text, page.number)]
             if not _is_contents(rows, entries) and not _is_list(rows, continued=continued):
                 continue
@@ -109,10 +111,15 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
             captions = _in_captions(rows[:first], before=captions and continued)
             listed.extend(_read(rows[first : last + 1], page.number, captions=captions))
             captions = _in_captions(rows[first:], before=captions)
-            page.elements = list(_kept(rows, first, last))
+            page.elements = [*(line for row in whole[:start] for line in row.lines), *_kept(rows, first, last)]
             found.append(page.number)
             break
     return Contents(found, _entries(listed, later) if found else [])
+
+
+def _label_at(rows: Sequence[_Row]) -> int:
+    """Find the title of the contents: above it on the same page stand a cover or an abstract; 0 without one."""
+    return next((index for index, row in enumerate(rows) if _is_label(row.text)), 0)
 
 
 def _is_contents(rows: Sequence[_Row], entries: Sequence[int]) -> bool:

@@ -1,0 +1,1 @@
+"""Plain text as typewriters and editors set it: RFCs, older standards, notes."""

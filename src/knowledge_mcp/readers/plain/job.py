@@ -1,0 +1,191 @@
+"""What runs in the sandbox's child: a plain text's bytes to the messages of a laid-out document.
+
+Messages are those of `pdf.job.compose`; blocks have the lines of their file in place of boxes, and their words as they
+stand there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from knowledge_mcp.model.document import BlockKind, HeadingSource
+from knowledge_mcp.readers.pdf.job import compose
+from knowledge_mcp.readers.plain.layout import PITCH, TextPage, TextRow, lay_out, text_pages
+from knowledge_mcp.readers.shared.assembly import MOST_TEXT
+from knowledge_mcp.readers.shared.containers import foreign
+from knowledge_mcp.readers.shared.layout import letters_of, unpacked
+from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+__all__ = ["check", "read"]
+
+_MOST_BYTES = 64_000_000
+_MOST_ROWS = 200_000
+"""Rows up to which a text is laid out as pages: 3,500 printed ones. What is longer is a log or a table."""
+_BLANK = "\ufeff\u200b \t\r\n\x0b\x0c\ufffd"
+_SERIES = 3
+"""Numbered headings that make a series, which may stand without blank lines."""
+_COLUMNS = re.compile(r"\S {3,}\S")
+_KEPT = {BlockKind.PARAGRAPH.value, BlockKind.LIST_ITEM.value, BlockKind.NOTE.value, BlockKind.EXAMPLE.value}
+
+
+def check(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the number of pages that form feeds make, None without any.
+
+    Raises:
+        Refusal: empty, too large, another format, or of no encoding that can be told.
+    """
+    text = _decoded(path).text
+    yield {"pages": _pages(text) or None}
+
+
+def read(path: str) -> Iterator[dict[str, Any]]:
+    """Yield `progress`, `warning` where the encoding is a guess, and the messages of `pdf.job.compose`.
+
+    Raises:
+        Refusal: as `check`.
+    """
+    decoded = _decoded(path)
+    text = decoded.text
+    if decoded.warning:
+        yield {"warning": decoded.warning}
+    sheets = text_pages(text)
+    paged = len(sheets) > 1
+    yield {"progress": [0, max(len(sheets), 1)]}
+    originals = {sheet.number: list(sheet.rows) for sheet in sheets}
+    if sum(len(sheet.rows) for sheet in sheets) > _MOST_ROWS:
+        yield {"facts": {}, "headlines": [], "running": ""}
+        yield from _paragraphs(sheets, paged=paged)
+    else:
+        described: dict[str, Any] = {"facts": {}, "labels": [str(sheet.number) for sheet in sheets]}
+        items: list[dict[str, Any]] = []
+        for message in compose("", lay_out(sheets), described, furniture=paged):
+            if "items" in message:
+                items.extend(_placed(fields, originals, paged=paged) for fields in message["items"])
+            elif "facts" in message or paged:
+                yield message
+        yield {"items": _without_lines_of_text(items, {row.number for rows in originals.values() for row in rows})}
+
+
+def _decoded(path: str) -> DecodedText:
+    with open(path, "rb") as stream:  # noqa: PTH123 - the child is given a string
+        data = stream.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise _too_long()
+    what = foreign(data[:512], markup=False)
+    if what:
+        raise Refusal(
+            "mislabelled", f"It is not plain text but {what}.", suggestion="Give the file its right extension."
+        )
+    try:
+        decoded = decode_text(data)
+    except NotTextError as error:
+        raise Refusal(
+            "corrupted", f"It is no text that can be read: {error}", suggestion="Save it as UTF-8."
+        ) from error
+    if len(decoded.text) > MOST_TEXT:
+        raise _too_long()
+    if not decoded.text.strip(_BLANK):
+        raise Refusal("empty", "The file has no text.", suggestion="Leave it out.")
+    return decoded
+
+
+def _too_long() -> Refusal:
+    return Refusal(
+        "too_large",
+        f"It holds more than {MOST_TEXT // 1_000_000} million characters of text.",
+        suggestion="Split it into several files.",
+    )
+
+
+def _pages(text: str) -> int:
+    """Count the pages, 0 where nothing parts them; a form feed at the very end begins none."""
+    count = text.rstrip().count("\f")
+    return count + 1 if count else 0
+
+
+def _paragraphs(sheets: Sequence[TextPage], *, paged: bool) -> Iterator[dict[str, Any]]:
+    """Yield runs of rows as they stand: a text too long to be laid out."""
+    for sheet in sheets:
+        runs = itertools.groupby(enumerate(sheet.rows), key=lambda pair: pair[1].place - pair[0])
+        items: list[dict[str, Any]] = []
+        for _, run in runs:
+            rows = [row for _, row in run]
+            fields: dict[str, Any] = {"kind": "paragraph", "text": "\n".join(row.text for row in rows)}
+            fields["lines"] = [rows[0].number, rows[-1].number]
+            fields["pages"] = [sheet.number] if paged else []
+            items.append(fields)
+        yield {"items": items}
+
+
+# ---- blocks in their file -------------------------------------------------------------------------------------------
+
+
+def _placed(fields: dict[str, Any], originals: dict[int, list[TextRow]], *, paged: bool) -> dict[str, Any]:
+    """Give a block its lines in place of its boxes, and its words as the file has them."""
+    rows: list[tuple[int, TextRow]] = []
+    for box in unpacked(fields.pop("boxes", ())):
+        first = math.floor((box.top + 1.5) / PITCH)
+        last = math.floor((box.bottom - 1.5) / PITCH)
+        sheet = originals[box.page]
+        at = bisect_left(sheet, first, key=lambda row: row.place)
+        while at < len(sheet) and sheet[at].place <= last:
+            rows.append((box.page, sheet[at]))
+            at += 1
+    if not paged:
+        fields["pages"] = []
+        fields.pop("breaks", None)
+    if rows:
+        fields["lines"] = [min(row.number for _, row in rows), max(row.number for _, row in rows)]
+        if fields.get("kind") in _KEPT:
+            _as_written(fields, rows)
+    return fields
+
+
+def _without_lines_of_text(items: list[dict[str, Any]], filled: Collection[int]) -> list[dict[str, Any]]:
+    """Make text of numbered headings right below another line, where the text's headings have a blank line above."""
+    numbered = [each for each in items if "heading" in each and each["source"] == HeadingSource.NUMBERING.value]
+    tight = [each for each in numbered if each["lines"][0] - 1 in filled]
+    if 2 * len(tight) < len(numbered) or len(numbered) < _SERIES:
+        for each in tight:
+            text = each["printed"]
+            each_lines, pages = each["lines"], each["pages"]
+            each.clear()
+            each.update({"kind": BlockKind.PARAGRAPH.value, "text": text, "lines": each_lines, "pages": pages})
+    return items
+
+
+def _as_written(fields: dict[str, Any], rows: Sequence[tuple[int, TextRow]]) -> None:
+    """Take the block's words from its rows where these are just them: hyphens stay, line ends where they are meant."""
+    meant = _is_set_by_row([row for _, row in rows])
+    indent = min(row.indent for _, row in rows)
+    words = [row.text[indent:] if meant else " ".join(row.text.split()) for _, row in rows]
+    text, breaks = words[0], list[int]()
+    for at in range(1, len(rows)):
+        cut = words[at - 1].endswith("-") and words[at - 1][-2:-1].isalpha()
+        text += "\n" if meant else "" if cut else " "
+        if rows[at][0] != rows[at - 1][0]:
+            breaks.append(len(text))
+        text += words[at]
+    if letters_of(text) == letters_of(fields["text"]):
+        fields["text"] = text
+        if "breaks" in fields:
+            fields["breaks"] = breaks
+
+
+def _is_set_by_row(rows: Sequence[TextRow]) -> bool:
+    """Tell rows that are ended on purpose: most have columns, or room left for the first word of the next one."""
+    if len(rows) < 2:
+        return False
+    width = max(len(row.text) for row in rows)
+    columns = sum(_COLUMNS.search(row.text.strip()) is not None for row in rows)
+    roomy = sum(
+        len(row.text) + 1 + len(following.text.split(None, 1)[0]) <= width
+        for row, following in itertools.pairwise(rows)
+    )
+    return 2 * columns > len(rows) or 2 * roomy >= len(rows) - 1

@@ -1,0 +1,300 @@
+"""Plain text as pages of typewriter print: every row at its place, so that it is read by the rules that PDF pages are.
+
+A row stands out where its author set it apart: underlined, outdented, centred above the text, or after more blank rows
+than paragraphs have between them. Drawings, boxes and program text are code; boxes of columns are tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from knowledge_mcp.readers.pdf.headings.candidates import is_drawn
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+
+__all__ = ["PITCH", "TextPage", "TextRow", "lay_out", "text_pages"]
+
+COLUMN, PITCH, SIZE = 6.0, 12.0, 10.0
+"""Points of a column and of a row, and the size of the print: a typewriter of ten points on ordinary paper."""
+_TITLE, _UNDERLINED = 14.0, {"=": 13.0, "-": 12.0}
+_LESSER = 11.5
+"""Sizes that stand for a title, and for headings by what underlines them."""
+_PAPER = 72
+"""Columns of a page where its text has fewer."""
+_MOST_HEADING = 0.85
+"""Share of the text's width up to which a row is a heading; running text is broken at its full width."""
+_NAME = 5
+"""Capitals of a row from which on it is a heading beside running text; fewer may be an abbreviation."""
+_TITLE_ROWS, _OFF_CENTRE = 3, 5
+"""Rows of a title, and by how many columns one that is centred by hand is off."""
+_FEET = 3
+"""Lines like "[Page 7]" that make pages of a text without form feeds."""
+
+_FOOT = re.compile(r".*\[Page (?P<number>\d{1,4})\]\s*")
+_UNDERLINE = re.compile(r"\s*(?P<sign>[=\-~^*#+_\"])(?P=sign){2,}\s*")
+_WIDE_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+_BORDER = re.compile(r"\s*\+(?:[-=]+\+)+\s*")
+_LEADER = re.compile(r"\.(?: ?\.){2,80} {0,60}(?:\d{1,4}|[ivxlc]{1,6})\Z")
+_PROGRAM = re.compile(r"[;{}]\s*(?:/\*.{0,80}\*/\s*)?|.{0,60}[{};]\s*")
+_OPEN_END = (".", ",", ";", ":", "-")
+
+
+@dataclass(slots=True)
+class TextRow:
+    """Hold one row that is not blank: its line in the file, its place on the page from 0, its text as it stands."""
+
+    number: int
+    place: int
+    text: str
+    size: float = SIZE
+    bold: bool = False
+    code: bool = False
+    group: int = 0
+    """Counts the runs of rows between blank ones, so that no paragraph goes on over a blank row."""
+
+    @property
+    def indent(self) -> int:
+        """Count the blanks before the text."""
+        return len(self.text) - len(self.text.lstrip())
+
+
+@dataclass(slots=True)
+class TextPage:
+    """Hold one page: its number, its rows, and the tables drawn on it by the rows that they take up."""
+
+    number: int
+    height: int
+    rows: list[TextRow]
+    tables: dict[int, Table] = field(default_factory=dict[int, Table])
+    """By the place of the table's first row; its other rows are `within`."""
+    within: set[int] = field(default_factory=set[int])
+
+
+def text_pages(text: str) -> list[TextPage]:
+    """Part a text into pages: at form feeds, else below lines that end in "[Page 7]"; one page where there are none."""
+    pages: list[list[tuple[int, str]]] = [[]]
+    lines = text.rstrip().split("\n")
+    feet = 0 if "\f" in text.strip() else sum(_FOOT.fullmatch(line) is not None for line in lines)
+    for number, line in enumerate(lines, 1):
+        for position, part in enumerate(line.split("\f")):
+            if position:
+                pages.append([])
+            pages[-1].append((number, part.expandtabs(8).replace("\xa0", " ").rstrip()))
+        if feet >= _FEET and _FOOT.fullmatch(line):
+            pages.append([])
+    if feet >= _FEET and not any(words.strip() for _, words in pages[-1]):
+        pages.pop()
+    return [TextPage(number, len(rows), list(_filled(rows))) for number, rows in enumerate(pages, 1)]
+
+
+def _filled(rows: Sequence[tuple[int, str]]) -> Iterator[TextRow]:
+    for place, (number, words) in enumerate(rows):
+        if words.strip("\ufeff\u200b "):
+            yield TextRow(number, place, words)
+
+
+def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
+    """Set pages as typewriter print, what stands out in larger or bolder print; underlines and borders are not text."""
+    groups = [(sheet, group) for sheet in sheets for group in _groups(sheet)]
+    width = max((len(row.text) for sheet in sheets for row in sheet.rows), default=_PAPER)
+    for position, (sheet, group) in enumerate(groups):
+        for row in group:
+            row.group = position
+        _take_tables(sheet, group)
+        _mark_code(group)
+    _mark_underlined(sheets)
+    _mark_outstanding(groups)
+    _mark_title(groups)
+    return [_page(sheet, max(width, _PAPER)) for sheet in sheets]
+
+
+def _groups(sheet: TextPage) -> Iterator[list[TextRow]]:
+    """Yield runs of rows without a blank one between them."""
+    group: list[TextRow] = []
+    for row in sheet.rows:
+        if group and row.place != group[-1].place + 1:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+# ---- what is no running text ----------------------------------------------------------------------------------------
+
+
+def _take_tables(sheet: TextPage, group: Sequence[TextRow]) -> None:
+    """Make tables of boxes whose rows all have their bars where the border has its crosses."""
+    start = next((at for at, row in enumerate(group) if _BORDER.fullmatch(row.text)), None)
+    if start is None:
+        return
+    border = group[start].text
+    crosses = [at for at, sign in enumerate(border) if sign == "+"]
+    end = start
+    while end < len(group) and _fits(group[end].text, border, crosses):
+        end += 1
+    taken = group[start:end]
+    borders = sum(row.text == border or _BORDER.fullmatch(row.text) is not None for row in taken)
+    if len(crosses) < 3 or borders < 2 or borders == len(taken):
+        return
+    # with a border below each row a cell may take up several; else each row is one of its own
+    ruled = borders > 3
+    rows: list[list[str]] = []
+    fresh = True
+    for row in taken:
+        if _BORDER.fullmatch(row.text):
+            fresh = True
+            continue
+        cells = [row.text[left + 1 : right].strip() for left, right in itertools.pairwise(crosses)]
+        if fresh or not ruled:
+            rows.append(cells)
+        else:
+            rows[-1] = ["\n".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
+        fresh = False
+    if len(rows) < 2 or not any(sum(map(str.isalpha, cell)) > 1 for row in rows for cell in row):
+        return
+    lines = [_line(sheet.number, row) for row in taken]
+    sheet.tables[taken[0].place] = Table(page=sheet.number, rows=rows, lines=lines)
+    sheet.within.update(row.place for row in taken)
+
+
+def _fits(text: str, border: str, crosses: Sequence[int]) -> bool:
+    if _BORDER.fullmatch(text):
+        return len(text) == len(border)
+    return len(text) == len(border) and all(text[at] in "|+" for at in crosses)
+
+
+def _mark_code(group: Sequence[TextRow]) -> None:
+    """Mark a group of rows that is a drawing, a list of contents with leaders, or program text."""
+    drawn = sum(is_drawn(row.text.strip()) for row in group)
+    bars = sum(len(row.text.strip()) > 1 and row.text.strip()[0] == row.text[-1] == "|" for row in group)
+    if len(group) > 1 and drawn + bars and 2 * (drawn + bars) >= len(group):
+        _set_code(group)
+        return
+    leaders = sum(_LEADER.search(row.text) is not None for row in group)
+    program = sum(_PROGRAM.fullmatch(row.text.strip()) is not None and len(row.text.split()) < 6 for row in group)
+    if len(group) > 2 and max(leaders, program) > 0.5 * len(group):
+        _set_code(group)
+
+
+def _set_code(group: Sequence[TextRow]) -> None:
+    for row in group:
+        row.code = True
+
+
+# ---- what stands out ------------------------------------------------------------------------------------------------
+
+
+def _mark_underlined(sheets: Sequence[TextPage]) -> None:
+    """Set rows with a line of signs of their own length below them larger, and take the lines of signs away."""
+    for sheet in sheets:
+        gone: set[int] = set()
+        for above, row in zip(sheet.rows, sheet.rows[1:], strict=False):
+            found = _UNDERLINE.fullmatch(row.text)
+            if found is None or row.place != above.place + 1 or above.place in gone or row.place in sheet.within:
+                continue
+            if _UNDERLINE.fullmatch(above.text) or abs(len(row.text.strip()) - len(above.text.strip())) > 2:
+                continue
+            if any(map(str.isalpha, above.text)) and not _WIDE_GAP.search(above.text.strip()):
+                above.size, above.bold, above.code = _UNDERLINED.get(found["sign"], _LESSER), True, False
+                gone.add(row.place)
+        overlines = {
+            above.place
+            for above, row in zip(sheet.rows, sheet.rows[1:], strict=False)
+            if row.bold and row.place == above.place + 1 and _UNDERLINE.fullmatch(above.text)
+        }
+        sheet.rows = [row for row in sheet.rows if row.place not in gone | overlines]
+
+
+def _mark_outstanding(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
+    """Set rows bold that are set apart: outdented, in capitals, or after more blank rows than running text has."""
+    texts = [group for _, group in groups if len(group) > 1 and not group[0].code]
+    indents = Counter(row.indent for group in texts for row in group)
+    if not indents:
+        return
+    body = indents.most_common(1)[0][0]
+    width = max(len(row.text) for group in texts for row in group)
+    gaps = Counter(
+        other[0].place - one[-1].place - 1
+        for (sheet, one), (other_sheet, other) in itertools.pairwise(groups)
+        if sheet is other_sheet and len(other) > 1
+    )
+    usual = gaps.most_common(1)[0][0] if gaps else 1
+    for at, (sheet, group) in enumerate(groups):
+        row, words = group[0], group[0].text.strip()
+        if row.code or len(words) > _MOST_HEADING * width or words.endswith(_OPEN_END):
+            continue
+        letters = [sign for sign in words if sign.isalpha()]
+        capitals = len(letters) > 2 and all(map(str.isupper, letters))
+        if len(group) > 1:
+            row.bold = capitals and row.indent < min(other.indent for other in group[1:])
+            continue
+        before = groups[at - 1] if at and groups[at - 1][0] is sheet else None
+        gap = row.place - before[1][-1].place - 1 if before else 0
+        named = capitals and len(letters) >= _NAME and words[0].isalnum()
+        apart = row.indent < body or (row.indent == body and (named or gap > usual))
+        row.bold = row.bold or (apart and any(map(str.isalpha, words)))
+
+
+def _mark_title(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
+    """Set the rows larger that are centred above the text of the first page, else the row that it begins with."""
+    texts = [group for _, group in groups if len(group) > 1 and not group[0].code]
+    right = round(median([max(len(row.text) for row in group) for group in texts] or [_PAPER]))
+    left = min((row.indent for group in texts for row in group), default=0)
+    body = Counter(row.indent for group in texts for row in group).most_common(1) or [(0, 0)]
+    for position, (sheet, group) in enumerate(groups):
+        if sheet.number > 1 or (len(group) > _TITLE_ROWS and position > 1):
+            return
+        if len(group) > _TITLE_ROWS or group[0].code or group[-1].text.endswith(_OPEN_END):
+            continue
+        centred = group[0].indent > left and not any(_WIDE_GAP.search(row.text.strip()) for row in group)
+        centres = [row.indent + len(row.text) for row in group]
+        if len(group) > 1:
+            centred = centred and max(centres) - min(centres) <= _OFF_CENTRE and group[0].indent != group[1].indent
+        else:
+            centred = centred and abs(centres[0] - left - right) <= _OFF_CENTRE and group[0].indent != body[0][0]
+        first = position == 0 and len(group) == 1
+        if first or centred:
+            for row in group:
+                row.size, row.bold = _TITLE, True
+            return
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+def _page(sheet: TextPage, width: int) -> PageLayout:
+    elements: list[Line | Table] = []
+    for row in sheet.rows:
+        if row.place in sheet.tables:
+            elements.append(sheet.tables[row.place])
+        elif row.place not in sheet.within:
+            elements.append(_line(sheet.number, row))
+    return PageLayout(sheet.number, width * COLUMN, sheet.height * PITCH, elements)
+
+
+def _line(page: int, row: TextRow) -> Line:
+    gap, split = 0.0, None
+    for found in _WIDE_GAP.finditer(row.text):
+        free = (found.end() - found.start()) * COLUMN
+        if free > gap:
+            gap, split = free, (len(" ".join(row.text[: found.start()].split())), found.end() * COLUMN)
+    return Line(
+        page=page,
+        text=row.text.strip() if row.code else " ".join(row.text.split()),
+        x0=row.indent * COLUMN,
+        y0=row.place * PITCH,
+        x1=len(row.text) * COLUMN,
+        y1=row.place * PITCH + SIZE,
+        size=row.size,
+        bold=row.bold,
+        font="Courier" if row.code else "Text",
+        code=row.code,
+        gap=gap,
+        split=split,
+        block=float(row.group),
+    )

@@ -1,0 +1,68 @@
+"""The plain text reader: a child process lays the text out, this side puts the `Document` together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.ingest import Inspection
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.scans.recognition import Assembly, Recognition
+from knowledge_mcp.readers.shared.isolation import LIMITS, run_isolated
+from knowledge_mcp.support.sandbox import Limits, Sandbox
+
+__all__ = ["PlainTextReader"]
+
+_JOB = "knowledge_mcp.readers.plain.job"
+
+
+class PlainTextReader:
+    """Read plain text of any encoding: numbered and outstanding headings, lists, boxes, drawings, pages. Thread-safe.
+
+    Args:
+        sandbox: where texts are laid out; None makes one that this reader owns and closes.
+        limits: memory and time for one file.
+    """
+
+    def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits | None = None) -> None:
+        self._sandbox = sandbox or Sandbox()
+        self._owned = sandbox is None
+        self._limits = limits or LIMITS
+
+    @property
+    def version(self) -> str:
+        """Name the reader and its version; a change of what it produces must change this."""
+        return "plain-2"
+
+    def check(self, item: SourceItem) -> Inspection:
+        """Make sure that it is text, and count the pages that form feeds make.
+
+        Raises:
+            UnreadableDocumentError: empty, inaccessible, too large, another format, or of no encoding that can be told.
+        """
+        messages = run_isolated(self._sandbox, f"{_JOB}:check", item, {}, limits=self._limits)
+        with contextlib.closing(messages):
+            return Inspection(pages=next(iter([message["pages"] for message in messages]), None))
+
+    def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
+        """Read the whole text.
+
+        Its title is what stands centred above it, else its first line or heading, where that reads like a title and
+        the text has sections; else the file's name.
+
+        Raises:
+            UnreadableDocumentError: as in `check`; or time or memory ran out.
+        """
+        assembly = Assembly()
+        messages = run_isolated(self._sandbox, f"{_JOB}:read", item, {}, limits=self._limits)
+        with contextlib.closing(messages):
+            assembly.take(messages, Recognition(), progress)
+        if progress is not None:
+            progress(assembly.pages, assembly.pages)
+        return assembly.build(item, Recognition(), metadata={})
+
+    def close(self) -> None:
+        """End the idle child processes."""
+        if self._owned:
+            self._sandbox.close()
