@@ -139,4 +139,4 @@ def test_what_are_no_editions_of_one_document_is_refused(
 def test_a_name_that_is_nothing_is_refused_with_the_next_step(knowledge: Command, editions: tuple[str, str]) -> None:
     done = knowledge("compare", "lifts-9", editions[0])
     assert done.code == 1
-    assert "no file, no folder and no document 'lifts-9'" in done.err
+    assert "no file, folder or document 'lifts-9'" in done.err

@@ -96,7 +96,7 @@ def test_a_run_is_no_better_or_worse_than_its_own_file(tmp_path: Path, kept_firs
 def test_what_is_no_result_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "run.json"
     path.write_text(content)
-    with pytest.raises(InvalidInputError, match=r"run\.json is no result"):
+    with pytest.raises(InvalidInputError, match=r"run\.json is not a result"):
         read_run(path)
     with pytest.raises(NotFoundError):
         read_run(tmp_path / "other.json")

@@ -100,7 +100,7 @@ def test_a_language_without_data_is_named_with_those_that_are_installed(engine: 
 def test_what_is_no_language_is_refused_before_it_is_given_to_the_program(
     engine: TesseractEngine, language: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match="no language"):
+    with pytest.raises(InvalidInputError, match="not a language"):
         engine.ready(language)
 
 

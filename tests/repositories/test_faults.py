@@ -123,7 +123,7 @@ def test_a_wrong_token_is_told_and_not_shown(tmp_path: Path, caplog: pytest.LogC
         with pytest.raises(AuthError) as raised:
             world.index(server.url("team/secret.git"))
         none = World(tmp_path / "n")
-        with pytest.raises(AuthError, match="wants a token"):
+        with pytest.raises(AuthError, match="needs a token"):
             none.index(server.url("team/secret.git"))
     told = f"{raised.value.message}{raised.value.details}{raised.value.suggestion}{caplog.text}"
     assert TOKEN not in told

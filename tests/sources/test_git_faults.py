@@ -136,7 +136,7 @@ def test_a_clone_that_takes_too_long_is_stopped_with_all_that_it_started(tmp_pat
 
 
 @pytest.mark.requirement("C-9.1-authentication")
-@pytest.mark.parametrize(("token", "words"), [("", "wants a token"), ("ghp_wrong", "was refused")])
+@pytest.mark.parametrize(("token", "words"), [("", "needs a token"), ("ghp_wrong", "was refused")])
 def test_a_missing_and_a_wrong_token_are_told_apart(tmp_path: Path, server: GitServer, token: str, words: str) -> None:
     clones = clones_with(tmp_path, server, token)
     for call in (lambda: clones.clone(server.url(PATH)), lambda: clones.remote_head(server.url(PATH))):

@@ -87,7 +87,7 @@ class LocalKnowledge:
         return documents.document_text(self._base, document_id)
 
     def document_structure(self, document_id: str) -> DocumentStructure:
-        """Return a document's sections and what was got from each page."""
+        """Return a document's sections and what was read from each page."""
         return documents.document_structure(self._base, document_id)
 
     def document_chunks(self, document_id: str) -> list[Chunk]:

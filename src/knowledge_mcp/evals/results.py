@@ -202,12 +202,12 @@ def read_run(path: Path) -> Run:
         content = json.loads(text_of(path))
         if not isinstance(content, dict) or content["format"] != FORMAT:
             raise InvalidInputError(
-                f"{path} is no result of `knowledge eval`.", suggestion=f'Its "format" must be "{FORMAT}".'
+                f"{path} is not a result of `knowledge eval`.", suggestion=f'Its "format" must be "{FORMAT}".'
             )
         return _run(cast("dict[str, Any]", content))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise InvalidInputError(
-            f"{path} is no result of `knowledge eval`, or a damaged one.", details=f"{type(exc).__name__}: {exc}"
+            f"{path} is not a result of `knowledge eval`, or a damaged one.", details=f"{type(exc).__name__}: {exc}"
         ) from exc
 
 

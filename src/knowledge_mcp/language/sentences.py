@@ -181,7 +181,7 @@ def _border(text: str, start: int, far: int) -> int | None:
 
 
 def sentence_around(text: str, span: Span, within: Span, most: int = 300) -> Span:
-    """Return the sentence that holds a span, at most so many characters of it unless the span is longer."""
+    """Return the sentence that holds a span, at most this many characters of it unless the span is longer."""
     begin, end = within.start, within.end
     for cut in _sentence_borders(text, within):
         if cut <= span.start:

@@ -165,7 +165,7 @@ def _content(name: str) -> str:
             raise ConfigError(f"SYNONYMS names {path}, which is larger than {_MOST_BYTES // 1024**2} MiB.")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as exc:
-        raise ConfigError(f"SYNONYMS names {path}, which is no UTF-8 text.", details=str(exc)) from exc
+        raise ConfigError(f"SYNONYMS names {path}, which is not UTF-8 text.", details=str(exc)) from exc
     except OSError as exc:
         raise ConfigError(
             f"SYNONYMS names {path}, which cannot be read ({exc.strerror or type(exc).__name__}).",

@@ -160,7 +160,7 @@ class TesseractEngine:
         installed = self.languages()
         if not _LANGUAGE.fullmatch(language):
             raise InvalidInputError(
-                f"{language[:80]!r} is no language of Tesseract's.",
+                f"{language[:80]!r} is not a language of Tesseract.",
                 suggestion=f"Give one of {_listed(installed)}, or several joined by `+`.",
             )
         missing = [name for name in language.split("+") if name not in installed]
@@ -333,7 +333,7 @@ def _check(png: bytes) -> None:
     Nothing else may reach the program: it opens many formats, and takes bytes of none for a list of files to open.
     """
     if not png.startswith(_SIGNATURE) or len(png) < _HEADER.size or _HEADER.unpack_from(png)[0] != b"IHDR":
-        raise InvalidInputError("The page image is no PNG.", details=f"{len(png)} bytes")
+        raise InvalidInputError("The page image is not a PNG.", details=f"{len(png)} bytes")
     width, height = _size(png)
     if not 0 < width * height <= _MOST_PIXELS:
         raise InvalidInputError(

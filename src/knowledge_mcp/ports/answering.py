@@ -124,7 +124,7 @@ class Knowledge(Protocol):
         ...
 
     def document_structure(self, document_id: str) -> DocumentStructure:
-        """Return a document's sections and what was got from each page."""
+        """Return a document's sections and what was read from each page."""
         ...
 
     def document_chunks(self, document_id: str) -> list[Chunk]:

@@ -280,7 +280,7 @@ class ApiReranker:
         try:
             answered = answer.json()
         except ValueError as exc:
-            raise InternalError("The reranker's answer is no JSON.") from exc
+            raise InternalError("The reranker's answer is not JSON.") from exc
         return reordered(hits, _scores(answered, len(hits)))
 
     def warm_up(self) -> None:

@@ -294,7 +294,7 @@ def _checked(url: str, key: str) -> tuple[str, bool]:
     except ValueError as exc:
         raise ConfigError("RAG_API_URL is no address.", suggestion=suggestion) from exc
     if parts.scheme not in {"http", "https"} or not host:
-        raise ConfigError("RAG_API_URL is no http or https address.", suggestion=suggestion)
+        raise ConfigError("RAG_API_URL is not an http or https address.", suggestion=suggestion)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ConfigError("RAG_API_URL must hold no user, password, query or fragment.", suggestion=suggestion)
     if not all("!" <= sign <= "~" for sign in key):
@@ -332,7 +332,7 @@ def _object(content: bytes, status: int) -> dict[str, Any]:
     if payload is None:
         raise Failed(
             ConnectionFailedError(
-                f"{SERVICE} answered with something that is no JSON object.",
+                f"{SERVICE} answered with something that is not a JSON object.",
                 details=f"HTTP {status}, {len(content)} bytes",
                 suggestion="Check RAG_API_URL and any proxy on the way, then try again.",
                 recoverable=False,

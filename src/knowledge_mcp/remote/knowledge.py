@@ -130,7 +130,7 @@ class RemoteKnowledge(_RemoteEngine):
         return self._call("document_text", document_id=document_id)
 
     def document_structure(self, document_id: str) -> DocumentStructure:
-        """Return a document's sections and what was got from each page."""
+        """Return a document's sections and what was read from each page."""
         return self._call("document_structure", document_id=document_id)
 
     def document_chunks(self, document_id: str) -> list[Chunk]:

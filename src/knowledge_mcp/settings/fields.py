@@ -50,10 +50,10 @@ _repo = partial(setting, group="Repositories surface", surface="repositories")
 
 class _OtherSettings(BaseModel):
     chunk_size_min: int = _chunk(
-        "CHUNK_SIZE_MIN", 200, "Fewest tokens of a chunk, where the text allows.", ge=50, le=500
+        "CHUNK_SIZE_MIN", 200, "Minimum tokens of a chunk, where the text allows.", ge=50, le=500
     )
     chunk_size_max: int = _chunk(
-        "CHUNK_SIZE_MAX", 800, "Most tokens of a chunk; what the embedding model reads caps it further.",
+        "CHUNK_SIZE_MAX", 800, "Maximum tokens of a chunk; what the embedding model reads caps it further.",
         ge=200, le=2000,
     )  # fmt: skip
     chunk_overlap: int = _chunk(
@@ -144,7 +144,7 @@ class _OtherSettings(BaseModel):
         "REPO_CLONE_PATH", Path("./data/repos"), "Folder of cloned repositories.", config="ingestion.repoClonePath"
     )
     chunk_max_tokens: int = _repo(
-        "CHUNK_MAX_TOKENS", 500, "Most tokens of a chunk of code.", config="ingestion.chunkMaxTokens", ge=50, le=8000
+        "CHUNK_MAX_TOKENS", 500, "Maximum tokens of a chunk of code.", config="ingestion.chunkMaxTokens", ge=50, le=8000
     )
     chunk_overlap_tokens: int = _repo(
         "CHUNK_OVERLAP_TOKENS", 50, "Tokens that neighbouring chunks of code share.",
@@ -157,7 +157,7 @@ class _OtherSettings(BaseModel):
         config="ingestion.defaultExtensions", example=".py,.ts,.md",
     )  # fmt: skip
     default_excludes: Words = _repo(
-        "DEFAULT_EXCLUDES", (), "Comma-separated patterns to leave out beside the built-in ones, as in a .gitignore.",
+        "DEFAULT_EXCLUDES", (), "Comma-separated patterns to leave out besides the built-in ones, as in a .gitignore.",
         config="ingestion.defaultExcludes", example="vendor/**,*.snap",
     )  # fmt: skip
     search_default_limit: int = _repo(
@@ -165,7 +165,12 @@ class _OtherSettings(BaseModel):
         config="search.defaultLimit", ge=1, le=50,
     )  # fmt: skip
     search_max_limit: int = _repo(
-        "SEARCH_MAX_LIMIT", 50, "Most results that a code search may ask for.", config="search.maxLimit", ge=1, le=50
+        "SEARCH_MAX_LIMIT",
+        50,
+        "Maximum number of results that a code search may ask for.",
+        config="search.maxLimit",
+        ge=1,
+        le=50,
     )
     search_default_threshold: float = _repo(
         "SEARCH_DEFAULT_THRESHOLD", 0.7,

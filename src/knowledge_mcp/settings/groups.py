@@ -398,7 +398,7 @@ class RagSettings(BaseModel):
         ge=1024, le=2147483648,
     )  # fmt: skip
     rag_fetch_max_bytes: int = _rag(
-        "RAG_FETCH_MAX_BYTES", 52428800, "Most bytes that one address may give, as sent and as unpacked.",
+        "RAG_FETCH_MAX_BYTES", 52428800, "Maximum bytes that one address may give, as sent and as unpacked.",
         ge=1024, le=2147483648,
     )  # fmt: skip
     rag_fetch_timeout: float = _rag(

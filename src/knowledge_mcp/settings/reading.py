@@ -161,7 +161,7 @@ def load_settings(
         raise ConfigError(
             message,
             details="\n".join(problems),
-            suggestion="Correct the variables named above; `knowledge config show` tells where each value comes from.",
+            suggestion="Correct the variables named above; `knowledge config show` shows where each value comes from.",
         )
     return reading.settings
 

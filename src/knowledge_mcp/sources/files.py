@@ -289,7 +289,7 @@ def _not_a_file(path: Path) -> SkippedFile:
     if not there:
         message = f"{path_text(path.name)}: The file is gone."
         return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Run again if it should be there.")
-    message = f"{path_text(path.name)}: This is no regular file."
+    message = f"{path_text(path.name)}: This is not a regular file."
     return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, message, "Give a regular file.")
 
 

@@ -101,7 +101,7 @@ def _make_sure_regular(status: os.stat_result, path: Path) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if not stat.S_ISREG(status.st_mode):
-        raise NotRegularError(errno.EINVAL, "This is no regular file", str(path))
+        raise NotRegularError(errno.EINVAL, "This is not a regular file", str(path))
 
 
 def _folder_beneath(root: int, parts: tuple[str, ...]) -> int:

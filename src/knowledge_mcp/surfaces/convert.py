@@ -45,7 +45,7 @@ class ConvertRequest(Request):
         default=0, description="Begin at this character of the text."
     )
     max_chars: Annotated[int, Field(ge=1000, le=1_000_000), WHOLE] | None = Field(
-        default=None, description="Return at most so many characters; next_offset tells where to go on."
+        default=None, description="Return at most this many characters; next_offset tells where to go on."
     )
 
     def page_range(self) -> tuple[int, int] | None:

@@ -383,7 +383,7 @@ def _checked(deposit: Deposit) -> Deposit:
     if sum(each is not None for each in (deposit.text, deposit.content, deposit.url)) != 1:
         raise InvalidInputError("Exactly one of text, content and url is needed.")
     if not _NAME.fullmatch(deposit.collection):
-        raise InvalidInputError(f"'{deposit.collection[:80]}' is no name for a collection.")
+        raise InvalidInputError(f"'{deposit.collection[:80]}' is not a name for a collection.")
     if deposit.url is not None and not deposit.url.startswith("https://"):
         raise InvalidInputError("Only https addresses are fetched.", suggestion="Give an https address.")
     return deposit

@@ -206,7 +206,8 @@ def draft(
     ] = None,
     document: Annotated[list[str] | None, typer.Option(help="Only this document's id; may be repeated.")] = None,
     per_kind: Annotated[
-        int, typer.Option("--per-kind", min=1, max=1000, help="Most questions of each kind for each document.")
+        int,
+        typer.Option("--per-kind", min=1, max=1000, help="Maximum number of questions of each kind for each document."),
     ] = 10,
     to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to stdout.")] = None,
     collection: CollectionName = None,

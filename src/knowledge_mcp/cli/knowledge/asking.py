@@ -43,7 +43,7 @@ EditionAsked = Annotated[
 
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, as a question or in a few words.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most results.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of results.")] = 10,
     mode: Annotated[Mode, typer.Option(help="Rank by meaning and words, by meaning, or by words.")] = Mode.HYBRID,
     weight: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in rank fusion (default: HYBRID_FUSION).")
@@ -109,7 +109,7 @@ def lookup(
 def requirements(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What the requirements are about.")],
     standard: Annotated[str | None, typer.Option(help="Only documents whose id or title contains this.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most results.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of results.")] = 10,
     edition: EditionAsked = None,
     as_json: AsJson = False,
     collection: CollectionName = None,

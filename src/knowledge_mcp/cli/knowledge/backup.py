@@ -288,7 +288,7 @@ def _read(content: Any, path: Path | None) -> str:
 
 def _no_backup(packed: Path, details: str) -> InvalidInputError:
     return InvalidInputError(
-        f"'{packed.name}' is no whole backup; nothing was changed.",
+        f"'{packed.name}' is not a whole backup; nothing was changed.",
         details=details,
         suggestion="Take another backup.",
     )

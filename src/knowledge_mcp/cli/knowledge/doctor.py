@@ -114,7 +114,7 @@ def _tried(check: str, examine: Callable[[], CheckOutcome]) -> CheckOutcome:
 
 def _settings(reading: Reading) -> Iterator[CheckOutcome]:
     for problem in reading.problems:
-        yield CheckOutcome("settings", "fail", problem, "`knowledge config show` tells where each value comes from.")
+        yield CheckOutcome("settings", "fail", problem, "`knowledge config show` shows where each value comes from.")
     if not reading.problems:
         source = f"{reading.env_file} and the environment" if reading.env_file else "the environment, no .env found"
         yield CheckOutcome("settings", "ok", f"read from {source}")
@@ -160,7 +160,7 @@ def _sandbox() -> CheckOutcome:
     if lacking:
         message = f"does not hold here: {'; '.join(lacking)}. Limits of time, memory and output hold."
         return CheckOutcome(
-            "sandbox", "warn", message, "Ingest files of strangers on Linux 5.13 or later, 6.12 at best."
+            "sandbox", "warn", message, "Ingest files from strangers on Linux 5.13 or later, best on 6.12 or later."
         )
     return CheckOutcome(
         "sandbox", "ok", "holds: a hostile file's reader opens nothing else, connects and starts nothing"
@@ -274,7 +274,7 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
             "check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums."
         )
     if recorded != counted.chunks and not findings:
-        message = f"the documents' records tell of {recorded} chunks, the store holds {counted.chunks}"
+        message = f"the documents' records name {recorded} chunks, the store holds {counted.chunks}"
         yield CheckOutcome("records", "fail", message, "`knowledge-ingest --force` on the documents concerned.")
     elif not findings:
         yield CheckOutcome("contents", "ok", f"{counted.documents} documents, {counted.chunks} chunks, all consistent")

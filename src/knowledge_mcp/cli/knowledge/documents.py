@@ -127,7 +127,7 @@ def family(
     document_id: Annotated[
         str | None, typer.Argument(metavar="DOCUMENT_ID", help="Id; without one, all families are listed.")
     ] = None,
-    split: Annotated[bool, typer.Option("--split", help="It is no edition of the others.")] = False,
+    split: Annotated[bool, typer.Option("--split", help="It is not an edition of the others.")] = False,
     join: Annotated[
         str | None, typer.Option("--join", metavar="OTHER", help="It is an edition of what this document is one of.")
     ] = None,

@@ -160,7 +160,7 @@ def _outline(inspected: Inspected) -> Tree:
 
 
 def _coverage(pages: Sequence[PageCoverage]) -> Table:
-    """Tell what was got from each page; pages that were not read stand out."""
+    """Tell what was read from each page; pages that were not read stand out."""
     from rich.table import Table
 
     table = Table(title="Coverage", title_justify="left")
@@ -240,7 +240,7 @@ class Inspected:
     Attributes:
         document: as read.
         kind: what type of document it is.
-        structure: its sections, and what was got from each page.
+        structure: its sections, and what was read from each page.
         chunks: its passages.
         reader: name and version of what read it.
     """

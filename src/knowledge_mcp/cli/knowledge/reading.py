@@ -55,7 +55,7 @@ def read(
     before: Annotated[int, typer.Option(min=0, max=20, help="Passages before --chunk.")] = 0,
     after: Annotated[int, typer.Option(min=0, max=20, help="Passages after --chunk.")] = 0,
     parents: Annotated[bool, typer.Option("--parents", help="First what opens the sections around it.")] = False,
-    max_tokens: Annotated[int, typer.Option(min=50, max=20_000, help="Most tokens of text in one answer.")] = 2_000,
+    max_tokens: Annotated[int, typer.Option(min=50, max=20_000, help="Maximum tokens of text in one answer.")] = 2_000,
     cursor: Annotated[int | None, typer.Option(min=0, help="Where the answer before said that it goes on.")] = None,
     as_json: AsJson = False,
     collection: CollectionName = None,
@@ -101,7 +101,7 @@ def outline(
     config: ConfigFile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Show a document's headings with their pages, or what was got from each page.
+    """Show a document's headings with their pages, or what was read from each page.
 
     Example: knowledge outline iso-15288 --depth 2
     """
@@ -183,7 +183,7 @@ def _range(pages: str | None) -> tuple[int | None, int | None]:
     try:
         return int(first), int(last) if dash else int(first)
     except ValueError as exc:
-        raise InvalidInputError(f"'{pages[:40]}' is no range of pages.", suggestion="Write 12, or 12-14.") from exc
+        raise InvalidInputError(f"'{pages[:40]}' is not a range of pages.", suggestion="Write 12, or 12-14.") from exc
 
 
 # ---- for a person

@@ -286,7 +286,9 @@ def _update(names: list[str], *, fresh: bool, as_json: bool, config: Path | None
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, a symbol, or an error message.")],
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most results, 1 to 50 (default 10).")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", help="Maximum number of results, 1 to 50 (default 10).")
+    ] = None,
     threshold: Annotated[
         float | None, typer.Option("--threshold", "-t", help="Minimum similarity, 0 to 1 (default 0.7).")
     ] = None,
@@ -327,7 +329,7 @@ def search(
             print_results(answer)
 
 
-@app.command(short_help="Tell what is indexed, and how fresh it is.")
+@app.command(short_help="Show what is indexed, and how fresh it is.")
 def status(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this repository.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Ask each remote for its newest commit.")] = False,
@@ -386,7 +388,7 @@ def remove(
             out().print(f"Removed {info.name}: {chunks} chunks.", markup=False)
 
 
-@app.command(short_help="Tell whether store and embedder answer.")
+@app.command(short_help="Check whether store and embedder answer.")
 def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
     """Tell as JSON whether the store and the embedding service answer, and how fast.
 
@@ -403,7 +405,7 @@ def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose 
     raise typer.Exit(code)
 
 
-@app.command(short_help="Tell counts and times of searches and indexing.")
+@app.command(short_help="Show counts and times of searches and indexing.")
 def metrics(
     prometheus: Annotated[bool, typer.Option("--prometheus", help="Write Prometheus' text format.")] = False,
     as_json: AsJson = False,

@@ -121,7 +121,7 @@ def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None
         raise ConfigError(
             f"{len(problems)} things are wrong." if len(problems) > 1 else problems[0],
             details="\n".join(problems),
-            suggestion="Correct what is named above; `knowledge config show` tells where each value comes from.",
+            suggestion="Correct what is named above; `knowledge config show` shows where each value comes from.",
         )
     if len(found) == 1:
         raise found[0]

@@ -84,7 +84,7 @@ def unreadable_lines(files: Sequence[SkippedFile]) -> list[str]:
 
 def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
     """Write what was left alone in a folder: how many files of each kind, an example, what to do."""
-    lines = ["Not taken, for these are no documents or none that were asked for:"] if left_out else []
+    lines = ["Not ingested, because they are not documents or were not asked for:"] if left_out else []
     for each in left_out:
         example = f", e.g. {each.examples[0]}" if each.examples else ""
         advice = f". {each.advice}" if each.advice else ""

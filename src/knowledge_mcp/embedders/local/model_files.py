@@ -312,7 +312,7 @@ def _from_sources(
             for file in scratch.iterdir():
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
         raise ConnectionFailedError(
-            f"The model {model.name} could not be had from any of {len(sources)} sources.",
+            f"The model {model.name} could not be downloaded from any of {len(sources)} sources.",
             details="; ".join(f"{label}: {reason}" for label, reason in reasons.items()),
             suggestion=f"Check the network and run `knowledge models fetch`, or set {model.setting} to a folder "
             f"that holds {model.weights.name} and tokenizer.json.",

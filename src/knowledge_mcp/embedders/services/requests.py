@@ -252,7 +252,7 @@ def _unreadable_answer(service: Service, why: str) -> CallFailed:
     """Word an answer that is no JSON: a broken one, or a proxy's page."""
     return CallFailed(
         ConnectionFailedError(
-            f"{service.name} answered with something that is no JSON.",
+            f"{service.name} answered with something that is not JSON.",
             details=_struck(why, service)[0],
             suggestion=f"Check {service.address_setting} and any proxy on the way, then try again.",
         )
@@ -292,7 +292,7 @@ def _of_status(said: _Said, service: Service) -> CallFailed:
             error = InternalError(
                 f"{service.name} failed (HTTP {status}).",
                 details=said.details,
-                suggestion="Try again a little later; the provider's status page tells of outages.",
+                suggestion="Try again a little later; the provider's status page shows outages.",
                 recoverable=True,
             )
         case status:

@@ -74,7 +74,7 @@ def path_of(uri: str) -> str:
         return unquote_to_bytes(rest).decode()
     except UnicodeDecodeError as exc:
         raise InvalidInputError(
-            "The URI's percent-encoded bytes are no UTF-8.", details=str(exc), suggestion="Give the path itself."
+            "The URI's percent-encoded bytes are not UTF-8.", details=str(exc), suggestion="Give the path itself."
         ) from exc
 
 

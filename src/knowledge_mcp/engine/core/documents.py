@@ -147,7 +147,7 @@ def held_document(base: Base, document_id: str) -> HeldDocument:
         if before == record and text is not None:
             return HeldDocument(record, text, _completed(structure or NO_STRUCTURE, chunks), tuple(chunks))
     raise InternalError(
-        f"The document '{document_id}' is being replaced all the time.",
+        f"The document '{document_id}' keeps being replaced.",
         suggestion="Ask again when its ingest has ended.",
         recoverable=True,
     )

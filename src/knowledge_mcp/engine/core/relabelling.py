@@ -56,7 +56,7 @@ def set_by_hand(base: Base, document_id: str, labels: Mapping[str, str]) -> Docu
     status = labels.get("edition_status", "")
     if status and status not in set(EditionStatus):
         raise InvalidInputError(
-            f"'{status[:60]}' is no status of an edition.", suggestion=f"Give one of {', '.join(EditionStatus)}."
+            f"'{status[:60]}' is not a status of an edition.", suggestion=f"Give one of {', '.join(EditionStatus)}."
         )
     if any(len(value) > _LONGEST or "\n" in value for value in labels.values()):
         raise InvalidInputError(

@@ -210,7 +210,7 @@ class LibraryDesk:
                 return self._take_in(collection, item, deposit, line)
         except OSError as exc:
             raise InternalError(
-                "The lock of the document cannot be had.", details=str(exc), suggestion="Check DATA_PATH."
+                "The lock of the document cannot be acquired.", details=str(exc), suggestion="Check DATA_PATH."
             ) from exc
 
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Call) -> Deposited:

@@ -44,7 +44,7 @@ def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
     """
     if _NAME.fullmatch(collection) is None:
         raise InvalidInputError(
-            f"This is no name of a collection: {collection[:100]!r}",
+            f"This is not a name of a collection: {collection[:100]!r}",
             suggestion="Use 1 to 63 letters, digits, '.', '_' and '-', beginning with a letter or digit.",
         )
     if is_reserved(collection):
@@ -111,7 +111,7 @@ def _encoded(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as exc:
         raise InvalidInputError(
-            "The text holds code points that are no characters (lone surrogates).", details=str(exc)
+            "The text holds code points that are not characters (lone surrogates).", details=str(exc)
         ) from exc
 
 

@@ -165,7 +165,7 @@ class FilingDesk(LocalKnowledge):
                 try:
                     mine = stack.enter_context(locked(self._locks, name, give_up=line.cancelled))
                 except OSError as exc:
-                    raise InternalError(f"The lock of the document cannot be had. {reason_of(exc)}") from exc
+                    raise InternalError(f"The lock of the document cannot be acquired. {reason_of(exc)}") from exc
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
             return self._file(request, file, uri, batch, line)

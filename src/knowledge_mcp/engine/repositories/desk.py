@@ -345,7 +345,7 @@ class RepositoryDesk:
                 yield
         except OSError as exc:
             raise InternalError(
-                "The lock of the repository cannot be had.", details=str(exc), suggestion="Check DATA_PATH."
+                "The lock of the repository cannot be acquired.", details=str(exc), suggestion="Check DATA_PATH."
             ) from exc
 
     # ---- searching and reading

@@ -56,7 +56,7 @@ def main_content(root: Element, text: str, whole: list[Piece], base: str, title:
         import trafilatura
     except ImportError:
         return whole, (
-            "The main content was not told from the rest of the page, for trafilatura is not installed "
+            "The main content was not told from the rest of the page, because trafilatura is not installed "
             f"({install_command('office')}); the whole page was kept."
         )
     try:

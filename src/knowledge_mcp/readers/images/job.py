@@ -123,7 +123,7 @@ def _unknown(path: str, error: Exception) -> Refusal:
         return _damaged(error)
     return Refusal(
         "mislabelled",
-        "The file is named or typed as an image but is none that can be read.",
+        "The file is named or typed as an image, but is not one that can be read.",
         details=f"{error}"[:300],
         suggestion="Give it as PNG, JPEG, TIFF or BMP.",
     )

@@ -174,7 +174,7 @@ def read_frontmatter(text: str) -> Frontmatter:
         loaded: object = safe_load(source)
     except (YAMLError, ValueError, RecursionError) as error:
         where = " ".join(str(error).split())[:200]
-        return Frontmatter(warnings=[f"The frontmatter is no valid YAML and is kept as text: {where}"])
+        return Frontmatter(warnings=[f"The frontmatter is not valid YAML and is kept as text: {where}"])
     if loaded is None:
         return Frontmatter(lines=match.group().count("\n"))
     if not isinstance(loaded, dict):

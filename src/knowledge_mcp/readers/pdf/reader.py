@@ -152,7 +152,7 @@ def _check_magic(item: SourceItem) -> None:
         raise unreadable(
             item,
             UnreadableReason.MISLABELLED,
-            "The file is named or typed as PDF but is none.",
+            "The file is named or typed as PDF, but is not one.",
             details=f"no PDF header in the first {len(head)} bytes",
             suggestion="Give the file its true extension, or export it as PDF.",
         )

@@ -64,12 +64,16 @@ def read(path: str) -> Iterator[dict[str, Any]]:
     else:
         described: dict[str, Any] = {"facts": {}, "labels": [str(sheet.number) for sheet in sheets]}
         items: list[dict[str, Any]] = []
+        others: list[dict[str, Any]] = []
         for message in compose("", lay_out(sheets), described, furniture=paged):
             if "items" in message:
                 items.extend(_placed(fields, originals, paged=paged) for fields in message["items"])
             elif "facts" in message or paged:
-                yield message
-        yield {"items": _without_lines_of_text(items, {row.number for rows in originals.values() for row in rows})}
+                others.append(message)
+        items = _without_lines_of_text(items, {row.number for rows in originals.values() for row in rows})
+        if not any("heading" in each for each in items):
+            others[0]["headlines"] = []  # its first line is a sentence like the others
+        yield from (others[0], {"items": items}, *others[1:])
 
 
 def _decoded(path: str) -> DecodedText:
@@ -86,7 +90,7 @@ def _decoded(path: str) -> DecodedText:
         decoded = decode_text(data)
     except NotTextError as error:
         raise Refusal(
-            "corrupted", f"It is no text that can be read: {error}", suggestion="Save it as UTF-8."
+            "corrupted", f"It is not text that can be read: {error}", suggestion="Save it as UTF-8."
         ) from error
     if len(decoded.text) > MOST_TEXT:
         raise _too_long()

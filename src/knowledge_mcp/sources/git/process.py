@@ -151,7 +151,7 @@ def _denied(said: str, what: str, *, token: bool) -> AuthError:
             suggestion="Check that GITHUB_PAT (or GIT_TOKENS) is valid, has not expired, and may read it.",
         )
     return AuthError(
-        f"{what} is private, or not there: it wants a token.",
+        f"{what} is private, or not there: it needs a token.",
         details=said,
         suggestion="Set GITHUB_PAT, or GIT_TOKENS for another host, to a token that may read it, or check the address.",
     )

@@ -341,7 +341,7 @@ class RepositoryScan:
                 message = f"{name}: It is a symbolic link, which is not followed."
                 return self._skipped(path, UnreadableReason.UNSUPPORTED, message, "Index what it points to.")
             if not stat.S_ISREG(status.st_mode):
-                return self._skipped(path, UnreadableReason.UNSUPPORTED, f"{name}: It is no regular file.", "")
+                return self._skipped(path, UnreadableReason.UNSUPPORTED, f"{name}: It is not a regular file.", "")
             if status.st_size > self._max_bytes:
                 return self._too_large(path, status.st_size)
             with _open(place) as stream:
@@ -390,7 +390,7 @@ def _open(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is no regular file")
+            raise OSError(0, "it is not a regular file")
         return io.open(descriptor, "rb")  # noqa: UP020 - the builtin's name is this function's
     except BaseException:
         os.close(descriptor)

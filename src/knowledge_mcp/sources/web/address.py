@@ -139,7 +139,7 @@ def redirected(address: WebAddress, location: str) -> WebAddress:
         InvalidInputError: it sends to something that is not accepted, such as http.
     """
     if not location.isprintable() or len(location) > _LONGEST:
-        raise InvalidInputError(f"{address.shown} sends on to something that is no address.", suggestion=_ELSEWHERE)
+        raise InvalidInputError(f"{address.shown} sends on to something that is not an address.", suggestion=_ELSEWHERE)
     try:
         return parse_address(urljoin(address.url, location.strip(" ")))
     except (InvalidInputError, ValueError) as error:
@@ -173,7 +173,7 @@ def _refused(
 def _host(text: str) -> tuple[str, IpAddress | None]:
     name = (text if text.isascii() else _in_ascii(text)).lower().removesuffix(".")
     if len(name) > 253 or not _NAME.fullmatch(name):
-        raise _refused("Its host is no name of the internet.")
+        raise _refused("Its host is not a name of the internet.")
     if _NUMBER.fullmatch(name):  # a host that ends with a number is an IPv4 address, in whatever spelling
         return _literal(name, IPv4Address)
     return name, None
@@ -183,7 +183,7 @@ def _literal(text: str, kind: type[IPv4Address | IPv6Address]) -> tuple[str, IpA
     try:
         found = kind(text)
     except ValueError as error:
-        raise _refused("Its host is a number that is no plain IP address.") from error
+        raise _refused("Its host is a number that is not a plain IP address.") from error
     return str(found), found
 
 
@@ -194,7 +194,7 @@ def _in_ascii(text: str) -> str:
     try:
         return idna.encode(text.removesuffix("."), uts46=True).decode("ascii")
     except (idna.IDNAError, UnicodeError) as error:
-        raise _refused("Its host is no name of the internet.") from error
+        raise _refused("Its host is not a name of the internet.") from error
 
 
 _POLL = 0.1

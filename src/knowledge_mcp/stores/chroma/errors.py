@@ -124,7 +124,7 @@ def _of_transport(kinds: set[str], location: str, details: str) -> KnowledgeErro
         return TimedOutError(f"ChromaDB at {location} did not answer in time.", details=details)
     if kinds & {"UnsupportedProtocol", "InvalidURL"}:
         return ConfigError(
-            f"'{location}' is no address of a ChromaDB server.",
+            f"'{location}' is not the address of a ChromaDB server.",
             details=details,
             suggestion="Check CHROMADB_HOST and CHROMADB_PORT.",
         )
@@ -196,7 +196,7 @@ def _of_text(text: str, location: str, details: str) -> KnowledgeError:
         return TimedOutError(f"ChromaDB at {location} is held by another process.", details=details)
     if _has(text, _DAMAGED):
         return InternalError(
-            f"ChromaDB at {location} is damaged or is no ChromaDB.",
+            f"ChromaDB at {location} is damaged or is not a ChromaDB.",
             details=details,
             suggestion="Move the folder away or restore a backup, then ingest the documents again.",
         )

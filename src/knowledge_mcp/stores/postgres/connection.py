@@ -268,7 +268,7 @@ def location_of(url: str) -> str:
     except psycopg.Error:
         # its words may hold the password
         raise ConfigError(
-            "DATABASE_URL is no address of a PostgreSQL database.",
+            "DATABASE_URL is not the address of a PostgreSQL database.",
             suggestion="Write it as postgresql://user:password@host:5432/database.",
         ) from None
     ports = str(given.get("port") or "")

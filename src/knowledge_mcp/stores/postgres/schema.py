@@ -109,14 +109,14 @@ def _extension(session: PostgresSession, location: str) -> Extension:
     if not found:
         raise ConfigError(
             f"The database {location} lacks the extension pgvector.",
-            suggestion="Let whoever runs the server execute `CREATE EXTENSION vector` in it (pgvector 0.7 or newer).",
+            suggestion="Have an administrator execute `CREATE EXTENSION vector` in it (pgvector 0.7 or newer).",
         )
     schema, label, oid = found[0]
     version = tuple(int(part) for part in str(label).split(".") if part.isdecimal())
     if version < _EXTENSION:
         raise ConfigError(
             f"The database {location} has pgvector {label}; 0.7 or newer is needed.",
-            suggestion="Let whoever runs the server upgrade it and execute `ALTER EXTENSION vector UPDATE`.",
+            suggestion="Ask whoever runs the server to upgrade it and execute `ALTER EXTENSION vector UPDATE`.",
         )
     return Extension(str(schema), version, int(oid))
 
@@ -136,7 +136,7 @@ def _version(session: PostgresSession, location: str) -> int | None:
     check_version(version, location)
     if version < SCHEMA_VERSION and version not in MIGRATIONS:
         raise ConfigError(
-            f"The store in {location} has version {version}, from which no way leads to {SCHEMA_VERSION}.",
+            f"The store in {location} has version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
             suggestion="Name another database in DATABASE_URL and ingest the documents again.",
         )
     return version

@@ -72,7 +72,9 @@ def mapped(exc: BaseException, *, doing: str, location: str, secret: str | None 
 
 def _of_transport(exc: BaseException, doing: str, where: str, details: str) -> KnowledgeError:
     if isinstance(exc, httpx.UnsupportedProtocol | httpx.InvalidURL):
-        return ConfigError(f"{where} is no address of a server.", details=details, suggestion="Correct QDRANT_URL.")
+        return ConfigError(
+            f"{where} is not the address of a server.", details=details, suggestion="Correct QDRANT_URL."
+        )
     if isinstance(exc, httpx.TimeoutException | TimeoutError):
         return TimedOutError(f"{where} did not answer in time ({doing}).", details=details)
     if any(isinstance(each, ssl.SSLCertVerificationError) for each in _chain(exc)):

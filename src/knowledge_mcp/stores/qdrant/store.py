@@ -311,7 +311,7 @@ class QdrantHandle:
                 self._forget()  # what was kept in mind may be of a collection that is gone
                 if not kept:
                     raise
-        raise InternalError(f"Collection '{self._name}' changes its name all the time.", suggestion="Search again.")
+        raise InternalError(f"Collection '{self._name}' keeps changing its name.", suggestion="Search again.")
 
     def defined_terms(self) -> dict[str, str]:
         need_library()

@@ -66,7 +66,7 @@ def check_copy(copy: Path) -> dict[str, int]:
         raise as_knowledge_error(exc, copy) from exc
     if wrong:
         raise InternalError(
-            "The store is damaged; a copy of it would be no backup.",
+            "The store is damaged; a copy of it would not be a backup.",
             details=" ".join(wrong[:5]),
             suggestion="Run `knowledge doctor`, ingest again with --force what it names, then try again.",
         )

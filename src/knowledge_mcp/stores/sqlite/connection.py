@@ -293,7 +293,7 @@ def _is_full(path: Path) -> bool:
 
 def _damaged(path: Path, details: str) -> InternalError:
     return InternalError(
-        f"'{path}' is damaged or is no store of this program.",
+        f"'{path}' is damaged or is not a store of this program.",
         details=details,
         suggestion="Restore a backup with `knowledge restore`, or move the file away and ingest the documents again.",
     )

@@ -185,7 +185,7 @@ def _version(connection: Session, path: Path) -> int | None:
     version = check_version(connection, path)
     if version < SCHEMA_VERSION and version not in MIGRATIONS:
         raise ConfigError(
-            f"'{path}' has store version {version}, from which no way leads to {SCHEMA_VERSION}.",
+            f"'{path}' has store version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
             suggestion="Set DATA_PATH to another folder and ingest the documents again.",
         )
     return version

@@ -93,7 +93,9 @@ class PlanningSearchRequest(Request):
     query: Question
     application_ref: ApplicationRef | None = Field(default=None, description="Only this application's documents.")
     document_types: DocumentTypes | None = None
-    max_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results to return.")
+    max_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(
+        default=10, description="Maximum number of results to return."
+    )
 
 
 class DocumentTextRequest(Request):
@@ -106,7 +108,7 @@ class DocumentTextRequest(Request):
         default=0, description="Begin at this character."
     )
     max_chars: Annotated[int, Field(ge=1000, le=1_000_000), WHOLE] | None = Field(
-        default=None, description="Return at most so many characters; next_offset tells where to go on."
+        default=None, description="Return at most this many characters; next_offset tells where to go on."
     )
 
 
@@ -120,11 +122,9 @@ class ListDocumentsRequest(Request):
     name_contains: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(
         default=None, description="Only documents whose file name contains this, upper and lower case alike."
     )
-    offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
-        default=0, description="Leave out so many documents."
-    )
+    offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(default=0, description="Skip this many documents.")
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
-        default=None, description="Most documents to return; next_offset tells where to go on."
+        default=None, description="Maximum number of documents to return; next_offset tells where to go on."
     )
 
 

@@ -55,7 +55,9 @@ class RagSearchRequest(Request):
 
     query: Question
     collection: Collection = DEFAULT_COLLECTION
-    top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=5, description="Most results to return.")
+    top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(
+        default=5, description="Maximum number of results to return."
+    )
     mode: Literal["hybrid", "semantic", "keyword"] = Field(
         default="hybrid", description="By meaning and words, by meaning only, or by words only."
     )
@@ -130,10 +132,10 @@ class DocumentRequest(Request):
 
     doc_id: DocumentId = Field(description="Document id, as search and ingest_url give it.")
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
-        default=0, description="Leave out so many chunks; next_offset tells where to go on."
+        default=0, description="Skip this many chunks; next_offset tells where to go on."
     )
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
-        default=None, description="Most chunks to return; without it, as many as an answer can hold."
+        default=None, description="Maximum number of chunks to return; without it, as many as an answer can hold."
     )
     include_text: bool = Field(
         default=False, description="Also return the running text of these chunks, every passage once and in order."

@@ -94,7 +94,7 @@ class RefreshRequest(Request):
 
     repository: RepositoryName = Field(description="Repository name, as list_indexed_repositories gives it.")
     check_only: bool = Field(
-        default=False, description="Only tell whether the repository has changed since it was indexed."
+        default=False, description="Only report whether the repository has changed since it was indexed."
     )
 
 

@@ -157,7 +157,7 @@ def _page(page: PageCoverage) -> shapes.PageResult:
 def _no_pages(record: DocumentRecord) -> str:
     if not record.pages:
         return "This document's format has no pages."
-    return "What was got from each page is not known: the document was ingested before that was kept. Ingest it again."
+    return "What was read from each page is not known: the document was ingested before that was kept. Ingest it again."
 
 
 def locator(place: Locator | Chunk) -> shapes.EvidenceLocator:
@@ -337,7 +337,7 @@ EVIDENCE_TOOLS = (
         name="knowledge_outline",
         title="Show a document's outline",
         description=(
-            "List a document's headings with clause numbers and pages; or, with coverage, what was got from each page."
+            "List a document's headings with clause numbers and pages; or, with coverage, what was read from each page."
         ),
         request=shapes.OutlineRequest,
         response=shapes.OutlineResponse,

@@ -62,7 +62,7 @@ class ReadRequest(PlaceRequest):
     after: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages after chunk_id.")
     parents: bool = Field(default=False, description="First what opens the sections around it.")
     max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(
-        default=2_000, description="Most tokens of text."
+        default=2_000, description="Maximum tokens of text."
     )
     cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
 

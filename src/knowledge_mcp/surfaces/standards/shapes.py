@@ -101,10 +101,10 @@ class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
     max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] | None = Field(
-        default=None, description="Most tokens of the answer, about; snippets to fit."
+        default=None, description="Maximum tokens of the answer, about; snippets to fit."
     )
     max_per_document: Annotated[int, Field(ge=1, le=100), WHOLE] | None = Field(
-        default=None, description="Most results of one document."
+        default=None, description="Maximum number of results of one document."
     )
     cursor: Annotated[int, Field(ge=0, le=1_000), WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
@@ -118,7 +118,7 @@ class StandardsSearchRequest(PagedRequest):
     SUBJECT = "query"
 
     query: Question
-    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results.")
+    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
     use_hybrid: bool = Field(default=True, description="false: by meaning alone.")
     hybrid_weight: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
         default=0.7, description="Share of meaning in fusion of ranks; left out, scores are blended."
@@ -133,7 +133,7 @@ class KeywordSearchRequest(PagedRequest):
     query: Annotated[Text, Field(min_length=1, max_length=500)] = Field(
         description="Words or identifiers, e.g. REQ-12."
     )
-    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Most results.")
+    n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
 
 
 class LookupRequest(Request):
@@ -157,7 +157,7 @@ class RequirementsRequest(Request):
     standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
         default=None, description="Part of a document's id or title, e.g. 29148."
     )
-    n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Most results.")
+    n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Maximum number of results.")
     edition: EditionAsked = None
 
 

@@ -220,7 +220,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(_: str) -> object:
-    raise _UnfitError("NaN and Infinity are no numbers")
+    raise _UnfitError("NaN and Infinity are not numbers")
 
 
 def _look(value: object, depth: int, *, escaped: bool) -> None:

@@ -120,7 +120,7 @@ class _Ingesting:
     async def ingest_file(self, request: Request, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
         if media_type_of_body(request) != "multipart/form-data":
-            raise RefusedRequest(415, "The request body is no form.", "Send the file as `multipart/form-data`.")
+            raise RefusedRequest(415, "The request body is not a form.", "Send the file as `multipart/form-data`.")
         try:
             form = await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
         except ClientDisconnect:

@@ -161,7 +161,7 @@ def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
         if not ids:
             raise
         raise NotFoundError(
-            f"{exc.message} It is no file and no folder either.",
+            f"{exc.message} It is not a file or a folder either.",
             suggestion="Check the path; `knowledge documents list` shows the ids.",
         ) from exc
     finally:

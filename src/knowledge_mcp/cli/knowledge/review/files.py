@@ -48,7 +48,7 @@ def ingested(settings: Settings, name: str) -> Generator[Knowledge]:
         yield knowledge
     except NotFoundError as exc:
         raise NotFoundError(
-            f"There is no file, no folder and no document '{name}'.",
+            f"There is no file, folder or document '{name}'.",
             details=exc.message,
             suggestion="Check the path; `knowledge documents list` shows the ids.",
         ) from exc
