@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.engine.core.base import Passages
@@ -91,11 +91,23 @@ def test_among_other_words_a_number_counts_only_as_that_of_a_clause() -> None:
     assert not asked.alone
 
 
-@given(st.text(max_size=60))
+@given(st.one_of(st.text(max_size=60), st.text("aAb120_-.:/()[]#>$ \u0130\u00df\u0663\u2010", max_size=9)))
+@example("a$3()")
+@example("b0_()")
+@example("A/_2")
+@example("\u01303a")  # folded, it has a mark of its own between its parts
+@example("AC-2(3)(a)")
 def test_any_question_can_be_read(question: str) -> None:
     asked = asked_for(question)
     assert len(asked.names) <= 3
     assert all(each.pattern.search(each.key) for each in asked.names)
+
+
+@pytest.mark.parametrize("text", ["as AC-2(3)(a) says", "see ac-2(3)(a).", "of AC 2 3 a"])
+def test_a_name_with_a_part_in_brackets_after_another_is_found(text: str) -> None:
+    (name,) = asked_for("AC-2(3)(a)").names
+    assert name.pattern.search(text)
+    assert not name.pattern.search("of AC-2(3) alone")
 
 
 def _by_clause(world: World, number: str) -> Chunk:

@@ -141,6 +141,17 @@ def test_a_quote_with_one_word_changed_is_never_true_and_the_word_is_told(text: 
         assert 0 <= near.span.start < near.span.end <= len(text)
 
 
+def test_the_hyphen_of_a_broken_word_is_no_beginning_and_the_word_is_told() -> None:
+    text, quote = "re-\nquire aa bb", "- quire aa"
+    part = sought(quote)
+    assert part is not None
+    assert verdict_of(text, quote) is QuoteVerdict.NOT_FOUND
+    near = alike(part.text, part.words, text, read_words(text))
+    assert near is not None
+    assert [(each.quoted, each.printed) for each in near.differences] == [("-", "re-")]
+    assert near.similarity < 1.0
+
+
 @given(st.text(max_size=300), st.text(min_size=1, max_size=60))
 def test_whatever_is_compared_with_whatever_there_is_an_answer_within_the_text(text: str, quote: str) -> None:
     for part in (each for form in forms(quote) for each in split_at_ellipses(form)):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from itertools import pairwise
 
 from knowledge_mcp.model.chunk import Chunk
 
@@ -207,11 +208,19 @@ def _is_symbol(token: str) -> bool:
 @lru_cache(maxsize=256)
 def _pattern(key: str) -> re.Pattern[str]:
     """Match the parts of a name whatever joins them, but dots where dots join numbers; `FR01` is `FR 1` too."""
-    parts = _PARTS.findall(key)
-    if len(parts) < 2 or key.startswith(("_", "$")) or not any(part[0].isdecimal() for part in parts):
+    parts = list(_PARTS.finditer(key))
+    if len(parts) < 2 or key.startswith(("_", "$")) or not any(part.group()[0].isdecimal() for part in parts):
         return re.compile(rf"(?<!\w){_SEPARATORS.sub(_ANY_SEPARATOR, re.escape(key))}(?!\w)", re.IGNORECASE)
-    joined = _JOINT.join(_part(part, first=not place) for place, part in enumerate(parts))
-    return re.compile(rf"(?<![\w.\-]){joined}\)?(?![\w(]|[.\-:]\w)", re.IGNORECASE)
+    joined = re.escape(key[: parts[0].start()]) + _part(parts[0].group(), first=True)
+    for before, part in pairwise(parts):
+        joined += _or_as_written(_JOINT, key[before.end() : part.start()]) + _part(part.group(), first=False)
+    end = _or_as_written(r"\)?", key[parts[-1].end() :])
+    return re.compile(rf"(?<![\w.\-]){joined}{end}(?![\w(]|[.\-:]\w)", re.IGNORECASE)
+
+
+def _or_as_written(usual: str, written: str) -> str:
+    """Match what usually stands at a place of a name, or what stands there in it, such as the `)(` of `AC-2(3)(a)`."""
+    return usual if re.fullmatch(usual, written) else f"(?:{re.escape(written)}|{usual})"
 
 
 def _part(part: str, *, first: bool) -> str:

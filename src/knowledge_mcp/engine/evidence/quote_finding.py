@@ -33,6 +33,8 @@ _PLUS_OR_MINUS = frozenset("-+\u00b1\u2212\u2213")
 _BEFORE_A_SIGN = frozenset(" \t([{=*/,")
 _CLOSED = frozenset(")]}")
 _UNITS = frozenset("%\u2030\u00b0\u2032\u2033")
+_BROKEN = re.compile(LINE_END_HYPHEN)
+_LETTERS_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]+\Z")
 _BROKEN_BEFORE = re.compile(r"[^\W\d_]+[-\u2010\u2011\u00ad][ \t]*\n\s*\Z")
 _BROKEN_AFTER = re.compile(r"[-\u2010\u2011\u00ad][ \t]*\n\s*[^\W\d_]+")
 _Run = tuple[int, int, int]
@@ -112,6 +114,8 @@ def whole_span(text: str, span: Span) -> Span:
         start -= 1
     elif text[start].isalpha() and (match := _BROKEN_BEFORE.search(text, max(0, start - _MOST_OF_A_WORD), start)):
         start = match.start()
+    elif _BROKEN.match(text, start) and (match := _LETTERS_BEFORE.search(text, max(0, start - _MOST_OF_A_WORD), start)):
+        start = match.start()
     if text[end - 1].isdigit() and text[end : end + 1] in _UNITS:
         end += 1
     elif text[end - 1].isalpha() and (match := _BROKEN_AFTER.match(text, end, end + _MOST_OF_A_WORD)):
@@ -157,7 +161,7 @@ def alike(source: str, quote: Words, text: str, words: Words) -> QuoteMatch | No
         i, j = quoted + size, printed + size
     span = Span(words.starts[there[begin]], words.ends[there[end - 1]])
     whole = whole_span(text, span)
-    if whole.start < span.start and quote.keys[0] == words.keys[there[begin]]:
+    if whole.start < span.start and _are_same(quote, 0, words, there[begin]):
         printed = text[whole.start : words.ends[there[begin]]]
         differences.insert(0, Difference(source[quote.starts[0] : quote.ends[0]], " ".join(printed.split())))
     if whole.end > span.end and quote.keys[-1] == words.keys[there[end - 1]]:
@@ -249,7 +253,6 @@ _SHORT = 5
 _MOST_PLACES = 4_000
 _WINDOWS = 5
 
-_BROKEN = re.compile(LINE_END_HYPHEN)
 _SPELLED = re.compile(
     "[\u00ad\u00b5\u0130-\u0133\u017f\u01c4-\u01cc\u01f1-\u01f3\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2100-\u214f"
     "\u2160-\u217f\ufb00-\ufb17\ufeff\uff01-\uff5e\U0001d400-\U0001d7ff]"
