@@ -7,11 +7,9 @@ whoever put it there is trusted, and it has the limits only.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
-import resource
 import shutil
 import signal
 import statistics
@@ -25,6 +23,7 @@ from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputE
 from knowledge_mcp.model.extraction import OcrWord
 from knowledge_mcp.support import sandbox_linux
 from knowledge_mcp.support.sandbox import start_process
+from knowledge_mcp.support.system.processes import end_tree, limit, start_tree
 
 __all__ = [
     "INSTALL",
@@ -91,7 +90,7 @@ def run_program(
     """
     process = _started(command, readable)
     with process:
-        _confine(process.pid, seconds, memory)
+        limit(process, memory=memory, seconds=seconds)
         try:
             output, errors = process.communicate(given, timeout=max(seconds, 0.01))
         except subprocess.TimeoutExpired as error:
@@ -115,13 +114,8 @@ def _started(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[
     try:
         started = _confined(command, readable)
         return start_process(
-            lambda: subprocess.Popen(
-                started,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,
+            lambda: start_tree(
+                started, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
         )
     except OSError as error:
@@ -140,19 +134,8 @@ def _confined(command: list[str], readable: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", _ENTRY, str(Path(sandbox_linux.__file__).parent), allowed]
 
 
-def _confine(pid: int, seconds: float, memory: int) -> None:
-    """Limit a process that waits for its input."""
-    if sys.platform != "linux":
-        return
-    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: int(seconds) + 2, resource.RLIMIT_AS: memory}
-    for kind, bound in bounds.items():
-        with contextlib.suppress(OSError, ValueError):  # it may have ended already, or its limits be lower
-            resource.prlimit(pid, kind, (bound, bound))
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    end_tree(process)
     process.kill()
     process.wait()
 

@@ -36,8 +36,12 @@ __all__ = [
 _OPENAT2 = 437
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN})
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+if sys.platform == "win32":
+    _NO_LINK = _FOLDER = _FILE = 0  # no folder can be opened there: `_open_and_look`
+else:
+    _NO_LINK = os.O_NOFOLLOW
+    _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+    _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class NotRegularError(OSError):
@@ -60,6 +64,8 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
         OSError: it is not there, may not be read, or a link stands in the way.
     """
     place = path.parent if root is None or path == Path(root) else Path(root)
+    if sys.platform == "win32":
+        return _open_and_look(place, path)
     with ExitStack() as stack:
         folder = os.open(place, _FOLDER)
         stack.callback(os.close, folder)
@@ -76,6 +82,25 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _open_and_look(place: Path, path: Path) -> BufferedReader:
+    """Open a file where no folder can be opened, then make sure that its path, without any link, leads to it."""
+    _make_sure_regular(path.lstat(), path)
+    stream = path.open("rb")
+    try:
+        _make_sure_regular(os.fstat(stream.fileno()), path)
+        direct = os.path.join(os.path.realpath(place), path.relative_to(place))  # noqa: PTH118 - both are texts
+        there = path.lstat()
+        found = os.fstat(stream.fileno())
+        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(direct):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        if (there.st_dev, there.st_ino) != (found.st_dev, found.st_ino):
+            raise OSError(errno.ESTALE, "The file was replaced meanwhile", str(path))
+    except BaseException:
+        stream.close()
+        raise
+    return stream
 
 
 def open_same(root: str | os.PathLike[str] | None, path: Path, identity: tuple[int, ...]) -> BufferedReader:
@@ -132,7 +157,7 @@ def _step_by_step(root: int, parts: tuple[str, ...]) -> int:
         if part in {"..", "."} or "/" in part:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), part)
         try:
-            deeper = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            deeper = os.open(part, _FOLDER | _NO_LINK, dir_fd=folder)
         finally:
             if folder != root:
                 os.close(folder)
@@ -183,9 +208,9 @@ def touch_private(path: Path) -> None:
         OSError: it cannot be made.
     """
     if not path.exists():
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            if private_file_mode(path.parent) != 0o600:
+            if sys.platform != "win32" and private_file_mode(path.parent) != 0o600:
                 os.fchmod(descriptor, private_file_mode(path.parent))
         finally:
             os.close(descriptor)
@@ -193,6 +218,8 @@ def touch_private(path: Path) -> None:
 
 def _is_shared(folder: Path) -> bool:
     """Tell whether a group may write and all others may not, and the group is the folder's own or the platform's."""
+    if sys.platform == "win32":
+        return False  # rights are inherited there, and the folder of a person is the person's own
     status = folder.stat()
     if not status.st_mode & stat.S_IWGRP or status.st_mode & stat.S_IWOTH:
         return False
@@ -248,7 +275,7 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False, private: b
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    if durable:
+    if durable and sys.platform != "win32":
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -6,14 +6,15 @@ The system frees a lock when its holder ends, however it ends. A lock's file goe
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
 from knowledge_mcp.support.files import make_private_folder
+from knowledge_mcp.support.system.locking import try_lock
 
 __all__ = ["held", "is_free", "locked"]
 
@@ -41,8 +42,7 @@ def locked(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) -> Ge
         yield descriptor is not None
     finally:
         if descriptor is not None:
-            path.unlink(missing_ok=True)  # while it is held: whoever opened it meanwhile sees that it is gone
-            os.close(descriptor)
+            _free(path, descriptor)
 
 
 def held(folder: Path, name: str) -> Callable[[], None]:
@@ -60,8 +60,7 @@ def held(folder: Path, name: str) -> Callable[[], None]:
 
     def free() -> None:
         while keep:
-            path.unlink(missing_ok=True)
-            os.close(keep.pop())
+            _free(path, keep.pop())
 
     return free
 
@@ -74,9 +73,19 @@ def is_free(folder: Path, name: str) -> bool:
     descriptor = _taken(path)
     if descriptor is None:
         return False
-    path.unlink(missing_ok=True)
-    os.close(descriptor)
+    _free(path, descriptor)
     return True
+
+
+def _free(path: Path, descriptor: int) -> None:
+    """Remove a lock's file while it is held: whoever opened it meanwhile sees that it is gone."""
+    if sys.platform == "win32":
+        os.close(descriptor)
+        with contextlib.suppress(OSError):  # no file that another has open can be removed there
+            path.unlink()
+    else:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -86,13 +95,18 @@ def _file(folder: Path, name: str) -> Path:
 
 def _taken(path: Path) -> int | None:
     """Lock the file now and return its descriptor; None where another holds it, or has just removed it."""
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        mine, there = os.fstat(descriptor), path.stat()
-        if (mine.st_ino, mine.st_dev) == (there.st_ino, there.st_dev):
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except PermissionError:
+        if sys.platform == "win32" and path.parent.is_dir():
+            return None  # it is being removed just now
+        raise
+    try:
+        if try_lock(descriptor):
+            mine, there = os.fstat(descriptor), path.stat()
+            if (mine.st_ino, mine.st_dev) == (there.st_ino, there.st_dev):
+                return descriptor
+    except FileNotFoundError:
         pass
     except BaseException:
         os.close(descriptor)

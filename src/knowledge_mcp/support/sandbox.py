@@ -11,13 +11,10 @@ it has grown, it goes. Values come back one by one, so that neither side ever ho
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import queue
 import re
-import resource
-import select
 import shutil
 import signal
 import subprocess
@@ -35,6 +32,17 @@ from typing import IO, Any, BinaryIO
 
 from knowledge_mcp.support import sandbox_worker as worker
 from knowledge_mcp.support.sandbox_linux import hide_memory
+from knowledge_mcp.support.system.locking import lock, open_folder, release_folder, try_lock
+from knowledge_mcp.support.system.pipes import PipeEnd
+from knowledge_mcp.support.system.processes import (
+    end_tree,
+    interpreter,
+    limit,
+    own_peak,
+    ran_out_of_time,
+    reaped,
+    start_tree,
+)
 
 __all__ = ["FailureKind", "Given", "Limits", "Refusal", "Sandbox", "SandboxFailure", "start_process", "stored"]
 
@@ -240,10 +248,6 @@ def _stop_all(children: list[_Child]) -> None:
         children.pop().kill()
 
 
-def _resident_peak(usage: resource.struct_rusage) -> int:
-    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 _SANDBOXES: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 _REGISTERING = threading.Lock()
 _SWEEP = 10.0
@@ -254,13 +258,14 @@ def _clear_away_left_folders() -> None:
     """Remove the folders of children whose parents were killed, once they are a minute old."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            held = open_folder(folder)
+            left = False
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if time.time() - os.fstat(lock).st_mtime > _LEFT:
+                left = try_lock(held) and time.time() - os.fstat(held).st_mtime > _LEFT
+                if left:
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
-                os.close(lock)
+                release_folder(held, folder) if left else os.close(held)
 
 
 def _sweep() -> None:
@@ -278,7 +283,8 @@ class _Starter:
 
     def __init__(self) -> None:
         self._begin()
-        os.register_at_fork(after_in_child=self._begin)  # a forked process has not got the thread
+        if sys.platform != "win32":
+            os.register_at_fork(after_in_child=self._begin)  # a forked process has not got the thread
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
@@ -324,8 +330,8 @@ class _Child:
     def __init__(self, idle_seconds: float, module: str) -> None:
         self.package = module.partition(".")[0]
         self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-        self._lock = os.open(self._folder, os.O_RDONLY)
-        fcntl.flock(self._lock, fcntl.LOCK_SH)  # goes with this process: what is not locked was left by a killed one
+        self._lock = open_folder(self._folder, new=True)
+        lock(self._lock)  # goes with this process: what is not locked was left by a killed one
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         environment = {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -334,7 +340,7 @@ class _Child:
             "TMPDIR": str(self._folder),
         }
         command = [
-            sys.executable,
+            interpreter(),
             "-P",
             "-S",
             "-c",
@@ -345,24 +351,22 @@ class _Child:
             str(self._folder),
         ]
         self._process = start_process(
-            lambda: subprocess.Popen(
+            lambda: start_tree(
                 command,
+                env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 bufsize=0,
-                env=environment,
-                start_new_session=True,
             )
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._replies = self._process.stdin, self._process.stdout
-        self._poll = select.poll()
-        self._poll.register(self._replies.fileno(), select.POLLIN)
+        self._end = PipeEnd(self._replies.fileno())
         self._waited = 0.0
         self._memory = 0
-        self._inherited = _resident_peak(resource.getrusage(resource.RUSAGE_SELF))
+        self._inherited = own_peak()
         # the system counts this process's own size, until the child's program began, as the child's
         self._seen_peak = 0
 
@@ -373,6 +377,8 @@ class _Child:
         self._memory = bounds.memory
         self._errors.seek(0)  # parent and child share the offset: what earlier jobs printed is overwritten
         self._errors.truncate()
+        if sys.platform == "win32":
+            limit(self._process, memory=bounds.memory, alone=True)  # elsewhere the child limits itself
         arguments = {**job["arguments"], **stored(files, self._folder)}
         try:
             self._requests.write(json.dumps({**job, "arguments": arguments}).encode() + b"\n")
@@ -411,15 +417,14 @@ class _Child:
     def kill(self) -> None:
         """End the child and whatever it started, and free its pipes; harmless when it is gone already."""
         if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            end_tree(self._process)
         self._process.wait()
         for stream in (self._requests, self._replies, self._errors):
             with contextlib.suppress(OSError):
                 stream.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock >= 0:
-            os.close(self._lock)
+            release_folder(self._lock, self._folder)
             self._lock = -1
 
     def _frame(self, bounds: Limits) -> tuple[bytes, bytes]:
@@ -434,7 +439,7 @@ class _Child:
         while len(received) < length:
             start = time.monotonic()
             left = max(min(deadline - start, bounds.seconds - self._waited), 0.0)
-            ready = self._poll.poll(min(left, glance) * 1000)
+            ready = self._end.is_readable(min(left, glance))
             self._waited += time.monotonic() - start
             if not ready and left > glance:
                 peak, threads = worker.parts_of(self._process.pid)
@@ -454,13 +459,12 @@ class _Child:
 
     def _crash(self) -> SandboxFailure:
         """Say why the child's end of the pipe is closed: it is dead, or will be once it is killed."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # changes nothing for a process that is ending already
-        code, peak = self._reap()
+        end_tree(self._process)  # changes nothing for a process that is ending already
+        code, peak = reaped(self._process)
         peak = peak if peak > self._inherited else self._seen_peak
         said = self._last_words()
         words = said.decode(errors="replace")
-        if code == -signal.SIGXCPU:
+        if ran_out_of_time(code):
             return SandboxFailure(FailureKind.TOO_SLOW, "the processor time was used up")
         # native code that gets no memory aborts without a word; one that found itself in disorder says so
         gave_up = code == worker.MEMORY_EXIT or (code == -signal.SIGABRT and not said)
@@ -468,15 +472,6 @@ class _Child:
             return SandboxFailure(FailureKind.OUT_OF_MEMORY, f"{peak >> 20} MiB of {self._memory >> 20} MiB; {words}")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return SandboxFailure(FailureKind.CRASHED, f"{how}; {words}".strip("; "))
-
-    def _reap(self) -> tuple[int, int]:
-        """Wait for the end; returns exit code (a signal's number negated) and peak resident bytes."""
-        try:
-            _, status, usage = os.wait4(self._process.pid, 0)
-        except ChildProcessError:
-            return self._process.wait(), 0
-        self._process.returncode = os.waitstatus_to_exitcode(status)
-        return self._process.returncode, _resident_peak(usage)
 
     def _last_words(self) -> bytes:
         size = self._errors.seek(0, os.SEEK_END)

@@ -200,6 +200,8 @@ def hide_memory() -> bool:
 
 def die_with_parent(parent: int) -> None:
     """Let the kernel kill this process once the thread that started it ends; ends it now if that has happened."""
+    if sys.platform == "win32":
+        return  # the parent's job ends it
     if sys.platform == "linux":
         _System().control(_PR_SET_PDEATHSIG, _SIGKILL)
     if os.getppid() != parent:
@@ -257,11 +259,11 @@ class _System:
         # a folder that only root may enter may hold the interpreter itself; what may be read is Landlock's business
         kept = ctypes.create_string_buffer(24)
         header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
-        if self._call(_long(125 if os.uname().machine == "x86_64" else 90), header, kept) != 0:
+        if self._call(_long(125 if _machine() == "x86_64" else 90), header, kept) != 0:
             return _reason()
         low = struct.unpack("6I", kept.raw)[1] & 1 << _CAP_DAC_READ_SEARCH
         left = struct.pack("6I", low, low, 0, 0, 0, 0)
-        return "" if self._call(_long(126 if os.uname().machine == "x86_64" else 91), header, left) == 0 else _reason()
+        return "" if self._call(_long(126 if _machine() == "x86_64" else 91), header, left) == 0 else _reason()
 
     def landlock(self, rules: dict[str, int]) -> str:
         """Confine to these files, to no connection, and to signals of its own, as far as the kernel's version goes."""
@@ -284,6 +286,7 @@ class _System:
         return ""
 
     def _allow(self, ruleset: int, path: str, rights: int) -> None:
+        assert sys.platform == "linux"
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
             try:
@@ -297,7 +300,7 @@ class _System:
 
     def seccomp(self, *, programs: bool, writing: bool) -> str:
         """Set the filter of `system_calls`."""
-        machine = os.uname().machine
+        machine = _machine()
         if machine not in MACHINES or sys.maxsize < 1 << 32:
             return f"no filter is written for {machine}"
         made = system_calls(machine, process=os.getpid(), programs=programs, writing=writing)
@@ -307,6 +310,10 @@ class _System:
         if self._call(_long(MACHINES[machine][2]), _long(1), _long(1), program) != 0:
             return _lacking("seccomp")
         return ""
+
+
+def _machine() -> str:
+    return "" if sys.platform == "win32" else os.uname().machine
 
 
 def _long(value: int) -> ctypes.c_long:

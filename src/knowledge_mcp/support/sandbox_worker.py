@@ -14,13 +14,15 @@ import importlib
 import itertools
 import json
 import os
-import select
 import struct
 import sys
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from knowledge_mcp.support.system.pipes import PipeEnd
+from knowledge_mcp.support.system.processes import own_peak
 
 __all__ = [
     "ACCEPTED",
@@ -92,12 +94,14 @@ def main(idle_seconds: float, parent: int, module: str, folder: str) -> None:
     os.dup2(null, 0)
     importlib.import_module(module)
     _give_up(module, folder)
-    if sys.platform != "linux":
-        _watch_parent(requests)
+    if sys.platform == "darwin":
+        _watch_parent(requests)  # Linux and Windows end this process with its parent
     serve(requests, replies, idle_seconds=idle_seconds, confine=confine)
 
 
 def _give_up(module: str, folder: str) -> None:
+    if sys.platform == "win32":
+        return
     import resource
 
     _mapped_at_start()
@@ -132,14 +136,17 @@ def _interpreter(module: str) -> list[str]:
 
 def _watch_parent(requests: int) -> None:
     """End this process when its parent's end of the pipe is closed, whatever a job is doing."""
+    if sys.platform != "win32":
+        import select
 
-    def watch() -> None:
         hung_up = select.poll()
         hung_up.register(requests, 0)
-        hung_up.poll()
-        os._exit(0)
 
-    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+        def watch() -> None:
+            hung_up.poll()
+            os._exit(0)
+
+        threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
 def protections() -> Iterable[dict[str, str]]:
@@ -155,7 +162,8 @@ def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable
             _write_all(sink.fileno(), HEADER.pack(kind, len(payload)))
             _write_all(sink.fileno(), payload)
 
-        while select.select([source], [], [], idle_seconds)[0]:
+        end = PipeEnd(source.fileno())
+        while end.is_readable(idle_seconds):
             line = source.readline()
             if not line.endswith(b"\n"):
                 return
@@ -228,7 +236,11 @@ def confine(memory: int, seconds: float) -> bool:
             it) a thread compares the resident size four times a second and ends the process with `MEMORY_EXIT`.
         seconds: processor time for the coming job; the process ends with SIGXCPU after it. The parent watches the wall
             clock. All jobs of a process get twice the time of its first one.
+
+    On Windows nothing is limited here: the parent limits the job that this process is in.
     """
+    if sys.platform == "win32":
+        return True
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -245,6 +257,8 @@ def confine(memory: int, seconds: float) -> bool:
 
 
 def _lower(kind: int, soft: int, *, hard: bool = False) -> bool:
+    if sys.platform == "win32":
+        return False
     import resource
 
     _, most = resource.getrlimit(kind)
@@ -264,9 +278,10 @@ def _mapped_at_start() -> int | None:
     """Count the bytes of address space mapped when this was first asked; None where the system does not tell."""
     if "mapped" not in _START:
         _START["mapped"] = None
-        with contextlib.suppress(OSError, ValueError):
-            pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-            _START["mapped"] = int(pages) * os.sysconf("SC_PAGE_SIZE")
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError, ValueError):
+                pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+                _START["mapped"] = int(pages) * os.sysconf("SC_PAGE_SIZE")
     return _START["mapped"]
 
 
@@ -298,10 +313,9 @@ def _parsed(status: bytes) -> tuple[int, int]:
 
 
 def _peak_memory() -> int:
-    """Tell the same of this process; `ru_maxrss` also counts what the parent had before this program began."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Tell the same of this process; what the system counts has that of its parent in it."""
+    if sys.platform != "linux":
+        return own_peak()
     status: int | None = _SELF["status"]
     own = _parsed(os.pread(status, 8192, 0))[0] if status is not None else parts_of(os.getpid())[0]
-    return own or (peak if sys.platform == "darwin" else peak * 1024)
+    return own or own_peak()

@@ -18,6 +18,7 @@ from typing import Any, Literal, cast, get_args
 
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.system.locking import lock, try_lock
 
 __all__ = [
     "MANIFEST",
@@ -350,15 +351,11 @@ def cache_lock(cache: Path, on_wait: Callable[[], None]) -> Generator[None]:
         cache: the folder; it is made where it is missing.
         on_wait: called once before waiting for another process.
     """
-    import fcntl
-
     with cache_errors(cache):
         cache.mkdir(parents=True, exist_ok=True)
         handle = (cache / ".lock").open("a")
     with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(handle.fileno()):
             on_wait()
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle.fileno())
         yield

@@ -112,10 +112,10 @@ def whole_span(text: str, span: Span) -> Span:
     start, end = span.start, span.end
     if _is_signed(text, start):
         start -= 1
-    elif text[start].isalpha() and (match := _BROKEN_BEFORE.search(text, max(0, start - _MOST_OF_A_WORD), start)):
-        start = match.start()
-    elif _BROKEN.match(text, start) and (match := _LETTERS_BEFORE.search(text, max(0, start - _MOST_OF_A_WORD), start)):
-        start = match.start()
+    else:
+        broken = _BROKEN_BEFORE if text[start].isalpha() else _LETTERS_BEFORE if _BROKEN.match(text, start) else None
+        if broken is not None and (match := broken.search(text, max(0, start - _MOST_OF_A_WORD), start)):
+            start = match.start()
     if text[end - 1].isdigit() and text[end : end + 1] in _UNITS:
         end += 1
     elif text[end - 1].isalpha() and (match := _BROKEN_AFTER.match(text, end, end + _MOST_OF_A_WORD)):

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from posixpath import join, normpath
-from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, cast
 from urllib.parse import unquote
 
 from lxml import etree
@@ -188,7 +188,7 @@ def _seekable(stream: BinaryIO) -> Generator[BinaryIO]:
     with tempfile.TemporaryFile() as copy:
         shutil.copyfileobj(stream, copy)
         copy.seek(0)
-        yield copy
+        yield cast(BinaryIO, copy)  # on Windows it is wrapped
 
 
 Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxml has no public name for it  # noqa: SLF001

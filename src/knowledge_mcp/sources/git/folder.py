@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import secrets
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
 from knowledge_mcp.sources.git.url import repository_name
+from knowledge_mcp.support.system.locking import try_lock
 
 __all__ = ["CloneFolder", "disk_error"]
 
@@ -67,7 +67,7 @@ class CloneFolder:
         place = self.place(name)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path / f".{place.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self.path / f".{place.name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise disk_error(name, error) from error
         try:
@@ -84,17 +84,12 @@ class CloneFolder:
 def _lock(descriptor: int, name: str) -> None:
     deadline = time.monotonic() + _LOCK_SECONDS
     pause = threading.Event()
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise TimedOutError(
-                    f"Another process is working on {name}.", suggestion="Wait until it is done, then try again."
-                ) from error
-            pause.wait(_STEP)
-        else:
-            return
+    while not try_lock(descriptor):
+        if time.monotonic() > deadline:
+            raise TimedOutError(
+                f"Another process is working on {name}.", suggestion="Wait until it is done, then try again."
+            )
+        pause.wait(_STEP)
 
 
 def disk_error(name: str, error: OSError) -> KnowledgeError:

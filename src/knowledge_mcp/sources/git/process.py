@@ -11,7 +11,6 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.sources.git.url import RepositoryUrl, without_credentials
+from knowledge_mcp.support.system.processes import end_tree, start_tree
 
 __all__ = [
     "Cancelled",
@@ -315,14 +315,13 @@ class GitProgram:
             settings.append(f"http.curloptResolve={resolved}")
         command = [program, "--no-pager", *(part for setting in settings for part in ("-c", setting)), *arguments]
         try:
-            return subprocess.Popen(
+            return start_tree(
                 command,
                 cwd=folder,
                 env=self._variables(call, program),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,
             )
         except OSError as error:
             if folder is not None and not folder.is_dir():
@@ -367,8 +366,7 @@ def _basic(call: GitCall) -> str:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End Git and everything that it started, and free its pipes."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    end_tree(process)
     with contextlib.suppress(subprocess.TimeoutExpired, ValueError):
         process.communicate(timeout=_GRACE)
     for stream in (process.stdout, process.stderr):

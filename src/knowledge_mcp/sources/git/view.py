@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -65,7 +66,7 @@ def viewed(git: GitProgram, folder: Path, call: GitCall) -> Generator[GitView | 
         yield None
         return
     for each in (found.root, found.own):
-        if each.stat().st_uid != os.geteuid():
+        if sys.platform != "win32" and each.stat().st_uid != os.geteuid():
             raise git_error("dubious ownership", what=call.what)
     values = _values(git, found, call)
     shown = Path(tempfile.mkdtemp(prefix="git-view-"))
@@ -109,7 +110,7 @@ def _own_folder(entry: Path) -> Path | None:
 def _line_of(file: Path) -> str:
     """Read a regular file of one line; empty where it is none."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return ""
     with os.fdopen(descriptor, "rb") as opened:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import os
 import re
 import stat
@@ -12,13 +11,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.sources.scan.ignore import IgnoreRules, Patterns
-from knowledge_mcp.support.files import printable_path
+from knowledge_mcp.support.files import open_beneath, printable_path
 
 __all__ = [
     "DEFAULT_EXCLUDES",
@@ -344,7 +342,7 @@ class RepositoryScan:
                 return self._skipped(path, UnreadableReason.UNSUPPORTED, f"{name}: It is not a regular file.", "")
             if status.st_size > self._max_bytes:
                 return self._too_large(path, status.st_size)
-            with _open(place) as stream:
+            with open_beneath(None, place) as stream:
                 data = stream.read(self._max_bytes + 1)
         except OSError as error:
             message = f"{name}: The file cannot be read: {error.strerror or type(error).__name__}."
@@ -364,7 +362,7 @@ class RepositoryScan:
             media_type=media_type,
             size=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
-            open=functools.partial(_open, place),
+            open=functools.partial(open_beneath, None, place),
             path=place,
         )
 
@@ -383,15 +381,3 @@ def _entries(folder: Path) -> list[tuple[str, bool]]:
     """List a folder's names with whether each is a folder; links are not, wherever they lead."""
     with os.scandir(folder) as found:
         return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
-
-
-def _open(path: Path) -> BinaryIO:
-    """Open a regular file; never a link put in its place, never a pipe that would wait."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is not a regular file")
-        return io.open(descriptor, "rb")  # noqa: UP020 - the builtin's name is this function's
-    except BaseException:
-        os.close(descriptor)
-        raise

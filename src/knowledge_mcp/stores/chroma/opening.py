@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 from knowledge_mcp.stores.chroma.errors import StatusError, missing
 from knowledge_mcp.support.distribution import Secret
+from knowledge_mcp.support.system.locking import try_lock
 
 __all__ = [
     "LOCK_FILE",
@@ -37,29 +38,27 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        import fcntl
-
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+            mine = try_lock(self._handle)
         except OSError as exc:
             raise ConnectionFailedError(
                 f"The folder '{folder}' cannot be written: {exc.strerror}.",
                 suggestion="Check its permissions, or set CHROMADB_PATH to another folder.",
             ) from exc
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            holder = os.pread(self._handle, 32, 0).decode("ascii", "replace").strip()
+        os.lseek(self._handle, 0, os.SEEK_SET)
+        if not mine:
+            holder = os.read(self._handle, 32).decode("ascii", "replace").strip()
             os.close(self._handle)
             raise ConnectionFailedError(
                 f"The embedded ChromaDB in '{folder}' is in use by process {holder or 'unknown'}.",
                 details="Two processes that write to one embedded ChromaDB damage its index.",
                 suggestion=f"Stop that process, or share the folder: run `chroma run --path {folder}` and set "
                 "CHROMADB_HOST and CHROMADB_PORT in both.",
-            ) from exc
+            )
         os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+        os.write(self._handle, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Let others in; the file stays, since removing it would let two hold two files of one name."""

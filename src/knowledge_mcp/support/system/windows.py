@@ -1,0 +1,176 @@
+"""Jobs and pipes of Windows, by its own calls; nothing here is used elsewhere.
+
+A job holds a process with all that it starts. It bounds their memory, and ends them when its last handle is closed,
+which the system does when this process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["end_job", "has_input", "limit_job", "own_peak", "peak_of_job", "start_in_job"]
+
+_KILL_ON_CLOSE, _PROCESS_MEMORY, _ACTIVE_PROCESSES, _NO_DIALOG = 0x2000, 0x100, 0x8, 0x400
+_EXTENDED_LIMITS = 9
+_NO_WINDOW, _SUSPENDED = 0x0800_0000, 0x4
+
+_JOBS: weakref.WeakKeyDictionary[subprocess.Popen[bytes], int] = weakref.WeakKeyDictionary()
+"""The job of each process that was started here."""
+
+
+class _Limits(ctypes.Structure):
+    """Bound a job; its layout is the system's."""
+
+    _fields_ = (
+        ("process_time", ctypes.c_int64),
+        ("job_time", ctypes.c_int64),
+        ("flags", ctypes.c_uint32),
+        ("least_working_set", ctypes.c_size_t),
+        ("most_working_set", ctypes.c_size_t),
+        ("processes", ctypes.c_uint32),
+        ("affinity", ctypes.c_size_t),
+        ("priority", ctypes.c_uint32),
+        ("scheduling", ctypes.c_uint32),
+        ("operations", ctypes.c_uint64 * 6),
+        ("process_memory", ctypes.c_size_t),
+        ("job_memory", ctypes.c_size_t),
+        ("process_peak", ctypes.c_size_t),
+        ("job_peak", ctypes.c_size_t),
+    )
+
+
+class _Memory(ctypes.Structure):
+    """Tell the memory of a process; its layout is the system's."""
+
+    _fields_ = (
+        ("size", ctypes.c_uint32),
+        ("faults", ctypes.c_uint32),
+        ("peak_working_set", ctypes.c_size_t),
+        ("working_set", ctypes.c_size_t),
+        ("pools", ctypes.c_size_t * 4),
+        ("committed", ctypes.c_size_t),
+        ("peak_committed", ctypes.c_size_t),
+    )
+
+
+def _library(name: str) -> Any:
+    if sys.platform != "win32":
+        raise OSError(f"{name} is a library of Windows")
+    return ctypes.WinDLL(name, use_last_error=True)
+
+
+def _made_sure(done: object, what: str) -> None:
+    if not done:
+        code = 0
+        if sys.platform == "win32":
+            code = ctypes.get_last_error()
+        raise OSError(code, f"Windows refused to {what} (error {code})")
+
+
+def start_in_job(start: Callable[[int, dict[str, str]], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """Start a process in a job of its own, before it has run a step.
+
+    Args:
+        start: starts it, given the flags of its creation and the variables that every program needs.
+
+    Raises:
+        OSError: it cannot be started, or not be put in a job; nothing runs then.
+    """
+    kernel = _library("kernel32")
+    create = kernel.CreateJobObjectW
+    create.restype = ctypes.c_void_p
+    job = create(None, None)
+    _made_sure(job, "make a job")
+    try:
+        _set(kernel, job, _Limits(flags=_KILL_ON_CLOSE | _NO_DIALOG))
+        process = start(_NO_WINDOW | _SUSPENDED, {"SYSTEMROOT": _system_root(kernel)})
+        try:
+            handle = _handle_of(process)
+            _made_sure(kernel.AssignProcessToJobObject(ctypes.c_void_p(job), handle), "put a process in its job")
+            _library("ntdll").NtResumeProcess(handle)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    except BaseException:
+        kernel.CloseHandle(ctypes.c_void_p(job))
+        raise
+    _JOBS[process] = job
+    weakref.finalize(process, kernel.CloseHandle, ctypes.c_void_p(job))
+    return process
+
+
+def limit_job(process: subprocess.Popen[bytes], *, memory: int, alone: bool) -> None:
+    """Let a process commit so much more memory than now, and start no other where it is to be alone.
+
+    Raises:
+        OSError: it cannot be limited; it must not work on.
+    """
+    kernel = _library("kernel32")
+    flags = _KILL_ON_CLOSE | _NO_DIALOG | _PROCESS_MEMORY | (_ACTIVE_PROCESSES if alone else 0)
+    most = _memory_of(kernel, _handle_of(process)).committed + memory
+    _set(kernel, _JOBS[process], _Limits(flags=flags, process_memory=most, processes=1 if alone else 0))
+
+
+def end_job(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it has started."""
+    _library("kernel32").TerminateJobObject(ctypes.c_void_p(_JOBS[process]), 1)
+
+
+def peak_of_job(process: subprocess.Popen[bytes]) -> int:
+    """Return the most bytes that a process of a job has had committed, also once it has ended; 0 where not told."""
+    told = _Limits()
+    _library("kernel32").QueryInformationJobObject(
+        ctypes.c_void_p(_JOBS[process]), _EXTENDED_LIMITS, ctypes.byref(told), ctypes.sizeof(told), None
+    )
+    return int(told.process_peak)
+
+
+def own_peak() -> int:
+    """Return the most bytes that this process has had committed."""
+    kernel = _library("kernel32")
+    current = kernel.GetCurrentProcess
+    current.restype = ctypes.c_void_p
+    return int(_memory_of(kernel, ctypes.c_void_p(current())).peak_committed)
+
+
+def has_input(descriptor: int) -> bool:
+    """Tell whether a pipe has something to read, or its other end is closed."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        waiting = ctypes.c_uint32()
+        pipe = ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
+        told = _library("kernel32").PeekNamedPipe(pipe, None, 0, None, ctypes.byref(waiting), None)
+        return not told or waiting.value > 0
+    return False
+
+
+def _set(kernel: Any, job: int, limits: _Limits) -> None:
+    done = kernel.SetInformationJobObject(
+        ctypes.c_void_p(job), _EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits)
+    )
+    _made_sure(done, "limit a job")
+
+
+def _memory_of(kernel: Any, handle: ctypes.c_void_p) -> _Memory:
+    told = _Memory(size=ctypes.sizeof(_Memory))
+    _made_sure(kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(told), told.size), "tell a process's memory")
+    return told
+
+
+def _handle_of(process: subprocess.Popen[bytes]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(int(getattr(process, "_handle")))  # noqa: B009 - only Windows has it
+
+
+def _system_root(kernel: Any) -> str:
+    name = ctypes.create_unicode_buffer(260)
+    with contextlib.suppress(OSError):
+        kernel.GetSystemWindowsDirectoryW(name, len(name))
+    return name.value
