@@ -52,11 +52,13 @@ coverage-report: $(VENV)/.installed-test
 	$(BIN)/python -m coverage json --ignore-errors -q -o build/coverage.json
 	$(BIN)/python tools/coverage_gate.py build/coverage.json
 
-lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict) and the import contracts
+lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict; the package for macOS and Windows too) and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+	$(BIN)/pyright --pythonplatform Darwin src
+	$(BIN)/pyright --pythonplatform Windows src
 
 house: $(VENV)/.installed-test ## Count what there is to read, and how far a search and an ingest run through it
 	$(BIN)/python tools/house.py --where

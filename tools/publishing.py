@@ -104,7 +104,10 @@ def _manifest(author: dict[str, str]) -> dict[str, Any]:
         },
         "tools_generated": True,
         "prompts_generated": True,
-        "compatibility": {"platforms": ["darwin", "linux"], "runtimes": {"python": PROJECT["requires-python"]}},
+        "compatibility": {
+            "platforms": ["darwin", "linux", "win32"],
+            "runtimes": {"python": PROJECT["requires-python"]},
+        },
     }
 
 

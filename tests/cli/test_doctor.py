@@ -152,6 +152,20 @@ def test_what_the_sandbox_holds_is_said(
     assert said in check["message"]
 
 
+@pytest.mark.parametrize(
+    ("platform", "said"), [("win32", "A job limits its memory"), ("darwin", "four times a second")]
+)
+def test_what_bounds_a_reader_elsewhere_is_said(
+    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, platform: str, said: str
+) -> None:
+    del clinic
+    monkeypatch.setattr(Sandbox, "run", lambda *_: iter([{}]))
+    monkeypatch.setattr("knowledge_mcp.cli.knowledge.doctor.sys.platform", platform)
+    check = checks(knowledge("doctor", "--json").out)["sandbox"]
+    assert check["status"] == "warn"
+    assert said in check["message"]
+
+
 def test_an_empty_knowledge_base_is_a_warning_with_the_way_to_fill_it(clinic: Clinic, knowledge: Command) -> None:
     clinic.use(AilingStore(), HashingEmbedder(), filled=False)
     done = knowledge("doctor", "--json")

@@ -350,16 +350,21 @@ class _Child:
             module,
             str(self._folder),
         ]
-        self._process = start_process(
-            lambda: start_tree(
-                command,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                bufsize=0,
+        try:
+            self._process = start_process(
+                lambda: start_tree(
+                    command,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._errors,
+                    bufsize=0,
+                )
             )
-        )
+        except BaseException:
+            self._errors.close()
+            self._remove_folder()
+            raise
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._replies = self._process.stdin, self._process.stdout
@@ -422,6 +427,9 @@ class _Child:
         for stream in (self._requests, self._replies, self._errors):
             with contextlib.suppress(OSError):
                 stream.close()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock >= 0:
             release_folder(self._lock, self._folder)

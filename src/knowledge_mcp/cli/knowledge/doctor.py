@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -146,6 +147,14 @@ def _disk(settings: Settings) -> CheckOutcome:
     return CheckOutcome("disk", "ok", message)
 
 
+_LIMITS = {
+    "linux": "Limits of time, memory and output hold.",
+    "darwin": "Limits of time and output hold; memory is looked at four times a second.",
+    "win32": "A job limits its memory and lets it start no program; its time is limited, what it writes is not.",
+}
+"""What still bounds a reader, by system; docs/platforms.md has it in full."""
+
+
 def _sandbox() -> CheckOutcome:
     """Ask a child process, as files are read in, what it has given up."""
     from knowledge_mcp.support.sandbox import Sandbox, SandboxFailure
@@ -156,9 +165,9 @@ def _sandbox() -> CheckOutcome:
         return CheckOutcome("sandbox", "fail", f"no file can be read: {exc}", "Files are read in a child process only.")
     lacking = [f"{what}: {why}" for what, why in held.items() if why]
     if not held:
-        lacking.append("files and system calls: only Linux confines them")
+        lacking.append("files and connections: only Linux confines them")
     if lacking:
-        message = f"does not hold here: {'; '.join(lacking)}. Limits of time, memory and output hold."
+        message = f"does not hold here: {'; '.join(lacking)}. {_LIMITS.get(sys.platform, _LIMITS['linux'])}"
         return CheckOutcome(
             "sandbox", "warn", message, "Ingest files from strangers on Linux 5.13 or later, best on 6.12 or later."
         )

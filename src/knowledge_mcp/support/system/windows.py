@@ -96,8 +96,8 @@ def start_in_job(start: Callable[[int, dict[str, str]], subprocess.Popen[bytes]]
             _library("ntdll").NtResumeProcess(handle)
         except BaseException:
             process.kill()
-            process.wait()
-            raise
+            with process:  # which closes its pipes and waits for its end
+                raise
     except BaseException:
         kernel.CloseHandle(ctypes.c_void_p(job))
         raise
