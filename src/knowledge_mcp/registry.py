@@ -20,6 +20,7 @@ __all__ = [
     "SEEING_READERS",
     "STORES",
     "SURFACES",
+    "SYNCED_SOURCES",
     "WEB_READERS",
     "load",
 ]
@@ -69,6 +70,13 @@ EMBEDDERS = {
     "local": "knowledge_mcp.embedders.local.embedder:from_options",
     "openai": "knowledge_mcp.embedders.services.providers:from_openai_options",
     "azure": "knowledge_mcp.embedders.services.providers:from_azure_options",
+}
+SYNCED_SOURCES = {
+    "folder": "knowledge_mcp.sources.synced.building:folder",
+    "page": "knowledge_mcp.sources.synced.building:page",
+    "sitemap": "knowledge_mcp.sources.synced.building:sitemap",
+    "git": "knowledge_mcp.sources.synced.building:repository",
+    "webdav": "knowledge_mcp.sources.synced.building:webdav",
 }
 STORES = {
     "sqlite": "knowledge_mcp.stores.sqlite.store:from_options",

@@ -20,16 +20,20 @@ from knowledge_mcp.settings import (
 if TYPE_CHECKING:
     from knowledge_mcp.engine.core.base import Base
     from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.model.collection import DocumentRecord
+    from knowledge_mcp.model.syncing import SourceKind, SourceSpec
     from knowledge_mcp.ports import (
         Knowledge,
         OcrEngine,
         Reranker,
         SharedLibrary,
         Store,
+        SyncedSource,
     )
     from knowledge_mcp.ranking.linking import Linker
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.sources.files import FileSource
+    from knowledge_mcp.sources.synced.registered import SourceList
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
 __all__ = [
@@ -48,6 +52,10 @@ __all__ = [
     "build_repositories",
     "build_source",
     "build_store",
+    "build_synced",
+    "checked_spec",
+    "list_sources",
+    "owned_by_others",
     "try_start",
 ]
 
@@ -362,7 +370,12 @@ def build_knowledge(
     ocr = build_ocr(settings)
     readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password), main_text=True)
     pipeline = Pipeline(readers, chunker, classify, ocr)
-    return LocalKnowledge(base, pipeline, health_threshold_ms=settings.health_latency_threshold_ms)
+    return LocalKnowledge(
+        base,
+        pipeline,
+        health_threshold_ms=settings.health_latency_threshold_ms,
+        sources=lambda: list_sources(settings).all(),
+    )
 
 
 def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
@@ -435,6 +448,33 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
         version=__version__,
         health_threshold_ms=settings.health_latency_threshold_ms,
     )
+
+
+def list_sources(settings: Settings) -> SourceList:
+    """Give the list of the sources that are registered for the collection; nothing is read yet."""
+    from knowledge_mcp.sources.synced.registered import SourceList
+
+    return SourceList(settings.data_folder / "sources", settings.collection)
+
+
+def checked_spec(location: str, kind: SourceKind | None, given: SourceSpec) -> SourceSpec:
+    """Check what is to be registered; arguments and errors as `spec_of`."""
+    from knowledge_mcp.sources.synced.building import spec_of
+
+    return spec_of(location, kind, given)
+
+
+def owned_by_others(settings: Settings, name: str) -> Callable[[DocumentRecord], bool]:
+    """Tell which documents came from another registered source than the one named."""
+    others = [build_synced(settings, each.spec) for each in list_sources(settings).all() if each.spec.name != name]
+    return lambda record: any(each.owns(record) for each in others)
+
+
+def build_synced(settings: Settings, spec: SourceSpec) -> SyncedSource:
+    """Make a registered source, for one sync."""
+    make = registry.load(registry.SYNCED_SOURCES[spec.kind.value])
+    source: SyncedSource = make(spec, settings, list_sources(settings), network_environment())
+    return source
 
 
 def build_source(path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None) -> FileSource:

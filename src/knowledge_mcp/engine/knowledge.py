@@ -18,6 +18,7 @@ from knowledge_mcp.engine.search import lookup, requirements, search
 from knowledge_mcp.engine.search.blending import measure_once
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
     QuoteQuery,
@@ -38,16 +39,32 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
+from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Source
 
 __all__ = ["LocalKnowledge"]
 
 
 class LocalKnowledge:
-    """Answer from one collection of one store; thread-safe."""
+    """Answer from one collection of one store; thread-safe.
 
-    def __init__(self, base: Base, pipeline: Pipeline, *, health_threshold_ms: int = 500) -> None:
+    Args:
+        base: the collection.
+        pipeline: what reads and cuts documents.
+        health_threshold_ms: from when on a check that is up counts as degraded.
+        sources: lists the sources that are registered for the collection, with how they stand.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        pipeline: Pipeline,
+        *,
+        health_threshold_ms: int = 500,
+        sources: Callable[[], Sequence[SourceStatus]] = tuple,
+    ) -> None:
         self._base = base
+        self._sources = sources
         self._pipeline = pipeline
         self._health_threshold_ms = health_threshold_ms
         self._probe = health.EmbeddingProbe(base)
@@ -68,7 +85,11 @@ class LocalKnowledge:
 
     def stats(self) -> Stats:
         """Count what there is."""
-        return health.stats(self._base)
+        found = health.stats(self._base)
+        try:
+            return replace(found, sources=tuple(self._sources()))
+        except KnowledgeError as exc:
+            return replace(found, notes=(*found.notes, exc.message))
 
     def health(self) -> HealthReport:
         """Check every dependency now."""

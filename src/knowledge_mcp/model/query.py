@@ -8,6 +8,7 @@ from typing import Literal
 
 from knowledge_mcp.model.chunk import Chunk, Definition, Statement
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
+from knowledge_mcp.model.syncing import SourceStatus
 
 __all__ = [
     "And",
@@ -315,3 +316,4 @@ class Stats:
     hybrid_enabled: bool
     space: EmbeddingSpace
     notes: tuple[str, ...] = ()
+    sources: tuple[SourceStatus, ...] = ()

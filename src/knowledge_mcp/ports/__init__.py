@@ -10,6 +10,7 @@ from knowledge_mcp.ports.embedding import Embedder, TokenMeasure
 from knowledge_mcp.ports.library import Fetcher, Library, SharedLibrary
 from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source
 from knowledge_mcp.ports.storing import Analyser, Collection, Store
+from knowledge_mcp.ports.syncing import SyncedSource
 
 __all__ = [
     "Analyser",
@@ -27,6 +28,7 @@ __all__ = [
     "SharedLibrary",
     "Source",
     "Store",
+    "SyncedSource",
     "Synonyms",
     "TokenMeasure",
 ]

@@ -63,6 +63,13 @@ class _OtherSettings(BaseModel):
     prune: bool = _read(
         "PRUNE", False, "An ingest of a folder removes the documents whose files are gone from it, as `--prune` does."
     )
+    source_logins: SecretStr | None = _read(
+        "SOURCE_LOGINS", None,
+        "Logins of WebDAV servers that are registered as sources, comma-separated, each as `host=user:password` or "
+        "`host=token`; a comma or a percent sign in a password as `%2C` and `%25`. A login is sent to its host only, "
+        "whose private addresses are accepted.",
+        widens=True, example="dav.example.com=reader:your-password",
+    )  # fmt: skip
     enable_ocr: bool = _read(
         "ENABLE_OCR", True, "Read scanned pages by OCR where Tesseract is installed.", surface="planning"
     )

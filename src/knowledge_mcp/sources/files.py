@@ -68,6 +68,7 @@ class FileSource:
         recursive: for a folder, whether folders below it count too.
         patterns: file name patterns (`*`, `?`, `[...]`) without regard to case; a single file needs to fit none. None
             takes every document, of kinds that are not read too: these are refused by name.
+        links: whether symbolic links are followed; where strangers may write, they are left out.
 
     Folders behind symbolic links are entered only where they lie inside `path`, and no folder twice; hidden files and
     folders (leading dot) are left out.
@@ -78,10 +79,16 @@ class FileSource:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, recursive: bool = True, patterns: Sequence[str] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        recursive: bool = True,
+        patterns: Sequence[str] | None = None,
+        links: bool = True,
     ) -> None:
         self._path = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - keeps links as the user wrote them
         self._recursive = recursive
+        self._links = links
         self._asked = patterns is not None
         self._patterns = tuple(pattern.lower() for pattern in (DOCUMENT_PATTERNS if patterns is None else patterns))
         self._left: dict[str, list[str]] = {}
@@ -149,6 +156,9 @@ class FileSource:
     def _is_passed_over(self, entry: os.DirEntry[str]) -> bool:
         """Leave alone and count what is hidden, and folders that tools fill."""
         is_folder = _is_folder(entry)
+        if entry.is_symlink() and not self._links:
+            self._leave("links", entry.path)
+            return True
         if entry.name.startswith((".", "~$")):
             self._leave("hidden folders" if is_folder else "hidden files", entry.path)
             return True

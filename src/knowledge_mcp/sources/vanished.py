@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from knowledge_mcp.model.collection import DocumentRecord
 
-__all__ = ["vanished_below"]
+__all__ = ["is_gone", "lies_below", "vanished_below"]
 
 
 def vanished_below(
@@ -23,16 +24,20 @@ def vanished_below(
     """
     if not folder.is_dir():
         return []
-    root = os.path.join(folder, "")  # noqa: PTH118 - compared as text
-    below = (each for each in records if each.source_path.startswith(root) and each.source_path not in seen)
-    return [each for each in below if _is_gone(each.source_path)]
+    below = (each for each in records if lies_below(folder, each) and each.source_path not in seen)
+    return [each for each in below if is_gone(each.source_path)]
 
 
-def _is_gone(path: str) -> bool:
+def lies_below(folder: Path, record: DocumentRecord) -> bool:
+    """Tell whether a document was read from a file below a folder."""
+    return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
+
+
+def is_gone(path: str) -> bool:
+    """Tell whether there is no file of that name any more; False where that cannot be looked at."""
     try:
-        os.lstat(path)
+        return stat.S_ISDIR(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except (OSError, ValueError):  # closed to us, or no name of this machine
         return False
-    return False

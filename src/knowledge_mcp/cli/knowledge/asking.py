@@ -227,6 +227,10 @@ def _print_stats(console: Console, answer: StatsResponse) -> None:
         ("Embedding", f"{embedding.model}, {embedding.dimensions} dimensions"),
     ):
         table.add_row(name, shown(value))
+    for each in answer.sources:
+        synced = f"synced {each.last_synced}" if each.last_synced else "never synced"
+        told = f"{each.documents} documents, {synced}{', stale' if each.stale else ''}"
+        table.add_row(shown(f"Source {each.name}"), shown(f"{told}: {each.last_error}" if each.last_error else told))
     console.print(table)
     for note in answer.notes:
         console.print(note, markup=False)

@@ -74,6 +74,7 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[CheckOutcome]:
     yield _folder(settings)
     yield _disk(settings)
     yield _sandbox()
+    yield from _sources(settings)
     model = _model(settings)
     yield model
     from knowledge_mcp import wiring
@@ -145,6 +146,26 @@ def _disk(settings: Settings) -> CheckOutcome:
     if free < LITTLE_DISK:
         return CheckOutcome("disk", "warn", message, "Make room before a larger ingest.")
     return CheckOutcome("disk", "ok", message)
+
+
+def _sources(settings: Settings) -> Iterator[CheckOutcome]:
+    """Tell how the registered sources stand; nothing is asked of them."""
+    from knowledge_mcp import wiring
+
+    try:
+        listed = wiring.list_sources(settings).all()
+    except KnowledgeError as exc:
+        yield _failure("sources", exc)
+        return
+    for each in listed:
+        name, state = each.spec.name, each.state
+        synced = f"last synced {state.last_synced}" if state.last_synced else "never synced"
+        if state.last_error:
+            yield CheckOutcome(f"source {name}", "warn", f"{synced}; {state.last_error}", f"`knowledge sync {name}`")
+        elif each.is_stale():
+            yield CheckOutcome(f"source {name}", "warn", f"stale: {synced}", f"`knowledge sync {name}`")
+        else:
+            yield CheckOutcome(f"source {name}", "ok", f"{state.documents} documents, {synced}")
 
 
 _LIMITS = {

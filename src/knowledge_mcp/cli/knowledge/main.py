@@ -24,6 +24,8 @@ from knowledge_mcp.cli.knowledge.review.conflicts import conflicts_command
 from knowledge_mcp.cli.knowledge.review.impact import impact
 from knowledge_mcp.cli.knowledge.review.trace import trace_command
 from knowledge_mcp.cli.knowledge.show import show
+from knowledge_mcp.cli.knowledge.sources import registering
+from knowledge_mcp.cli.knowledge.sources.syncing import sync
 from knowledge_mcp.cli.planning import planning
 from knowledge_mcp.cli.shared.failures import CONTEXT, Version, run_command
 
@@ -51,6 +53,8 @@ app.command("conflicts", short_help="List requirements that contradict or double
 app.command(short_help="Show what a new edition touches in other documents.")(impact)
 app.command("trace", short_help="Link requirements to what meets them, and name the gaps.")(trace_command)
 app.add_typer(documents.app, name="documents")
+app.add_typer(registering.app, name="sources")
+app.command(short_help="Make the knowledge base hold what its registered sources hold.")(sync)
 app.add_typer(collections.app, name="collections")
 app.add_typer(planning.app, name="planning", short_help="Look after the documents of planning applications.")
 app.command(help=move.MIGRATE_HELP, short_help="Copy collections from one store into another.")(move.migrate)

@@ -238,14 +238,20 @@ class Names:
     Args:
         records: of the documents that are there.
         vanished: sources that are gone: a new file with the bytes of one takes its record over, whatever it is called.
+        held: sources that are there, but no part of this run: their ids are theirs.
     """
 
-    def __init__(self, records: Sequence[DocumentRecord], vanished: Sequence[str] = ()) -> None:
-        gone = frozenset(vanished)
-        self._moved = {record.sha256: record for record in records if record.source_path in gone}
+    def __init__(
+        self, records: Sequence[DocumentRecord], vanished: Sequence[str] = (), held: Sequence[str] = ()
+    ) -> None:
+        gone, kept = frozenset(vanished), frozenset(held)
+        self._moved: dict[str, list[DocumentRecord]] = {}  # copies have the same bytes: each is one to be found again
+        for record in records:
+            if record.source_path in gone:
+                self._moved.setdefault(record.sha256, []).append(record)
         self._by_source = {record.source_path: record for record in records}
         self._by_id = {record.id: record for record in records}
-        self._claimed: dict[str, str] = {}
+        self._claimed = {record.id: record.source_path for record in records if record.source_path in kept}
 
     def earlier(self, uri: str) -> DocumentRecord | None:
         """Return the record of an earlier ingest of this source, None where it is new."""
@@ -257,9 +263,8 @@ class Names:
 
     def claim(self, item: SourceItem, proposed: str) -> str:
         """Settle the id of one source for this run."""
-        moved = self._moved.pop(item.sha256, None) if item.uri not in self._by_source else None
-        if moved is not None and item.document_id is None and moved.id not in self._claimed:
-            proposed = moved.id
+        if item.uri not in self._by_source and item.document_id is None:
+            proposed = self._moved_id(item) or proposed
         holder = self._by_id.get(proposed)
         taken_before = holder is not None and holder.source_path != item.uri and holder.sha256 != item.sha256
         taken_now = self._claimed.get(proposed, item.uri) != item.uri
@@ -268,6 +273,15 @@ class Names:
             chosen = f"{proposed}-{hashlib.sha256(item.uri.encode()).hexdigest()[:6]}"
         self._claimed[chosen] = item.uri
         return chosen
+
+    def _moved_id(self, item: SourceItem) -> str:
+        """Take the id of a file that is gone and had these bytes, one of the same name first; empty for none."""
+        alike = [each for each in self._moved.get(item.sha256, ()) if each.id not in self._claimed]
+        found = min(alike, key=lambda each: each.file_name != item.name, default=None)
+        if found is None:
+            return ""
+        self._moved[item.sha256].remove(found)
+        return found.id
 
     def keep(self, record: DocumentRecord) -> None:
         """Hold the id of a source that this run leaves as it is."""

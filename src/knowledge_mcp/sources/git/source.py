@@ -429,12 +429,17 @@ class GitOptions(Protocol):
 
 
 def from_options(
-    options: GitOptions, *, environment: Mapping[str, str] | None = None, loopback_http: bool = False
+    options: GitOptions,
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    loopback_http: bool = False,
 ) -> GitClones:
     """Build the clones from the settings.
 
     Args:
         options: the settings.
+        folder: where the clones lie, instead of REPO_CLONE_PATH.
         environment: proxies and certificates for Git.
         loopback_http: whether plain http is accepted on this machine, for tests.
 
@@ -454,7 +459,7 @@ def from_options(
     if options.github_pat is not None:
         tokens["github.com"] = options.github_pat.get_secret_value()
     return GitClones(
-        options.repo_clone_path,
+        folder or options.repo_clone_path,
         tokens=tokens,
         loopback_http=loopback_http,
         allowed_hosts=options.rag_fetch_allowed_hosts,

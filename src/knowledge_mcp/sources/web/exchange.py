@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exchange",
+    "Question",
     "ResponseHead",
     "Wire",
     "open_wire",
@@ -235,6 +236,29 @@ _ACCEPTED = "text/html, application/xhtml+xml, application/pdf, text/markdown, t
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Say what is asked beside the address.
+
+    Attributes:
+        method: of HTTP.
+        headers: beside those that every question has.
+        body: sent with it.
+    """
+
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Tell whether it is only to be answered where something changed."""
+        return any(name in {"If-None-Match", "If-Modified-Since"} for name, _ in self.headers)
+
+
+_GET = Question()
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseHead:
     """Hold what an answer says before its body; header names are in lower case."""
 
@@ -253,13 +277,14 @@ class Exchange:
         wire: a connection that has done its handshake, for this exchange alone.
         address: what is asked for.
         agent: the `User-Agent`.
+        question: what is asked beside the address.
 
     Raises:
         ConnectionFailedError: what answers does not speak HTTP.
         KnowledgeError: as the wire says.
     """
 
-    def __init__(self, wire: Wire, address: WebAddress, agent: str) -> None:
+    def __init__(self, wire: Wire, address: WebAddress, agent: str, question: Question = _GET) -> None:
         import h11
 
         self._wire = wire
@@ -271,9 +296,12 @@ class Exchange:
             ("Accept", _ACCEPTED),
             ("Accept-Encoding", "gzip, deflate"),
             ("Connection", "close"),
+            *question.headers,
+            *([("Content-Length", str(len(question.body)))] if question.body else []),
         ]
-        asked = self._talk.send(h11.Request(method="GET", target=address.target, headers=headers))
-        wire.send((asked or b"") + (self._talk.send(h11.EndOfMessage()) or b""))
+        request = h11.Request(method=question.method, target=address.target, headers=headers)
+        body = [h11.Data(question.body)] if question.body else []
+        wire.send(b"".join(self._talk.send(event) or b"" for event in (request, *body, h11.EndOfMessage())))
         self.head = self._read_head()
 
     def body(self, most: int, *, cut: bool = False) -> bytes:

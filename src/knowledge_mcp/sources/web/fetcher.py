@@ -6,7 +6,8 @@ Whoever may name an address may try to make this machine speak to places that on
   (`web_places`); the connection goes to one of those (`web_wire`), for the host's name and certificate. A name that
   answers differently the second time is never asked a second time.
 - A redirect is a new address: checked from the start, https again, five at the most.
-- Nothing is sent but the question: no cookie, no credential, no header of the caller's.
+- Nothing is sent but the question: no cookie, no credential, no header of the caller's. A source of documents that is
+  registered with a login gets it at its own origin, and is followed to no other.
 - Proxies are not used, whatever the environment says: a proxy resolves names itself, and would connect to what was
   never checked. A machine that reaches the web only through one cannot fetch; let it be given files.
 - One deadline holds for everything, and limits for what is sent and for what it unpacks to.
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp import __version__
-from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InvalidInputError
+from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, InvalidInputError
 from knowledge_mcp.model.library import Fetched
 from knowledge_mcp.model.source import UNKNOWN
 from knowledge_mcp.sources.web.address import Deadline, IpAddress, WebAddress, host_matches, parse_address, redirected
@@ -41,7 +42,7 @@ from knowledge_mcp.sources.web.content import (
     refused_kind,
     status_error,
 )
-from knowledge_mcp.sources.web.exchange import Exchange, Wire, open_wire
+from knowledge_mcp.sources.web.exchange import Exchange, Question, ResponseHead, Wire, open_wire
 from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
 from knowledge_mcp.sources.web.robots import TOKEN, Robots
 from knowledge_mcp.support.events import log_event
@@ -49,19 +50,44 @@ from knowledge_mcp.support.events import log_event
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["WebFetcher", "WebOptions", "from_options"]
+__all__ = ["WebAnswer", "WebFetcher", "WebOptions", "from_options"]
+
 
 AGENT = f"{TOKEN}/{__version__} (+robots.txt: {TOKEN})"
 """Who asks; a site that would rather not be asked finds the word for its robots.txt in it."""
 
 _MOST_REDIRECTS = 5
 _ROBOTS = "/robots.txt"
+_UNCHANGED, _MULTI_STATUS = 304, 207
+_ETAG = re.compile(r'(?:W/)?"[!#-~\x80-\xff]{0,512}"')
+_DATE = re.compile(r"[A-Za-z0-9:, +-]{1,64}")
 _PATH = re.compile(r"(https://[^/\s]+)/\S*")
 _MOST_ROBOTS = 512 * 1024
 _BESIDE = 512 * 1024
 """What may come on the wire beside a document: certificates, headers, marks of pieces."""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """Hold what an address said to one question.
+
+    Attributes:
+        url: where it came from in the end, after redirects.
+        status: of HTTP: 200, 207, or 304 where nothing changed.
+        body: empty where nothing changed.
+        media_type, name: of a document, as `Fetched` has them; empty where the kind was not wanted.
+        etag, last_modified: validators, empty where there are none.
+    """
+
+    url: str
+    status: int
+    body: bytes = b""
+    media_type: str = ""
+    name: str = ""
+    etag: str = ""
+    last_modified: str = ""
 
 
 class WebFetcher:
@@ -100,6 +126,33 @@ class WebFetcher:
         self._robots = Robots(clock)
 
     def fetch(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> Fetched:
+        found = self.ask(url, Question(), as_document=True, cancelled=cancelled)
+        return Fetched(found.url, found.body, found.media_type, found.name)
+
+    def ask(
+        self,
+        url: str,
+        question: Question,
+        *,
+        as_document: bool = False,
+        login: str = "",
+        cancelled: Callable[[], bool] | None = None,
+    ) -> WebAnswer:
+        """Ask one https address, as `fetch` does and with its errors; an answer that nothing changed is one too.
+
+        Args:
+            url: what is asked.
+            question: what is asked of it.
+            as_document: whether the kind must be one that can be read; else the bytes are given as they are.
+            login: value of `Authorization`; sent to the origin of the address only, and robots.txt is not asked: who
+                has a login is no robot of the public web.
+            cancelled: asked now and then whether to stop.
+
+        Raises:
+            AuthError: the login was refused.
+            KnowledgeError: as `fetch`.
+        """
+        headers = (*question.headers, *([("Authorization", login)] if login else []))
         began = self._clock()
         journey = _Journey(
             deadline=Deadline(self._timeout, cancelled, clock=self._clock),
@@ -108,16 +161,18 @@ class WebFetcher:
             resolver=self._resolver,
             trust=self._trust,
             robots=self._robots,
+            signed_in=bool(login),
         )
         try:
             address = parse_address(url)
-            found = journey.document(address)
+            asked = Question(question.method, headers, question.body)
+            found = journey.answer(address, asked, _document if as_document else _plain_answer)
         except InvalidInputError as error:
             # A path may be a secret as well: some addresses are all that it takes to read what is there.
             log_event(logger, logging.WARNING, "web_fetch_refused", reason=_PATH.sub(r"\1/…", error.message))
             raise
         took = round((self._clock() - began) * 1000)
-        log_event(logger, logging.INFO, "web_fetched", host=address.host, bytes=len(found.content), took_ms=took)
+        log_event(logger, logging.INFO, "web_fetched", host=address.host, bytes=len(found.body), took_ms=took)
         return found
 
     def _trust(self) -> ssl.SSLContext:
@@ -137,36 +192,34 @@ class _Journey:
     resolver: Resolver
     trust: Callable[[], ssl.SSLContext]
     robots: Robots
+    signed_in: bool = False
     places: dict[WebAddress, tuple[IpAddress, ...]] = field(default_factory=dict[WebAddress, tuple[IpAddress, ...]])
 
-    def document(self, address: WebAddress) -> Fetched:
+    def answer(
+        self, address: WebAddress, question: Question, taken: Callable[[Exchange, WebAddress, int], WebAnswer]
+    ) -> WebAnswer:
         for _ in range(_MOST_REDIRECTS + 1):
-            if address.path != _ROBOTS:
+            if address.path != _ROBOTS and not self.signed_in:
                 self.robots.check(address, functools.partial(self._robots_text, address))
             with self._line(address, self.max_bytes) as wire:
-                exchange = Exchange(wire, address, AGENT)
+                exchange = Exchange(wire, address, AGENT, question)
                 location = exchange.head.first("location")
                 if exchange.head.status not in REDIRECTS or not location:
-                    return self._taken(exchange, address)
-            address = redirected(address, location)
+                    if self.signed_in and exchange.head.status in {401, 403}:
+                        raise _login_refused(address, exchange.head.status)
+                    if exchange.head.status == _UNCHANGED and question.is_conditional:
+                        return WebAnswer(address.url, _UNCHANGED)
+                    return taken(exchange, address, self.max_bytes)
+            origin, address = address.origin, redirected(address, location)
+            if self.signed_in and address.origin != origin:
+                raise InvalidInputError(
+                    f"{origin} sends on to another site, which does not get its login.",
+                    suggestion="Register the address that it is sent on to.",
+                )
         raise InvalidInputError(
             f"{address.host} sends on more than {_MOST_REDIRECTS} times.",
             suggestion="Give the address where the document is in the end.",
         )
-
-    def _taken(self, exchange: Exchange, address: WebAddress) -> Fetched:
-        failed = status_error(exchange.head, address)
-        if failed is not None:
-            raise failed
-        name = file_name(exchange.head.first("content-disposition"), address)
-        said = exchange.head.first("content-type")
-        kind = kind_by_header(said, name)
-        content = exchange.body(self.max_bytes)
-        if kind in {UNKNOWN, PLAIN}:
-            kind = kind_by_content(content, named=kind)
-            if kind == UNKNOWN:
-                raise refused_kind(said)
-        return Fetched(address.url, content, kind, named_as(name, kind))
 
     def _robots_text(self, site: WebAddress) -> str:
         """Fetch a site's robots.txt, or its first half MiB; empty where there is none to respect."""
@@ -206,6 +259,54 @@ class _Journey:
             accepted = host_matches(address.host, self.allowed)
             self.places[place] = places_of(place, self.resolver, self.deadline, private_accepted=accepted)
         return self.places[place]
+
+
+def _document(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
+    """Take a document of a kind that can be read."""
+    failed = status_error(exchange.head, address)
+    if failed is not None:
+        raise failed
+    name = file_name(exchange.head.first("content-disposition"), address)
+    said = exchange.head.first("content-type")
+    kind = kind_by_header(said, name)
+    content = exchange.body(most)
+    if kind in {UNKNOWN, PLAIN}:
+        kind = kind_by_content(content, named=kind)
+        if kind == UNKNOWN:
+            raise refused_kind(said)
+    return _with_validators(address, exchange.head, content, kind, named_as(name, kind))
+
+
+def _plain_answer(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
+    """Take whatever is given."""
+    head = exchange.head
+    if head.status != _MULTI_STATUS and (failed := status_error(head, address)) is not None:
+        raise failed
+    return _with_validators(address, head, exchange.body(most))
+
+
+def _with_validators(
+    address: WebAddress, head: ResponseHead, body: bytes, media_type: str = "", name: str = ""
+) -> WebAnswer:
+    """Add what may be sent back to ask whether something changed; what is malformed is left out."""
+    etag, modified = head.first("etag"), head.first("last-modified")
+    return WebAnswer(
+        address.url,
+        head.status,
+        body,
+        media_type,
+        name,
+        etag if _ETAG.fullmatch(etag) else "",
+        modified if _DATE.fullmatch(modified) else "",
+    )
+
+
+def _login_refused(address: WebAddress, status: int) -> AuthError:
+    return AuthError(
+        f"{address.host} refuses the login.",
+        details=f"HTTP status {status}",
+        suggestion="Check its entry in SOURCE_LOGINS: host=user:password.",
+    )
 
 
 def _system_trust() -> ssl.SSLContext:

@@ -40,6 +40,7 @@ __all__ = [
     "StandardsSearchResponse",
     "StandardsSearchResult",
     "StatsResponse",
+    "SyncedPlace",
     "VectorStore",
 ]
 
@@ -359,6 +360,17 @@ class Embedding(Response):
     variant: str = ""
 
 
+class SyncedPlace(Response):
+    """One registered source of documents."""
+
+    name: str
+    kind: str
+    documents: int
+    last_synced: str = Field(default="", description="ISO 8601.")
+    stale: bool = Field(description="The documents may differ from the source.")
+    last_error: str = ""
+
+
 class StatsResponse(Response):
     """Answer of `knowledge_stats`."""
 
@@ -366,6 +378,7 @@ class StatsResponse(Response):
     documents: list[DocumentSummary]
     vector_store: VectorStore
     embedding: Embedding
+    sources: list[SyncedPlace] = Field(default=[])
     notes: list[str] = Field(default=[])
     truncated: Truncation = NOT_CUT
 

@@ -9,6 +9,7 @@ from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import (
     ROOM_FOR_RESULTS,
@@ -35,6 +36,7 @@ __all__ = [
     "requirements",
     "search",
     "stats",
+    "synced_place",
 ]
 
 
@@ -127,7 +129,21 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
         embedding=shapes.Embedding(
             model=space.model, dimensions=space.dimensions, provider=space.provider, variant=space.variant
         ),
+        sources=[synced_place(each) for each in found.sources],
         notes=list(found.notes),
+    ).without_defaults()
+
+
+def synced_place(status: SourceStatus) -> shapes.SyncedPlace:
+    """Tell how a registered source stands."""
+    spec, state = status.spec, status.state
+    return shapes.SyncedPlace(
+        name=spec.name,
+        kind=spec.kind.value,
+        documents=state.documents,
+        last_synced=state.last_synced,
+        stale=status.is_stale(),
+        last_error=state.last_error,
     ).without_defaults()
 
 

@@ -1,0 +1,1 @@
+"""Sources that are kept in sync: registered, synced, followed."""

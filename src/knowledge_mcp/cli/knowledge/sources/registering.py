@@ -1,0 +1,206 @@
+"""`knowledge sources add|list|remove`: which places are kept in sync with the knowledge base."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_mcp.cli.knowledge.sources.syncing import sync
+from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    guarded,
+    opened,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.syncing import SourceKind, SourceSpec, SourceState, SourceStatus
+
+if TYPE_CHECKING:
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["add", "app", "list_sources", "remove"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Register folders, web pages, sitemaps, git repositories and WebDAV folders, and keep them in sync.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
+_EVERY = re.compile(r"([1-9][0-9]{0,5})([mhd])")
+
+
+def _every(text: str) -> float:
+    found = _EVERY.fullmatch(text.strip().lower())
+    if found is None:
+        raise InvalidInputError(f"'{text[:20]}' is no interval.", suggestion="Write 30m, 6h or 7d.")
+    return float(int(found[1]) * _SECONDS[found[2]])
+
+
+@app.command(short_help="Register a source; `knowledge sync` fills it in.")
+def add(
+    location: Annotated[
+        str, typer.Argument(metavar="LOCATION", help="Folder, or address: https://… or davs://… for WebDAV.")
+    ],
+    name: Annotated[str, typer.Option(help="What it is called; default: made of the location.")] = "",
+    kind: Annotated[SourceKind | None, typer.Option(help="What it is; default: what the location looks like.")] = None,
+    branch: Annotated[str, typer.Option(help="Branch of a git repository; default: its default branch.")] = "",
+    below: Annotated[str, typer.Option(metavar="FOLDER", help="Folder inside a git repository.")] = "",
+    pattern: Annotated[
+        str, typer.Option(help="Comma-separated file patterns, as '*.pdf,*.docx'. Default: every document.")
+    ] = "",
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="After this it is synced again, or stale: 30m, 6h, 7d.")
+    ] = "1d",
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Register a place whose documents the knowledge base shall hold: what is gone from there is removed here.
+
+    A login for WebDAV goes into SOURCE_LOGINS, a token for git into GITHUB_PAT or GIT_TOKENS; neither is kept in the
+    list.
+
+    Example: knowledge sources add /srv/standards
+
+    Example: knowledge sources add https://example.org/sitemap.xml --every 6h
+
+    Example: knowledge sources add davs://cloud.example.com/remote.php/dav/files/me/Specs --name specs
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, collection, verbose=verbose)
+        from knowledge_mcp import wiring
+
+        patterns = tuple(part.strip() for part in pattern.split(",") if part.strip())
+        given = SourceSpec(name, kind or SourceKind.PAGE, location, _every(every), branch, below, patterns)
+        spec = wiring.checked_spec(location, kind, given)
+        wiring.list_sources(settings).add(spec)
+        if as_json:
+            write_json(plain_status(SourceStatus(spec, SourceState())))
+        else:
+            out().print(
+                shown(f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`"),
+                soft_wrap=True,
+            )
+
+
+_KINDS = {
+    SourceKind.FOLDER: "the folder",
+    SourceKind.PAGE: "the page",
+    SourceKind.SITEMAP: "the sitemap",
+    SourceKind.GIT: "the git repository",
+    SourceKind.WEBDAV: "the WebDAV folder",
+}
+
+
+@app.command("list")
+def list_sources(
+    as_json: AsJson = False, collection: CollectionName = None, config: ConfigFile = None, verbose: Verbose = False
+) -> None:
+    """List the registered sources, with how they stand.
+
+    Example: knowledge sources list --json
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, collection, verbose=verbose)
+        from knowledge_mcp import wiring
+
+        found = wiring.list_sources(settings).all()
+        if as_json:
+            write_json({"sources": [plain_status(each) for each in found], "total": len(found)})
+            return
+        if not found:
+            out().print("No source is registered. `knowledge sources add LOCATION` registers one.", markup=False)
+            return
+        from rich.table import Table
+
+        table = Table()
+        for title in ("Name", "Kind", "Location", "Documents", "Last synced", "State"):
+            table.add_column(title, overflow="fold")
+        for each in found:
+            state = each.state.last_error or ("stale" if each.is_stale() else "in sync")
+            synced = each.state.last_synced[:16].replace("T", " ") or "never"
+            cells = (each.spec.name, each.spec.kind.value, each.spec.location, str(each.state.documents), synced, state)
+            table.add_row(*map(shown, cells))
+        out().print(table)
+
+
+def plain_status(status: SourceStatus) -> dict[str, Any]:
+    """Give a source as JSON values."""
+    spec, state = status.spec, status.state
+    return {
+        "name": spec.name,
+        "kind": spec.kind.value,
+        "location": spec.location,
+        "branch": spec.branch,
+        "below": spec.below,
+        "patterns": list(spec.patterns),
+        "every_seconds": spec.every,
+        "documents": state.documents,
+        "last_synced": state.last_synced,
+        "last_tried": state.last_tried,
+        "last_error": state.last_error,
+        "stale": status.is_stale(),
+    }
+
+
+@app.command(short_help="Take a source off the list; its documents stay unless --documents is given.")
+def remove(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `knowledge sources list` shows it.")],
+    documents: Annotated[bool, typer.Option("--documents", help="Remove the documents that came from it too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Take a source off the list. Its documents stay in the knowledge base unless --documents is given.
+
+    Example: knowledge sources remove old-wiki --documents --yes
+    """
+    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        settings = settings_of(config, collection, verbose=verbose)
+        from knowledge_mcp import wiring
+
+        listed = wiring.list_sources(settings)
+        spec = listed.get(name).spec
+        with listed.working(name):
+            own = _own(knowledge, settings, spec) if documents else []
+            if own and not yes and not confirmed(f"Remove '{name}' and its {len(own)} documents?"):
+                raise typer.Exit(ExitCode.FAILURE)
+            for document_id in own:
+                knowledge.remove(document_id)
+            listed.forget(name)
+        if as_json:
+            write_json({"name": name, "documents_removed": own})
+        else:
+            out().print(shown(f"Removed '{name}' from the list; {len(own)} documents went with it."), soft_wrap=True)
+
+
+def _own(knowledge: Knowledge, settings: Settings, spec: SourceSpec) -> list[str]:
+    """List the documents that came from a source, and from no other one."""
+    from knowledge_mcp import wiring
+
+    others = wiring.owned_by_others(settings, spec.name)
+    source = wiring.build_synced(settings, spec)
+    try:
+        return [each.id for each in knowledge.documents() if source.owns(each) and not others(each)]
+    finally:
+        source.close()
+
+
+app.command("sync", short_help="Make the knowledge base hold what the sources hold; the same as `knowledge sync`.")(
+    sync
+)

@@ -1,0 +1,93 @@
+"""One sync of one source: what is there is ingested, what is gone is removed, in this order and never by guessing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError, noticing
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.syncing import SyncReport
+from knowledge_mcp.ports import Knowledge, SyncedSource
+
+__all__ = ["sync"]
+
+
+class _Noted:
+    """Yield what a source yields, and remember the bytes of each place (`Source`)."""
+
+    def __init__(self, source: SyncedSource) -> None:
+        self._source = source
+        self.bytes_of: dict[str, str] = {}
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        for item in self._source.items():
+            if isinstance(item, SourceItem):
+                self.bytes_of[item.uri] = item.sha256
+            yield item
+
+
+def sync(
+    knowledge: Knowledge,
+    source: SyncedSource,
+    *,
+    allow_empty: bool = False,
+    is_others: Callable[[DocumentRecord], bool] = lambda _: False,
+    on_event: Callable[[IngestEvent], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> SyncReport:
+    """Make the knowledge base hold what a source holds: new and changed documents first, then what is gone.
+
+    Whatever stops it leaves every document as it was or as it shall be, and removes nothing.
+
+    Args:
+        knowledge: where the documents go.
+        source: fresh, for this sync alone.
+        allow_empty: whether a source that holds nothing any more is believed.
+        is_others: tells the documents that another source holds too; they are left to it.
+        on_event: told how far it is.
+        cancelled: asked now and then whether to stop.
+
+    Raises:
+        InvalidInputError: the source had documents and is empty now.
+        CancelledError: it was cancelled.
+        KnowledgeError: the source cannot be looked at, or as `Knowledge.ingest`.
+    """
+    with noticing():  # what is damaged is made good by the ingest
+        records = knowledge.documents()
+    is_there = source.look(records)
+    own = [each for each in records if source.owns(each)]
+    if own and not is_there and not allow_empty:
+        raise InvalidInputError(
+            f"The source is suddenly empty; its documents ({len(own)}) were kept.",
+            suggestion="If that is meant, sync it once with --allow-empty; else look whether it is reached as before.",
+        )
+    gone = [each for each in own if source.is_gone(each)]
+    noted = _Noted(source)
+    options = IngestOptions(
+        vanished=tuple(each.source_path for each in gone),
+        held=tuple(each.source_path for each in records if is_others(each) and not source.owns(each)),
+    )
+    report = knowledge.ingest(noted, options, on_event=on_event, cancelled=cancelled)
+    if cancelled():
+        raise CancelledError("The sync was stopped.", suggestion="Run it again: what was stored is kept.")
+    with noticing():
+        after = knowledge.documents()
+    left = {each.source_path for each in gone}
+    waiting = [each for each in after if each.source_path in left and source.is_gone(each) and not is_others(each)]
+    kept, why = _kept(waiting, report, noted.bytes_of, source.unread)
+    removed = [each for each in waiting if each not in kept]
+    for each in removed:
+        knowledge.remove(each.id)
+    return SyncReport(report, tuple(removed), tuple(kept), why, source.unread)
+
+
+def _kept(
+    gone: Sequence[DocumentRecord], report: IngestReport, bytes_of: dict[str, str], unread: Sequence[str]
+) -> tuple[list[DocumentRecord], str]:
+    """Choose what is not removed yet: it may only have moved to a place that could not be read this time."""
+    if unread:
+        return list(gone), "some places could not be read, and it may have moved to one of them"
+    missed = {bytes_of.get(each.source) for each in (*report.skipped, *report.failed)}
+    return [each for each in gone if each.sha256 in missed], "it has moved to a place that could not be ingested"

@@ -1,0 +1,187 @@
+"""Each kind of registered source, made of what was registered and of the settings; and what may be registered."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
+from knowledge_mcp.model.syncing import SourceKind, SourceSpec
+from knowledge_mcp.ports import SyncedSource
+from knowledge_mcp.sources.git import source as git
+from knowledge_mcp.sources.git.url import check_branch, parse_url, repository_name
+from knowledge_mcp.sources.synced.folder import FolderSource
+from knowledge_mcp.sources.synced.pages import PageSource, SitemapSource
+from knowledge_mcp.sources.synced.registered import SourceList
+from knowledge_mcp.sources.synced.repository import RepositorySource, check_below
+from knowledge_mcp.sources.synced.visiting import Visitor
+from knowledge_mcp.sources.synced.webdav import WebDavSource
+from knowledge_mcp.sources.web.address import WebAddress, parse_address
+from knowledge_mcp.sources.web.fetcher import WebFetcher
+from knowledge_mcp.support.distribution import Secret
+
+__all__ = ["SourceOptions", "folder", "page", "repository", "sitemap", "spec_of", "webdav"]
+
+_HOST = re.compile(r"[A-Za-z0-9\[](?:[A-Za-z0-9.:\]-]{0,252})")
+_GIT_HOSTS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+
+
+class SourceOptions(git.GitOptions, Protocol):
+    """The settings that registered sources depend on."""
+
+    @property
+    def source_logins(self) -> Secret | None: ...
+    @property
+    def rag_fetch_max_bytes(self) -> int: ...
+    @property
+    def rag_fetch_timeout(self) -> float: ...
+
+
+# ---- what may be registered -----------------------------------------------------------------------------------------
+
+
+def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceSpec:
+    """Check what is to be registered, and settle its kind, place and name.
+
+    Args:
+        location: a folder's path, or an https address.
+        kind: None for what the location looks like: a folder that is there; a sitemap by its name; a repository by its
+            host or `.git`; WebDAV by `davs://`; else a page.
+        spec: with everything else; an empty name is made of the location.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        InvalidInputError: the address, name, branch or folder inside a repository cannot be.
+    """
+    if location.startswith("davs://"):
+        location, kind = f"https://{location.removeprefix('davs://')}", kind or SourceKind.WEBDAV
+    kind = kind or _kind_of(location)
+    if kind is SourceKind.FOLDER:
+        path = Path(location).expanduser().absolute()
+        if not path.is_dir():
+            raise NotFoundError(f"There is no folder '{location[:200]}'.", suggestion="Check the path.")
+        place, name = str(path), path.name
+    elif kind is SourceKind.GIT:
+        remote = parse_url(location)
+        place, name = remote.text, remote.name
+        check_below(spec.below)
+        if spec.branch:
+            check_branch(spec.branch)
+    else:
+        address = parse_address(location)
+        place, name = address.url, _web_name(address)
+    if (spec.branch or spec.below) and kind is not SourceKind.GIT:
+        raise InvalidInputError("--branch and --below go with a git repository.")
+    if spec.patterns and kind in {SourceKind.PAGE, SourceKind.SITEMAP}:
+        raise InvalidInputError("--pattern goes with folders, git repositories and WebDAV.")
+    name = spec.name or repository_name(name)
+    if repository_name(name) != name:
+        raise InvalidInputError(
+            f"'{name[:80]}' is not a name for a source.", suggestion="Use letters, digits, '.', '_' and '-'."
+        )
+    return SourceSpec(name, kind, place, spec.every, spec.branch, check_below(spec.below), spec.patterns)
+
+
+def _kind_of(location: str) -> SourceKind:
+    if "://" not in location:
+        return SourceKind.FOLDER
+    parts = urlsplit(location)
+    path = parts.path.lower()
+    if path.endswith(".git") or (parts.hostname in _GIT_HOSTS and len(path.strip("/").split("/")) == 2):
+        return SourceKind.GIT
+    if "sitemap" in path.rpartition("/")[2] and path.endswith((".xml", ".xml.gz")):
+        return SourceKind.SITEMAP
+    return SourceKind.PAGE
+
+
+def _web_name(address: WebAddress) -> str:
+    last = unquote(address.path.rstrip("/").rpartition("/")[2])
+    return f"{address.host}-{last}" if last else address.host
+
+
+# ---- making them ----------------------------------------------------------------------------------------------------
+
+
+def folder(
+    spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
+) -> SyncedSource:
+    """Make a folder of this machine."""
+    del options, memory, environment
+    return FolderSource(Path(spec.location), spec.patterns)
+
+
+def repository(
+    spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
+) -> SyncedSource:
+    """Make a git repository of documents."""
+    return RepositorySource(spec, git.from_options(options, folder=memory.clones, environment=environment))
+
+
+def page(spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]) -> SyncedSource:
+    """Make an address of one document."""
+    del environment
+    visitor = Visitor(_fetcher(options, ()), memory.visited(spec.name))
+    return PageSource(spec.location, visitor, lambda visited: memory.remember(spec.name, visited))
+
+
+def sitemap(
+    spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
+) -> SyncedSource:
+    """Make the pages of a sitemap."""
+    del environment
+    fetcher = _fetcher(options, ())
+    visitor = Visitor(fetcher, memory.visited(spec.name))
+    return SitemapSource(spec.location, fetcher, visitor, lambda visited: memory.remember(spec.name, visited))
+
+
+def webdav(
+    spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
+) -> SyncedSource:
+    """Make a folder of a WebDAV server.
+
+    Raises:
+        ConfigError: SOURCE_LOGINS cannot be read; names the place, never a password.
+    """
+    del environment
+    logins = _logins(options)
+    fetcher = _fetcher(options, tuple(host.rsplit(":", 1)[0] if "]" not in host else host for host in logins))
+    login = logins.get(parse_address(spec.location).place, "")
+    visitor = Visitor(fetcher, memory.visited(spec.name), login=login)
+    return WebDavSource(
+        spec.location,
+        fetcher,
+        visitor,
+        lambda visited: memory.remember(spec.name, visited),
+        login=login,
+        patterns=spec.patterns,
+    )
+
+
+def _fetcher(options: SourceOptions, known: tuple[str, ...]) -> WebFetcher:
+    return WebFetcher(
+        max_bytes=options.rag_fetch_max_bytes,
+        timeout=options.rag_fetch_timeout,
+        allowed_hosts=(*options.rag_fetch_allowed_hosts, *known),
+    )
+
+
+def _logins(options: SourceOptions) -> dict[str, str]:
+    """Read `host=user:password` or `host=token`, by comma; gives the value of `Authorization` by host."""
+    given = options.source_logins.get_secret_value() if options.source_logins is not None else ""
+    found: dict[str, str] = {}
+    for place, pair in enumerate((each.strip() for each in given.split(",") if each.strip()), 1):
+        host, equals, said = pair.partition("=")
+        if not equals or not said or not _HOST.fullmatch(host.strip()):
+            raise ConfigError(
+                f"Entry {place} of SOURCE_LOGINS is not of the form host=user:password.",
+                suggestion="Write dav.example.com=USER:PASSWORD or dav.example.com=TOKEN, further ones after a comma; "
+                "a comma or % in a password as %2C and %25.",
+            )
+        user, colon, password = said.partition(":")
+        basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+        found[host.strip().lower()] = f"Basic {basic}" if colon else f"Bearer {unquote(said)}"
+    return found

@@ -1,0 +1,124 @@
+"""Lists that a server gives of its documents, read in a child process: sitemaps, and answers to PROPFIND.
+
+The child reads them as the readers' children read documents: they are bytes of others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+__all__ = ["list_in_child", "propfind_answer", "sitemap"]
+
+_MOST_UNPACKED = 50 * 1024 * 1024
+"""Bytes of a sitemap as sitemaps.org has them, unpacked."""
+_GZIP = b"\x1f\x8b"
+_AT_ONCE = 1_000
+_ETAG = re.compile(r'(?:W/)?"[!#-~]{0,512}"')
+_LIMITS = Limits(seconds=120.0)
+"""A sitemap of 50,000 addresses takes a second."""
+
+
+def list_in_child(sandbox: Sandbox, function: str, body: bytes, shown: str) -> list[dict[str, str]]:
+    """Read a list in a child process; `function` is the name of one in this module.
+
+    Raises:
+        InvalidInputError: it is no such list, or the child did not end well.
+    """
+    target = f"knowledge_mcp.sources.synced.listing:{function}"
+    files = {"path": Given(io.BytesIO(body), ".xml")}
+    try:
+        with contextlib.closing(sandbox.run(target, {}, files=files, limits=_LIMITS)) as values:
+            return [entry for piece in values for entry in piece]
+    except (Refusal, SandboxFailure) as error:
+        raise InvalidInputError(
+            f"{shown} gives no list that can be read.", details=str(error), suggestion="Check the address."
+        ) from error
+
+
+def sitemap(path: str) -> Iterator[list[dict[str, str]]]:
+    """Yield the entries of a sitemap or of an index of sitemaps: `kind` (`url`, `sitemap`) and `loc`.
+
+    Raises:
+        Refusal: it is none.
+    """
+    data = Path(path).read_bytes()
+    if data.startswith(_GZIP):
+        data = _unpacked(data)
+    root = _parsed(data)
+    if _local(root) not in {"urlset", "sitemapindex"}:
+        raise Refusal("corrupted", "This is no sitemap.")
+    found: list[dict[str, str]] = []
+    for entry in root:
+        kind = _local(entry)
+        loc = next((each.text for each in entry if _local(each) == "loc"), None)
+        if kind in {"url", "sitemap"} and loc and loc.strip():
+            found.append({"kind": kind, "loc": loc.strip()})
+    yield from _pieces(found)
+
+
+def propfind_answer(path: str) -> Iterator[list[dict[str, str]]]:
+    """Yield the entries of a PROPFIND's answer: `href`, `folder` (`yes` or empty), `etag`.
+
+    Raises:
+        Refusal: it is none.
+    """
+    root = _parsed(Path(path).read_bytes())
+    if root.tag != "{DAV:}multistatus":
+        raise Refusal("corrupted", "This is no answer of WebDAV.")
+    found: list[dict[str, str]] = []
+    for response in root.iterfind("{DAV:}response"):
+        href = response.findtext("{DAV:}href")
+        if not href or not href.strip():
+            continue
+        entry = {"href": href.strip(), "folder": "", "etag": ""}
+        for each in response.iterfind("{DAV:}propstat"):
+            if " 200" in (each.findtext("{DAV:}status") or " 200"):
+                is_folder = each.find("{DAV:}prop/{DAV:}resourcetype/{DAV:}collection") is not None
+                entry["folder"] = "yes" if is_folder else entry["folder"]
+                etag = (each.findtext("{DAV:}prop/{DAV:}getetag") or "").strip()
+                entry["etag"] = etag if _ETAG.fullmatch(etag) else entry["etag"]
+        found.append(entry)
+    yield from _pieces(found)
+
+
+def _pieces(found: list[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
+    for start in range(0, len(found), _AT_ONCE):
+        yield found[start : start + _AT_ONCE]
+
+
+def _unpacked(data: bytes) -> bytes:
+    unpack = zlib.decompressobj(31)
+    try:
+        whole = unpack.decompress(data, _MOST_UNPACKED)
+    except zlib.error as error:
+        raise Refusal("corrupted", "It is not packed as it says.", details=str(error)) from error
+    if unpack.unconsumed_tail or not unpack.eof:
+        raise Refusal("too_large", "It unpacks to more than a sitemap may have, or is cut off.")
+    return whole
+
+
+def _parsed(data: bytes) -> Element:
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise Refusal("corrupted", "It is no XML.", details=str(error)) from error
+
+
+def _local(element: Element) -> str:
+    tag: Any = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

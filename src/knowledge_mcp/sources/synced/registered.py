@@ -1,0 +1,152 @@
+"""The list of registered sources of one collection, with how each stands: small JSON files, one a source.
+
+It lies on the machine that syncs, beside the embedded store: folders, clones and logins are that machine's. Each file
+is replaced in one step, and what reads before it writes holds a lock, so that several processes share the list. No
+credential is kept in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
+from knowledge_mcp.model.syncing import SourceKind, SourceSpec, SourceState, SourceStatus, Visited
+from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["SourceList"]
+
+
+class SourceList:
+    """Keep what is registered; may be used by many threads and processes.
+
+    Args:
+        folder: of the lists of all collections; made when the first source comes.
+        collection: whose list this is.
+    """
+
+    def __init__(self, folder: Path, collection: str) -> None:
+        self._folder = folder / quote(collection, safe="")
+
+    @property
+    def clones(self) -> Path:
+        """Name the folder of the clones."""
+        return self._folder / "clones"
+
+    def all(self) -> list[SourceStatus]:
+        """List the sources by name.
+
+        Raises:
+            InternalError: a file of the list cannot be read.
+        """
+        found: list[SourceStatus] = []
+        for path in sorted(self._folder.glob("*.json")):
+            with suppress(NotFoundError):  # removed by another process since
+                found.append(self._read(path))
+        return found
+
+    def get(self, name: str) -> SourceStatus:
+        """Return one; NotFoundError names those that there are."""
+        path = self._path(name)
+        if not path.is_file():
+            there = ", ".join(each.spec.name for each in self.all()) or "none"
+            raise NotFoundError(f"There is no source '{name[:80]}'.", suggestion=f"Registered sources: {there}.")
+        return self._read(path)
+
+    def add(self, spec: SourceSpec) -> None:
+        """Register a source.
+
+        Raises:
+            InvalidInputError: the name is taken, or its place is registered already.
+        """
+        with locked(self._locks, "list"):
+            for each in self.all():
+                same = (each.spec.kind, each.spec.location, each.spec.branch, each.spec.below)
+                if each.spec.name == spec.name or same == (spec.kind, spec.location, spec.branch, spec.below):
+                    raise InvalidInputError(
+                        f"'{each.spec.name}' is registered already: {each.spec.location}.",
+                        suggestion="Give another name with --name, or remove that one first.",
+                    )
+            self._write(spec, SourceState())
+
+    def forget(self, name: str) -> SourceStatus:
+        """Take a source off the list, with what is remembered of it."""
+        with locked(self._locks, "list"):
+            status = self.get(name)
+            self._path(name).unlink(missing_ok=True)
+            self._visited(name).unlink(missing_ok=True)
+            return status
+
+    def note(self, name: str, state: SourceState) -> None:
+        """Write down how a source stands; one that was removed meanwhile stays removed."""
+        with locked(self._locks, "list"):
+            if self._path(name).is_file():
+                self._write(self.get(name).spec, state)
+
+    def visited(self, name: str) -> dict[str, Visited]:
+        """Tell what was remembered of addresses; nothing where it cannot be read: they are fetched again then."""
+        try:
+            content = json.loads(self._visited(name).read_bytes())
+            return {url: Visited(**fields) for url, fields in content.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def remember(self, name: str, visited: Mapping[str, Visited]) -> None:
+        """Keep what the next sync should know of addresses."""
+        self._put(self._visited(name), {url: asdict(each) for url, each in visited.items()})
+
+    @contextmanager
+    def working(self, name: str) -> Generator[None]:
+        """Sync one source alone.
+
+        Raises:
+            TimedOutError: another process syncs it now.
+        """
+        with locked(self._locks, f"sync {name}", give_up=lambda: True) as mine:
+            if not mine:
+                raise TimedOutError(f"Another process syncs '{name}' now.", suggestion="Wait until it is done.")
+            yield
+
+    @property
+    def _locks(self) -> Path:
+        return self._folder / "locks"
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{quote(name, safe='')}.json"
+
+    def _visited(self, name: str) -> Path:
+        return self._folder / f"{quote(name, safe='')}.visited"
+
+    def _write(self, spec: SourceSpec, state: SourceState) -> None:
+        self._put(self._path(spec.name), {"source": asdict(spec), "state": asdict(state)})
+
+    def _put(self, path: Path, content: Any) -> None:
+        try:
+            write_whole(path, json.dumps(content, indent=1, ensure_ascii=False).encode(), durable=True, private=True)
+        except OSError as error:
+            raise InternalError(
+                f"The list of sources cannot be written: {error.strerror or error}.",
+                suggestion="Check DATA_PATH: its permissions and its free space.",
+                recoverable=True,
+            ) from error
+
+    def _read(self, path: Path) -> SourceStatus:
+        try:
+            content = cast("dict[str, dict[str, Any]]", json.loads(path.read_bytes()))
+            source, state = content["source"], content["state"]
+            source |= {"kind": SourceKind(source["kind"]), "patterns": tuple(source["patterns"])}
+            return SourceStatus(SourceSpec(**source), SourceState(**state))
+        except FileNotFoundError as error:
+            raise NotFoundError(f"There is no source '{path.stem}' any more.") from error
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InternalError(
+                f"The list of sources is damaged: {path}.",
+                details=str(error),
+                suggestion="Remove that file and register the source again; its documents stay.",
+            ) from error
