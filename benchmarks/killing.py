@@ -18,6 +18,7 @@ _KILLABLE: Mapping[str, tuple[object, str]] = {
     "embed": (HashingEmbedder, "embed_documents"),
     "store": (SqliteHandle, "publish"),
     "write": (writing, "write_block"),
+    "delete": (SqliteHandle, "delete"),
     "swap": (SqliteStore, "rename_collections"),
     "drop": (SqliteStore, "drop_collection"),
 }

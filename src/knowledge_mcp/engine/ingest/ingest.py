@@ -148,7 +148,8 @@ class Ingest:
         planned: tuple[PlannedDocument, ...] = ()
         if goes_on:
             self._outcomes.plan(item.uri for item in plan.todo)
-            names = Names(plan.known, self._options.vanished, self._options.held)
+            there = (*(item.uri for item in plan.todo), *(each.source for each in plan.skipped))
+            names = Names(plan.known, self._options.vanished, (*self._options.held, *there))
             for record in plan.unchanged:
                 names.keep(record)
                 self._done.append(IngestedDocument(record, embedded=0, reused=0, unchanged=True))

@@ -238,7 +238,7 @@ class Names:
     Args:
         records: of the documents that are there.
         vanished: sources that are gone: a new file with the bytes of one takes its record over, whatever it is called.
-        held: sources that are there, but no part of this run: their ids are theirs.
+        held: sources that are there, as part of this run or not: their ids are theirs.
     """
 
     def __init__(
@@ -261,18 +261,27 @@ class Names:
         """Return the record that an id had at the start of this run."""
         return self._by_id.get(document_id)
 
-    def claim(self, item: SourceItem, proposed: str) -> str:
-        """Settle the id of one source for this run."""
-        if item.uri not in self._by_source and item.document_id is None:
-            proposed = self._moved_id(item) or proposed
-        holder = self._by_id.get(proposed)
-        taken_before = holder is not None and holder.source_path != item.uri and holder.sha256 != item.sha256
-        taken_now = self._claimed.get(proposed, item.uri) != item.uri
-        chosen = proposed
-        if taken_before or taken_now:
-            chosen = f"{proposed}-{hashlib.sha256(item.uri.encode()).hexdigest()[:6]}"
+    def claim(self, item: SourceItem, proposed: str, *, is_given: bool = False) -> str:
+        """Settle the id of one source for this run.
+
+        Args:
+            item: the source.
+            proposed: by its reader.
+            is_given: whether the document, or whoever ingests it, says that this is its id.
+        """
+        if not is_given:
+            earlier = self._by_source.get(item.uri)
+            proposed = earlier.id if earlier is not None else self._moved_id(item) or proposed
+        digest = hashlib.sha256(item.uri.encode()).hexdigest()
+        names = (proposed, *(f"{proposed}-{digest[:length]}" for length in range(6, len(digest) + 1, 6)))
+        chosen = next((each for each in names if self._is_free(each, item)), names[-1])
         self._claimed[chosen] = item.uri
         return chosen
+
+    def _is_free(self, document_id: str, item: SourceItem) -> bool:
+        holder = self._by_id.get(document_id)
+        taken_before = holder is not None and holder.source_path != item.uri and holder.sha256 != item.sha256
+        return not taken_before and self._claimed.get(document_id, item.uri) == item.uri
 
     def _moved_id(self, item: SourceItem) -> str:
         """Take the id of a file that is gone and had these bytes, one of the same name first; empty for none."""
@@ -309,7 +318,8 @@ def prepare(
     reader = pipeline.readers[item.media_type]
     read = reader.read(item, lambda done, total: on_event(IngestEvent(IngestEventKind.READING, item.uri, done, total)))
     earlier = names.earlier(item.uri)
-    document_id = names.claim(item, item.document_id or read.id)
+    given = item.document_id or dict(read.metadata).get("document_id")
+    document_id = names.claim(item, item.document_id or read.id, is_given=bool(given))
     document = dataclasses.replace(read, id=document_id, title=item.title or read.title)
     kind = _kind(pipeline, item, document)
     told = edition_told(document, earlier or names.held(document_id))
