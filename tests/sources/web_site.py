@@ -55,8 +55,11 @@ class Authority:
         self._name = name
 
     def trusting(self) -> ssl.SSLContext:
-        pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode("ascii")
-        return ssl.create_default_context(cadata=pem)
+        return ssl.create_default_context(cadata=self.pem())
+
+    def pem(self) -> str:
+        """Give the certificate that a client needs to trust, as a file has it."""
+        return self._certificate.public_bytes(serialization.Encoding.PEM).decode("ascii")
 
     def server(self, *names: str, expired: bool = False) -> ssl.SSLContext:
         """Make the context of a server that is called so."""

@@ -25,7 +25,7 @@ _MOST_UNPACKED = 50 * 1024 * 1024
 """Bytes of a sitemap as sitemaps.org has them, unpacked."""
 _GZIP = b"\x1f\x8b"
 _AT_ONCE = 1_000
-_ETAG = re.compile(r'(?:W/)?"[!#-~]{0,512}"')
+_ETAG = re.compile(r'(W/)?"?([!#-~]{1,512})"?')
 _LIMITS = Limits(seconds=120.0)
 """A sitemap of 50,000 addresses takes a second."""
 
@@ -87,10 +87,15 @@ def propfind_answer(path: str) -> Iterator[list[dict[str, str]]]:
             if " 200" in (each.findtext("{DAV:}status") or " 200"):
                 is_folder = each.find("{DAV:}prop/{DAV:}resourcetype/{DAV:}collection") is not None
                 entry["folder"] = "yes" if is_folder else entry["folder"]
-                etag = (each.findtext("{DAV:}prop/{DAV:}getetag") or "").strip()
-                entry["etag"] = etag if _ETAG.fullmatch(etag) else entry["etag"]
+                entry["etag"] = _tag(each.findtext("{DAV:}prop/{DAV:}getetag") or "") or entry["etag"]
         found.append(entry)
     yield from _pieces(found)
+
+
+def _tag(text: str) -> str:
+    """Spell an entity tag as a header has it: some servers list theirs without quotes; empty for what is none."""
+    found = _ETAG.fullmatch(text.strip())
+    return f'{found[1] or ""}"{found[2]}"' if found else ""
 
 
 def _pieces(found: list[dict[str, str]]) -> Iterator[list[dict[str, str]]]:

@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.model.syncing import SourceKind, SourceStatus
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["follow"]
 
-_LONGEST = 60.0
-"""Seconds after which the list is read again: sources are added and removed by other processes."""
+_LOOK = 1.0
+"""Seconds between two looks at the list, and at what is due: sources are added and removed by other processes."""
 _AGAIN = 60.0
 """Seconds, at least, between two tries of a source that fails."""
 
@@ -28,53 +27,57 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], tell: Callabl
 
     Args:
         run: syncs one source.
-        settings: what was read; the data folder lies in no source.
+        settings: what was read; what is written in the data folder is no change.
         names: which sources; none for all, those that are registered later too.
         tell: told how each went.
     """
-    for name in [each.spec.name for each in _listed(run, names)]:
-        tell(run.run(name))
-    say("Following the sources; Ctrl-C ends it.")
+    watch = _Watch(settings.data_folder.absolute())
+    known: set[str] = set()
     while True:
-        listed = _listed(run, names)
-        due = [each for each in listed if _seconds_left(each) <= 0]
-        for each in due:
-            tell(run.run(each.spec.name))
-        if due:
-            continue
-        pause = min([_LONGEST, *(_seconds_left(each) for each in listed)])
-        folders = [Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER]
-        for place in _changed(folders, settings.data_folder.absolute(), pause):
-            for each in listed:
-                if each.spec.kind is SourceKind.FOLDER and place == Path(each.spec.location):
-                    tell(run.run(each.spec.name))
+        listed = [each for each in run.listed.all() if not names or each.spec.name in names]
+        changed = watch.changed({Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER})
+        for each in listed:
+            is_new = each.spec.name not in known
+            if is_new or _is_due(each) or Path(each.spec.location) in changed:
+                known.add(each.spec.name)
+                tell(run.run(each.spec.name))
 
 
-def _listed(run: Syncing, names: Sequence[str]) -> list[SourceStatus]:
-    return [each for each in run.listed.all() if not names or each.spec.name in names]
-
-
-def _seconds_left(status: SourceStatus) -> float:
-    """Tell when a source is due: after its interval, and after a failure sooner."""
+def _is_due(status: SourceStatus) -> bool:
+    """Tell whether a source's interval is over; after a failure it is tried again sooner."""
     tried = status.state.last_tried
     if not tried:
-        return 0.0
+        return True
     passed = (datetime.now(UTC) - datetime.fromisoformat(tried)).total_seconds()
-    return (min(status.spec.every, _AGAIN) if status.state.last_error else status.spec.every) - passed
+    return passed >= (min(status.spec.every, _AGAIN) if status.state.last_error else status.spec.every)
 
 
-def _changed(folders: Sequence[Path], data: Path, seconds: float) -> Iterator[Path]:
-    """Yield the folders below which something changes, for so long; what the program itself writes does not count."""
-    import watchfiles
+class _Watch:
+    """Tell below which folders something changed since it was asked last; nothing is missed between two questions.
 
-    there = [each for each in folders if each.is_dir()]
-    if not there:
-        threading.Event().wait(seconds)
-        return
-    milliseconds = max(1, int(seconds * 1000))
-    for changes in watchfiles.watch(*there, rust_timeout=milliseconds, yield_on_timeout=True):
-        if not changes:
-            return
-        places = [Path(path) for _, path in changes]
-        outside = [place for place in places if not place.is_relative_to(data)]
-        yield from (each for each in there if any(place.is_relative_to(each) for place in outside))
+    Args:
+        data: what the program itself writes there does not count.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._folders: set[Path] = set()
+        self._told: Iterator[set[tuple[Any, str]]] | None = None
+
+    def changed(self, folders: set[Path]) -> set[Path]:
+        """Wait for a change, a second at the most; folders that were not watched before count as changed."""
+        import watchfiles
+
+        there = {each for each in folders if each.is_dir()}
+        if there != self._folders or (there and self._told is None):
+            self._folders = there
+            self._told = watchfiles.watch(*there, rust_timeout=int(_LOOK * 1000), yield_on_timeout=True)
+            if there:
+                next(self._told)  # the watch begins here, before anybody looks at the files
+            return there
+        if self._told is None or not there:
+            threading.Event().wait(_LOOK)
+            return set()
+        places = [Path(path) for _, path in next(self._told)]
+        outside = [place for place in places if not place.is_relative_to(self._data)]
+        return {each for each in there if any(place.is_relative_to(each) for place in outside)}

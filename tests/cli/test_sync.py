@@ -1,0 +1,212 @@
+"""Registered folders are kept in sync: added, synced, followed, removed; and how they stand is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.cli.running import Finished, environment
+
+WITH_HASHING = """
+import sys
+from knowledge_mcp import registry
+from knowledge_mcp.cli.knowledge.main import main
+registry.EMBEDDERS["local"] = "tests.cli.conftest:hashing"
+sys.argv = ["knowledge", *sys.argv[1:]]
+main()
+"""
+TEXTS = {
+    "doors.md": "# Doors\n\nEach door shall close within four seconds of being let go by a person.\n",
+    "ropes.md": "# Ropes\n\nA rope shall be greased with oil that is free of acid once every year.\n",
+    "pits.md": "# Pits\n\nThe pit shall be dry and lit whenever somebody works beneath the car.\n",
+}
+
+
+def put(folder: Path, texts: dict[str, str] | None = None) -> Path:
+    """Write files into a folder."""
+    for name, text in (TEXTS if texts is None else texts).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def of(done: Finished, name: str = "docs") -> dict[str, Any]:
+    """Read what `sync --json` says of one source."""
+    return next(each for each in json.loads(done.out)["sources"] if each["name"] == name)
+
+
+def held(knowledge: Command) -> dict[str, str]:
+    """Map ids to the names of their files."""
+    documents = json.loads(knowledge("documents", "list", "--json").out)["documents"]
+    return {each["document_id"]: Path(each["source_path"]).name for each in documents}
+
+
+@pytest.fixture
+def docs(home: Path, real_ingest: Command, knowledge: Command) -> Path:
+    """Register a folder of three files, and sync it."""
+    folder = put(home / "docs")
+    assert knowledge("sources", "add", str(folder), "--every", "6h").code == 0
+    assert of(knowledge("sync", "--json"))["stored"] == ["doors", "pits", "ropes"]
+    return folder
+
+
+def test_a_synced_folder_is_the_truth_of_its_documents(docs: Path, knowledge: Command) -> None:
+    (docs / "pits.md").unlink()
+    (docs / "doors.md").rename(docs / "gates.md")
+    put(docs, {"ropes.md": TEXTS["ropes.md"].replace("year", "month"), "below/masts.md": "# Masts\n\nStand upright.\n"})
+    done = of(knowledge("sync", "--json"))
+    assert held(knowledge) == {"doors": "gates.md", "ropes": "ropes.md", "masts": "masts.md"}
+    assert [each["document_id"] for each in done["removed"]] == ["pits"]
+    assert done["passages_embedded"] == 2, "a file that moved is not embedded again"
+    again = of(knowledge("sync", "docs", "--json"))
+    assert (again["stored"], again["unchanged"], again["removed"]) == ([], 3, [])
+
+
+def test_what_changed_after_a_move_keeps_its_document(docs: Path, knowledge: Command) -> None:
+    (docs / "doors.md").rename(docs / "gates.md")
+    knowledge("sync")
+    put(docs, {"gates.md": "# Gates\n\nEach gate shall close within five seconds.\n"})
+    knowledge("sync")
+    assert held(knowledge)["doors"] == "gates.md"
+
+
+def test_copies_of_one_file_that_all_move_keep_their_documents(docs: Path, knowledge: Command) -> None:
+    put(docs, {"copy.md": TEXTS["doors.md"]})
+    knowledge("sync")
+    before = set(held(knowledge))
+    (docs / "doors.md").rename(docs / "gates.md")
+    (docs / "copy.md").rename(docs / "hatches.md")
+    assert of(knowledge("sync", "--json"))["removed"] == []
+    assert set(held(knowledge)) == before
+
+
+def test_a_copy_of_an_earlier_version_does_not_take_its_document(docs: Path, knowledge: Command) -> None:
+    put(docs, {"a/doors.md": TEXTS["doors.md"], "doors.md": "# Doors\n\nDoors shall be red.\n"})
+    knowledge("sync")
+    there = held(knowledge)
+    assert there["doors"] == "doors.md"
+    assert sorted(there.values()) == ["doors.md", "doors.md", "pits.md", "ropes.md"]
+
+
+def test_a_folder_that_is_suddenly_empty_or_gone_removes_nothing(docs: Path, knowledge: Command) -> None:
+    away = docs.rename(docs.with_name("away"))
+    gone = knowledge("sync", "--json")
+    assert gone.code == 1
+    assert "There is no folder" in of(gone)["last_error"]
+    docs.mkdir()
+    empty = knowledge("sync")
+    assert empty.code == 1
+    assert "suddenly empty" in empty.err
+    assert "--allow-empty" in empty.err
+    assert len(held(knowledge)) == 3
+    assert "suddenly empty" in json.loads(knowledge("stats", "--json").out)["sources"][0]["last_error"]
+    assert knowledge("sync", "--allow-empty").code == 0
+    assert held(knowledge) == {}
+    docs.rmdir()
+    away.rename(docs)
+    knowledge("sync")
+    assert len(held(knowledge)) == 3
+
+
+def test_what_cannot_be_read_is_named_and_keeps_its_earlier_version(docs: Path, knowledge: Command) -> None:
+    (docs / "doors.md").write_bytes(b"")
+    done = knowledge("sync")
+    assert done.code == 1
+    assert "The file is empty" in done.err
+    assert "doors" in held(knowledge)
+
+
+def test_how_sources_stand_is_told_everywhere(docs: Path, knowledge: Command) -> None:
+    listed = json.loads(knowledge("sources", "list", "--json").out)["sources"][0]
+    assert (listed["documents"], listed["stale"], listed["every_seconds"]) == (3, False, 21_600)
+    told = json.loads(knowledge("stats", "--json").out)["sources"]
+    assert [(each["name"], each["stale"], each["documents"]) for each in told] == [("docs", False, 3)]
+    assert "Source docs" in knowledge("stats").out
+    checks = json.loads(knowledge("doctor", "--json").out)["checks"]
+    assert [each["status"] for each in checks if each["check"] == "source docs"] == ["ok"]
+    file = next((docs.parent / ".local").rglob("docs.json"))
+    file.write_text(file.read_text().replace('"last_synced": "2', '"last_synced": "1'))
+    assert json.loads(knowledge("stats", "--json").out)["sources"][0]["stale"] is True
+    file.write_text("{")
+    assert "damaged" in " ".join(json.loads(knowledge("stats", "--json").out)["notes"])
+
+
+def test_a_name_and_a_place_are_registered_once(docs: Path, knowledge: Command, home: Path) -> None:
+    other = put(home / "other", {"masts.md": "# Masts\n\nStand upright.\n"})
+    assert "registered already" in knowledge("sources", "add", str(docs), "--name", "twice").err
+    assert "registered already" in knowledge("sources", "add", str(other), "--name", "docs").err
+    for wrong in ("..", "a/b", ".hidden", "x.lock"):
+        assert "is not a name" in knowledge("sources", "add", str(other), "--name", wrong).err
+    assert "no interval" in knowledge("sources", "add", str(other), "--every", "soon").err
+    assert "no folder" in knowledge("sources", "add", str(home / "nowhere")).err
+    assert "There is no source 'nobody'" in knowledge("sync", "nobody").err
+
+
+def test_removing_a_source_keeps_its_documents_unless_told(docs: Path, knowledge: Command, home: Path) -> None:
+    knowledge("sources", "remove", "docs")
+    assert len(held(knowledge)) == 3
+    knowledge("sources", "add", str(docs))
+    knowledge(
+        "sources", "add", str(put(docs / "below", {"masts.md": "# Masts\n\nStand upright.\n"})), "--name", "inner"
+    )
+    knowledge("sync")
+    assert json.loads(knowledge("sources", "remove", "docs", "--documents", "--yes", "--json").out)[
+        "documents_removed"
+    ] == ["doors", "pits", "ropes"], "what another source holds too is left to it"
+    assert set(held(knowledge)) == {"masts"}
+
+
+def test_two_sources_with_the_same_file_do_not_take_it_from_each_other(
+    docs: Path, knowledge: Command, home: Path
+) -> None:
+    put(home / "other", {"doors.md": TEXTS["doors.md"]})
+    knowledge("sources", "add", str(home / "other"))
+    for _ in range(2):
+        knowledge("sync")
+    assert sorted(held(knowledge).values()) == ["doors.md", "doors.md", "pits.md", "ropes.md"]
+    again = [each["stored"] for each in json.loads(knowledge("sync", "--json").out)["sources"]]
+    assert again == [[], []]
+
+
+def test_one_source_is_synced_by_one_process(docs: Path, knowledge: Command) -> None:
+    from knowledge_mcp import wiring
+    from knowledge_mcp.settings import load_settings
+
+    with wiring.list_sources(load_settings(None)).working("docs"):
+        done = knowledge("sync")
+    assert done.code == 1
+    assert "Another process syncs 'docs'" in done.err
+
+
+def test_no_secret_stands_in_an_address_or_in_the_list(real_ingest: Command, knowledge: Command) -> None:
+    for address in ("https://me:pass@example.org/x", "https://tok@github.com/a/b", "davs://me:p@example.org/x"):
+        done = knowledge("sources", "add", address)
+        assert done.code != 0
+        assert "pass" not in done.err.replace("password", "")
+
+
+@pytest.mark.slow
+def test_a_followed_folder_is_synced_as_it_changes(home: Path) -> None:
+    folder = put(home / "docs")
+    line = [sys.executable, "-c", WITH_HASHING]
+    environ = environment(home, {"DATA_PATH": str(home / "data")})
+    subprocess.run([*line, "sources", "add", str(folder)], env=environ, check=True, capture_output=True, timeout=60)
+    with subprocess.Popen(
+        [*line, "sync", "--watch"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert "3 stored" in process.stdout.readline()
+            (folder / "pits.md").unlink()
+            assert "1 removed" in process.stdout.readline()
+        finally:
+            os.kill(process.pid, signal.SIGINT)
+        assert process.wait(60) in {130, -signal.SIGINT}
