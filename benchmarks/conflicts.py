@@ -19,8 +19,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from knowledge_mcp.engine.tracing.conflicts import OWN_LABEL, Conflict, conflicts
+from knowledge_mcp.engine.tracing.conflicts import Conflict, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.language.demands import OWN_LABEL
 from knowledge_mcp.language.force import Convention, detect_convention, force_of
 from knowledge_mcp.language.quantities import quantities
 from knowledge_mcp.lexical.analyser import EnglishAnalyser

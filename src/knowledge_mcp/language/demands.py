@@ -1,4 +1,4 @@
-"""What a sentence demands, in the words it is printed in: words of force, and numbers with their units."""
+"""What a sentence demands, in the words it is printed in: force, numbers with units, its condition, a section."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import re
 
 from knowledge_mcp.language.force import Convention
 
-__all__ = ["force_words", "limits", "mask_places", "named_places", "without_limits"]
+__all__ = [
+    "OWN_LABEL",
+    "condition_of",
+    "force_words",
+    "limits",
+    "mask_places",
+    "named_places",
+    "section_asked",
+    "without_limits",
+    "without_own_label",
+]
 
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
 _FORCE = re.compile(
@@ -78,3 +88,80 @@ def without_limits(sentence: str) -> str:
     """Blank the words of force, the numbers with their units and the names of places: what is left is the subject."""
     bare = _NUMBER_WORDS.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", _NAMED_PLACE.sub(" ", sentence))))
     return _NUMBER.sub(" ", bare)
+
+
+OWN_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
+"""What a requirement is called in front of its words: "SRS 17 - "."""
+_STATES = (
+    r"(?:applicable|appropriate|necessary|needed|possible|practicable|relevant|required|feasible|specified|used"
+    r"|provided|fitted|installed|present|available)"
+)
+_LEADING = re.compile(
+    r"\W{0,3}(?:(?:where|wherever|if|unless|provided that|in (?:the )?(?:case|event)(?: of| that)?"
+    r"|to the extent(?: that)?|insofar as)\b"
+    rf"|when(?: it is)? {_STATES}\b)",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(
+    r"(?<!\bas )(?<!\beven )(?<!\bonly )(?<!\bcheck )(?<!\bverify )(?<!\bdetermine )(?<!\bsee )(?<!\bindicate )"
+    r"\b(?:if|unless|provided that|in case)\s(?!not\b|any\b|so\b)"
+    rf"|\b(?:if|where|when|wherever|whenever|as) (?:it is )?{_STATES}\b"
+    r"|\bto the extent (?:that|possible|practicable)\b|\bonly if\b",
+    re.IGNORECASE,
+)
+_MODAL = re.compile(r"\b(?:shall|must|should|will|may)\b", re.IGNORECASE)
+
+
+def without_own_label(text: str) -> str:
+    """Leave out what a requirement is called in front of its words."""
+    label = OWN_LABEL.match(text)
+    return text if label is None else text[label.end() :].lstrip()
+
+
+def condition_of(sentence: str) -> str:
+    """Return the words on which it depends whether a sentence applies at all, empty where it always does.
+
+    "If X, ...", "where fitted", "unless ...": not "when X happens", which tells the moment. "as appropriate" leaves
+    the way open, not whether.
+    """
+    words = without_own_label(sentence)
+    modal = _MODAL.search(words)
+    if modal is not None and _LEADING.match(words):
+        comma = words.rfind(",", 0, modal.start())
+        return words[: comma if comma > 0 else modal.start()].strip()
+    for found in _TRAILING.finditer(words, modal.end() if modal is not None else 0):
+        if found.group().lower() not in {"as appropriate", "as necessary", "as needed", "as possible", "as required"}:
+            return re.split(r"[;.]\s", words[found.start() :], maxsplit=1)[0].strip(" .;,")
+    return ""
+
+
+_SECTION = r"(?:sub)?(?:sections?|chapters?|clauses?|annex(?:es)?|appendix|appendices|paragraphs?)"
+_TITLED = re.compile(
+    rf"\b{_SECTION}\s+(?:titled|entitled|called|named|headed|with the (?:title|heading))\s+"
+    r"(?:[“\"‘'](?P<quoted>[^”\"’'\n]{2,80})[”\"’']|(?P<plain>[A-Z][\w-]{1,30}(?:\s[\w-]{1,30}){0,6}))",
+)
+_ABOUT = re.compile(
+    rf"\b(?:contain|include|have|provide|comprise|add)s?\s+(?:an?|one|the)\s+(?:separate\s|own\s)?{_SECTION}\s+"
+    r"(?:on|about|for|listing|concerning|regarding|dealing with)\s+(?:the\s|an?\s|its\s)?"
+    r"(?P<about>[\w/&-]{2,30}(?:\s[\w/&-]{1,30}){0,6})",
+    re.IGNORECASE,
+)
+_OF_KIND = re.compile(
+    rf"\b(?:contain|include|have|provide|comprise|add)s?\s+an?\s+(?:[“\"](?P<quoted>[^”\"\n]{{2,80}})[”\"]"
+    rf"|(?P<kind>[\w/&-]{{2,30}}(?:\s[\w/&-]{{1,30}}){{0,4}}))\s{_SECTION}\b",
+    re.IGNORECASE,
+)
+_ENDS_TITLE = re.compile(r"\s(?:that|which|where|who|if|when|shall|must|should|to be|in accordance)\b.{0,200}\Z")
+_ANY_KIND = frozenset({"new", "separate", "own", "dedicated", "further", "single", "specific", "this", "each", "one"})
+
+
+def section_asked(sentence: str) -> str:
+    """Return what a section that a sentence asks for is to be called, or to be about; empty where it asks for none."""
+    for pattern in (_TITLED, _ABOUT, _OF_KIND):
+        found = pattern.search(sentence)
+        if found is not None:
+            named = next(text for text in found.groups() if text)
+            words = _ENDS_TITLE.sub("", named).strip()
+            if words.lower() not in _ANY_KIND:
+                return words
+    return ""

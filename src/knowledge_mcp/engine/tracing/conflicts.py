@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.language.demands import named_places, without_limits
+from knowledge_mcp.language.demands import OWN_LABEL, named_places, without_limits
 from knowledge_mcp.language.force import Convention, Force, detect_convention, force_of
 from knowledge_mcp.language.quantities import Bound, Quantity, quantities
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["OWN_LABEL", "Conflict", "ConflictKind", "Demand", "Meaning", "conflicting_definitions", "conflicts"]
+__all__ = ["Conflict", "ConflictKind", "Demand", "Meaning", "conflicting_definitions", "conflicts"]
 
 _RELATED = 0.5
 """Share of the words, weighed by rarity, from which on two demands are looked at for a word and its opposite."""
@@ -44,8 +44,6 @@ _CONDITION = re.compile(
     r"|otherwise)\b",
     re.IGNORECASE,
 )
-OWN_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
-"""What a requirement is called in front of its words: "SRS 17 - "."""
 _CODE = re.compile(
     r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b"
     r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.files import files_below, tell_left_out, write_result
+from knowledge_mcp.cli.knowledge.review.files import files_below, read_file, tell_left_out, write_result
 from knowledge_mcp.cli.knowledge.review.items import items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -23,7 +23,6 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
-from knowledge_mcp.engine.search.requirements import group_statements, requirement_records, words_of
 from knowledge_mcp.engine.tracing.conflicts import (
     Conflict,
     ConflictKind,
@@ -32,7 +31,7 @@ from knowledge_mcp.engine.tracing.conflicts import (
     conflicts,
 )
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.model.chunk import Definition, Modality
+from knowledge_mcp.engine.tracing.readings import Reading, demands_in, held, meanings_in
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.support.spreadsheets import csv_text
@@ -40,13 +39,11 @@ from knowledge_mcp.support.spreadsheets import csv_text
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
 __all__ = ["conflicts_command"]
 
 _COLUMNS = ("kind", "why", "one", "one_text", "one_citation", "other", "other_text", "other_citation", "also_in")
-_ALL = frozenset(Modality)
 
 _Read = tuple[list[TraceItem], list[Meaning]]
 
@@ -137,17 +134,7 @@ def _of_folder(settings: Settings, folder: Path) -> Iterator[_Read]:
 
 
 def _of_file(settings: Settings, path: Path, name: str) -> _Read:
-    from knowledge_mcp.cli.knowledge.inspect import inspect_file
-
-    inspected = inspect_file(settings, path)
-    if inspected.lost:
-        say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them is not compared.")
-    text = inspected.document.text
-    items: list[TraceItem] = []
-    for group in group_statements(inspected.statements):
-        own = group[0].identifier or group[0].clause_number or ""
-        items.append(TraceItem(own, "", words_of(group, text), f"{name}, {own}" if own else name))
-    return items, [_meaning(each, name) for each in inspected.definitions]
+    return _said(read_file(settings, path, name))
 
 
 def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
@@ -156,7 +143,7 @@ def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
     knowledge = wiring.build_knowledge(settings)
     try:
         for document_id in ids or [each.id for each in knowledge.documents()]:
-            yield _held(knowledge, document_id)
+            yield _said(held(knowledge, document_id))
     except NotFoundError as exc:
         if not ids:
             raise
@@ -168,23 +155,10 @@ def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
         knowledge.close()
 
 
-def _held(knowledge: Knowledge, document_id: str) -> _Read:
-    record = knowledge.document(document_id)
-    chunks = knowledge.document_chunks(document_id)
-    text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
-    found = requirement_records(record, chunks, text, structure, modalities=_ALL)
-    items = [TraceItem(each.identifier, "", each.text, each.citation) for each in found]
-    definitions = {each.span: each for chunk in chunks for each in chunk.definitions}
-    return items, [_meaning(each, record.title) for each in definitions.values()]
-
-
-def _meaning(definition: Definition, name: str) -> Meaning:
+def _said(reading: Reading) -> _Read:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
-    key = EnglishAnalyser().term_key(definition.term)
-    place = f"{name}, {definition.clause_number}" if definition.clause_number else name
-    domain = f" <{definition.domain}>" if definition.domain else ""
-    return Meaning(f"{key}{domain}", definition.term, definition.text, place)
+    return list(demands_in(reading)), list(meanings_in(reading, EnglishAnalyser().term_key))
 
 
 # ---- showing

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.engine.tracing.readings import Reading
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-__all__ = ["files_below", "ingested", "tell_left_out", "write_result"]
+__all__ = ["files_below", "ingested", "read_file", "tell_left_out", "write_result"]
 
 _MOST_NAMED = 5
 
@@ -32,6 +33,16 @@ def tell_left_out(done: str, left: Sequence[str]) -> None:
     if left:
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         say(f"Not {done}: {', '.join(left[:_MOST_NAMED])}{more}.")
+
+
+def read_file(settings: Settings, path: Path, name: str) -> Reading:
+    """Read a file that need not be ingested; tells on stderr which of its pages were not read."""
+    from knowledge_mcp.cli.knowledge.inspect import inspect_file
+
+    inspected = inspect_file(settings, path)
+    if inspected.lost:
+        say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them counts for nothing here.")
+    return Reading(name, inspected.document.text, inspected.structure, inspected.chunks)
 
 
 @contextmanager

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, tell_left_out
+from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, read_file, tell_left_out
 from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.readings import held, items_in
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 
@@ -217,44 +218,11 @@ def _text_of(settings: Settings, path: Path) -> str:
 
 def _of_document(settings: Settings, path: Path) -> list[TraceItem]:
     """Take a document's requirements as items; its clauses where it has none, the whole text where it has neither."""
-    from knowledge_mcp.cli.knowledge.inspect import inspect_file
-
     if media_type_of(path.name) == UNKNOWN:
         return [TraceItem(path.name, path.name, _text_of(settings, path), path.name)]
-    inspected = inspect_file(settings, path)
-    values = inspected.as_values()
-    text = inspected.document.text
-    items = [(each["id"] or "", "", each["text"]) for each in values["requirements"]]
-    if not items:
-        items = [
-            (each["number"] or "", each["title"], text[slice(*each["span"])])
-            for each in values["sections"]
-            if text[slice(*each["span"])].strip()
-        ]
-    return _numbered(items or [("", path.name, text)], path.name)
-
-
-def _numbered(items: Sequence[tuple[str, str, str]], citation: str) -> list[TraceItem]:
-    """Give items ids: their own; where several have one, or none has any, with a number behind it."""
-    counts = Counter(name for name, _, _ in items)
-    seen: Counter[str] = Counter()
-    found: list[TraceItem] = []
-    for name, title, text in items:
-        seen[name] += 1
-        own = name if name and counts[name] == 1 else f"{name}#{seen[name]}"
-        found.append(TraceItem(own, title, text, f"{citation}, {name}" if name else citation))
-    return found
+    return items_in(read_file(settings, path, path.name))
 
 
 def _ingested(settings: Settings, document_id: str) -> list[TraceItem]:
-    from knowledge_mcp.engine.search.requirements import requirement_records
-
     with ingested(settings, document_id) as knowledge:
-        record = knowledge.document(document_id)
-        chunks = knowledge.document_chunks(document_id)
-        structure = knowledge.document_structure(document_id)
-        text = knowledge.document_text(document_id)
-    items = [(each.identifier, "", each.text) for each in requirement_records(record, chunks, text, structure)]
-    if not items:
-        items = [(each.number or "", each.title, each.span.of(text)) for each in structure.sections]
-    return _numbered(items or [("", record.title, text)], document_id)
+        return items_in(held(knowledge, document_id))

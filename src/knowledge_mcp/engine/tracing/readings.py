@@ -1,0 +1,151 @@
+"""Documents as they are traced and checked: ingested, or read for the occasion; their items, demands and meanings."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from knowledge_mcp.engine.core.citing import cite, cite_statement
+from knowledge_mcp.engine.search.requirements import group_statements, words_of
+from knowledge_mcp.engine.tracing.conflicts import Meaning
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.ports import Knowledge
+
+__all__ = ["Reading", "demands_in", "held", "items_in", "meanings_in", "numbered", "one_text", "requirements_in"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Hold one document.
+
+    Attributes:
+        name: its id, or the name of its file.
+        text: its canonical text.
+        structure: its sections and pages.
+        chunks: its passages.
+        record: where it is ingested.
+    """
+
+    name: str
+    text: str
+    structure: DocumentStructure = NO_STRUCTURE
+    chunks: tuple[Chunk, ...] = ()
+    record: DocumentRecord | None = None
+
+    @functools.cached_property
+    def statements(self) -> list[tuple[Statement, Chunk]]:
+        """List what obliges, advises, permits or enables, in order, each once, with the passage that holds it."""
+        found = {each.span: (each, chunk) for chunk in reversed(self.chunks) for each in chunk.statements}
+        return [found[span] for span in sorted(found)]
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """List the definitions in order, each once."""
+        found = {each.span: each for chunk in self.chunks for each in chunk.definitions}
+        return [found[span] for span in sorted(found)]
+
+    def section_at(self, place: int) -> OutlineEntry | None:
+        """Return the innermost section that holds a place."""
+        around = [each for each in self.structure.sections if each.span.start <= place < each.span.end]
+        return max(around, key=lambda each: each.level) if around else None
+
+    def chunk_at(self, place: int) -> Chunk | None:
+        """Return the smallest passage that holds a place."""
+        around = [each for each in self.chunks if each.span.start <= place < each.span.end]
+        return min(around, key=lambda each: len(each.span)) if around else None
+
+    def pages_of(self, span: Span) -> tuple[str, ...]:
+        """List the printed labels of the pages that a span stands on."""
+        exact = [each.label or str(each.number) for each in self.structure.pages if each.span.overlaps(span)]
+        chunk = None if exact else self.chunk_at(span.start)
+        return tuple(exact) if chunk is None else chunk.page_labels or tuple(map(str, chunk.page_numbers))
+
+    def cited(self, span: Span) -> str:
+        """Say where a span stands, as an engineer would paste it."""
+        chunk = self.chunk_at(span.start)
+        if chunk is not None and self.record is not None:
+            return cite(chunk, self.record)
+        section, pages = self.section_at(span.start), self.pages_of(span)
+        clause = f"{section.number or ''} {section.title}".strip() if section is not None else ""
+        lines = chunk.lines if chunk is not None else None
+        place = f"p. {pages[0]}" if pages else f"lines {lines[0]}-{lines[1]}" if lines else ""
+        return ", ".join(part for part in (self.name, clause, place) if part)
+
+
+def held(knowledge: Knowledge, document_id: str) -> Reading:
+    """Read an ingested document.
+
+    Raises:
+        NotFoundError: there is none of this id.
+    """
+    record = knowledge.document(document_id)
+    text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
+    return Reading(document_id, text, structure, tuple(knowledge.document_chunks(document_id)), record)
+
+
+def one_text(item: TraceItem) -> Reading:
+    """Take one item of a list for a document."""
+    return Reading(item.citation if item.citation.endswith(item.id) else f"{item.citation}, {item.id}", item.words)
+
+
+def items_in(reading: Reading) -> list[TraceItem]:
+    """List a document's requirements; its clauses where it has none, the whole text where it has neither."""
+    items = [
+        (group[0].identifier or group[0].clause_number or chunk.clause_number or "", "", words_of(group, reading.text))
+        for group, chunk in requirements_in(reading)
+    ]
+    if not items:
+        items = [
+            (each.number or "", each.title, each.span.of(reading.text))
+            for each in reading.structure.sections
+            if each.span.of(reading.text).strip()
+        ]
+    title = reading.record.title if reading.record is not None else reading.name
+    return numbered(items or [("", title, reading.text)], reading.name)
+
+
+def requirements_in(reading: Reading) -> list[tuple[Sequence[Statement], Chunk]]:
+    """List the requirements, each with its sentences: those that oblige, and those that bear an identifier."""
+    holders = {statement.span: chunk for statement, chunk in reading.statements}
+    return [
+        (group, holders[group[0].span])
+        for group in group_statements([statement for statement, _ in reading.statements])
+        if group[0].identifier or any(each.modality is Modality.REQUIREMENT for each in group)
+    ]
+
+
+def demands_in(reading: Reading) -> Iterator[TraceItem]:
+    """Yield every sentence with force, whatever that is; for a search for conflicts."""
+    holders = {statement.span: chunk for statement, chunk in reading.statements}
+    for group in group_statements([statement for statement, _ in reading.statements]):
+        first, chunk = group[0], holders[group[0].span]
+        own = first.identifier or first.clause_number or chunk.clause_number or ""
+        place = f"{reading.name}, {own}" if own else reading.name
+        citation = place if reading.record is None else cite_statement(first, chunk, reading.record)
+        yield TraceItem(own, "", words_of(group, reading.text), citation)
+
+
+def meanings_in(reading: Reading, key_of: Callable[[str], str]) -> Iterator[Meaning]:
+    """Yield what terms are said to mean; `key_of` makes one key of a term's spellings."""
+    name = reading.record.title if reading.record is not None else reading.name
+    for each in reading.definitions:
+        domain = f" <{each.domain}>" if each.domain else ""
+        place = f"{name}, {each.clause_number}" if each.clause_number else name
+        yield Meaning(f"{key_of(each.term)}{domain}", each.term, each.text, place)
+
+
+def numbered(items: Sequence[tuple[str, str, str]], citation: str) -> list[TraceItem]:
+    """Give items (id, title, text) ids: their own; where several have one, or one has none, a number behind it."""
+    counts = Counter(name for name, _, _ in items)
+    seen: Counter[str] = Counter()
+    found: list[TraceItem] = []
+    for name, title, text in items:
+        seen[name] += 1
+        own = name if name and counts[name] == 1 else f"{name}#{seen[name]}"
+        found.append(TraceItem(own, title, text, f"{citation}, {name}" if name else citation))
+    return found
