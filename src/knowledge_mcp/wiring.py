@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         SyncedSource,
     )
     from knowledge_mcp.ranking.linking import Linker
+    from knowledge_mcp.ranking.seeking import Seeker
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.sources.files import FileSource
     from knowledge_mcp.sources.synced.registered import SourceList
@@ -50,6 +51,7 @@ __all__ = [
     "build_passwords",
     "build_readers",
     "build_repositories",
+    "build_seeker",
     "build_source",
     "build_store",
     "build_synced",
@@ -65,8 +67,6 @@ COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories":
 RERANKED = frozenset({"standards", "rag"})
 """Surfaces whose questions may be put in other words and whose hits a reranker may reorder; the others'
 specifications say what their scores are."""
-
-_LINKED_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,23 +308,26 @@ def build_desk(
 
 def build_linker(settings: Settings) -> Linker:
     """Make what proposes links between two sets of texts, with the embedding model of the standards."""
-    import numpy as np
-
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import Linker
 
+    return Linker(EnglishAnalyser().document_terms, _embedding(settings))
+
+
+def build_seeker(settings: Settings) -> Seeker:
+    """Make what finds evidence for demands, with the embedding model of the standards."""
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.ranking.seeking import Seeker
+
+    return Seeker(EnglishAnalyser().document_terms, _embedding(settings))
+
+
+def _embedding(settings: Settings) -> Callable[[Sequence[str]], Any]:
+    from knowledge_mcp.ranking.linking import stacked
+
     provider = choose_embedding(settings, "standards").provider
     embedder = registry.load(registry.EMBEDDERS[provider])(settings)
-
-    def embed(texts: Sequence[str]) -> Any:
-        vectors = [
-            np.frombuffer(vector, "<f4")
-            for at in range(0, len(texts), _LINKED_AT_ONCE)
-            for vector in embedder.embed_documents(list(texts[at : at + _LINKED_AT_ONCE]))
-        ]
-        return np.stack(vectors)
-
-    return Linker(EnglishAnalyser().document_terms, embed)
+    return stacked(embedder.embed_documents)
 
 
 def build_local(

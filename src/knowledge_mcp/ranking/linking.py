@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["WEIGHTS", "Linker", "Rated", "closeness", "cut_of", "parted", "probabilities", "ratings"]
+__all__ = ["WEIGHTS", "Linker", "Rated", "closeness", "cut_of", "parted", "probabilities", "ratings", "stacked"]
 
 Matrix = NDArray[np.float32]
 WEIGHTS = (-3.90, 0.463, 0.415)
@@ -56,6 +56,19 @@ class Rated:
     sizes: tuple[Matrix, Matrix]
 
 
+_AT_ONCE = 256
+
+
+def stacked(embed: Callable[[Sequence[str]], Sequence[bytes]]) -> Embed:
+    """Make a matrix of the vectors that an embedder gives; it is asked for some texts at a time."""
+
+    def all_of(texts: Sequence[str]) -> Matrix:
+        slices = (list(texts[at : at + _AT_ONCE]) for at in range(0, len(texts), _AT_ONCE))
+        return np.stack([np.frombuffer(vector, "<f4") for part in checked(slices) for vector in embed(part)])
+
+    return all_of
+
+
 class Linker:
     """Propose links between two lists of texts.
 
@@ -65,7 +78,7 @@ class Linker:
     """
 
     def __init__(self, terms: Terms, embed: Embed) -> None:
-        self._terms, self._embed = terms, embed
+        self._terms, self.embed = terms, embed
 
     def __call__(
         self, sources: Sequence[str], targets: Sequence[str], least: float
@@ -73,7 +86,7 @@ class Linker:
         """Return the pairs whose probability is at least `least` times the one to cut at, best first, and that."""
         if not sources or not targets:
             return [], 1.0
-        chances = probabilities(ratings(sources, targets, self._terms, self._embed))
+        chances = probabilities(ratings(sources, targets, self._terms, self.embed))
         threshold = cut_of(chances)
         rows, columns = np.nonzero(chances >= max(least * threshold, _LEAST))
         values = chances[rows, columns]
@@ -82,7 +95,7 @@ class Linker:
 
     def closeness(self, sources: Sequence[str], targets: Sequence[str]) -> Rated:
         """Tell what the probabilities come from, as the function of that name does."""
-        return closeness(sources, targets, self._terms, self._embed)
+        return closeness(sources, targets, self._terms, self.embed)
 
 
 def ratings(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Matrix:

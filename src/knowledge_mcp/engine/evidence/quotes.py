@@ -33,6 +33,7 @@ __all__ = [
     "cover",
     "forms",
     "split_at_ellipses",
+    "verdict_in",
     "verify_quote",
 ]
 
@@ -208,6 +209,20 @@ def verify_quote(base: Base, query: QuoteQuery) -> QuoteAnswer:
     if not base.exists():
         return QuoteAnswer(QuoteVerdict.NOT_FOUND, (), 0)
     return _Comparison(base, said).anywhere()
+
+
+def verdict_in(searched: Searched, quote: str) -> QuoteVerdict:
+    """Compare a quote with one text, as `verify_quote` does: exact, normalised or not found.
+
+    Raises:
+        InvalidInputError: the quote is too long, or has no word in it.
+    """
+    for form in _checked(quote):
+        spans = searched.equal(form)
+        if spans:
+            exact = any(span.of(searched.text) == form.quoted for span in spans)
+            return QuoteVerdict.EXACT if exact else QuoteVerdict.NORMALISED
+    return QuoteVerdict.NOT_FOUND
 
 
 def _checked(quote: str) -> list[Sought]:

@@ -1,0 +1,349 @@
+"""A document held against a standard: one row an obligation, with the best evidence, checked quotes and a verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from knowledge_mcp.engine.evidence.quote_finding import Searched
+from knowledge_mcp.engine.evidence.quotes import verdict_in
+from knowledge_mcp.engine.tracing.checks import (
+    CheckResult,
+    CheckType,
+    EditionsKnown,
+    RowCheck,
+    headings_of,
+    limit_checks,
+    section_check,
+)
+from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.obligations import Obligation, ObligationKind
+from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.language.demands import without_own_label
+from knowledge_mcp.language.sentences import LEADS, sentence_spans
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.evidence import QuoteVerdict
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = [
+    "CheckReport",
+    "CheckRow",
+    "EvidenceVerdict",
+    "Mark",
+    "MarkKind",
+    "Quoted",
+    "Seeks",
+    "check",
+    "marked",
+    "stated_in",
+]
+
+FOUND, PARTIAL = 0.5, 0.4
+"""Probabilities from which on there is evidence, and part of it. At .5 as many are missed as are wrong; of those that
+have evidence, nine in ten are above .4 with their set left out (`python -m benchmarks.checking`)."""
+_MOST_QUOTES = 3
+_TRIED = 6
+_LONGEST = 600
+"""Characters of a quote; of a longer sentence its beginning is shown."""
+_FEWEST_WORDS = 3
+_FEWEST_ROWS = 5
+"""Obligations from which on none with evidence means that the two are not about the same thing."""
+_WORD = re.compile(r"[^\W_]{2,}")
+_ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])\s|\s{0,8}[a-z]")
+_ROW_LINE = re.compile(r"[ \t]*\|")
+_RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
+_DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT})
+"""Checks that speak of the demand itself; a term or an edition is told beside the verdict."""
+
+Terms = Callable[[str], Sequence[str]]
+
+
+class EvidenceVerdict(StrEnum):
+    """Whether a document says something of an obligation; never whether it meets it."""
+
+    FOUND = "evidence found"
+    PARTIAL = "partial"
+    NONE = "none found"
+
+
+class MarkKind(StrEnum):
+    """What a person says of a row."""
+
+    APPLICABLE = "applicable"
+    NOT_APPLICABLE = "not-applicable"
+    CONDITIONAL = "conditional"
+    INFORMATIVE = "informative"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Hold what a person said of an obligation, by its id and its words, with a note of theirs."""
+
+    row: str
+    text: str
+    kind: MarkKind | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Hold words of the document, exactly as they stand there.
+
+    Attributes:
+        verified: as `verify_quote` tells it; what is not found word for word is no evidence.
+        probability: that they say what is demanded; 1 for a heading that was asked for.
+    """
+
+    quote: str
+    document: str
+    clause: str
+    title: str
+    pages: tuple[str, ...]
+    lines: tuple[int, int] | None
+    citation: str
+    verified: QuoteVerdict
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """Hold one obligation with what was found; `evidence` is best first, empty where none was found."""
+
+    obligation: Obligation
+    verdict: EvidenceVerdict
+    probability: float
+    evidence: tuple[Quoted, ...]
+    checks: tuple[RowCheck, ...]
+    mark: MarkKind | None = None
+    note: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Tell what the row counts as: what a person says, else what its sentence is."""
+        if self.mark is MarkKind.APPLICABLE:
+            return ObligationKind.OBLIGATION.value
+        return (self.mark or self.obligation.kind).value
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """Hold all rows in the standard's order.
+
+    Attributes:
+        editions: references to editions that are not current, anywhere in the document.
+        related: False where there are obligations enough, and evidence for none.
+        lost_marks: marks of rows that the standard has no longer in these words.
+    """
+
+    rows: tuple[CheckRow, ...]
+    editions: tuple[RowCheck, ...]
+    related: bool
+    lost_marks: tuple[Mark, ...] = ()
+
+
+class Seeks(Protocol):
+    """Find the sentences that say what is demanded."""
+
+    def __call__(
+        self, wanted: Sequence[str], sentences: Sequence[str], most: int
+    ) -> Sequence[Sequence[tuple[int, float]]]:
+        """Return for each wanted text the places of the best sentences with their probability, best first."""
+        ...
+
+
+def check(
+    obligations: Sequence[Obligation],
+    parts: Sequence[Reading],
+    seek: Seeks,
+    terms: Terms,
+    editions: EditionsKnown,
+    otherwise: Mapping[str, RowCheck],
+) -> CheckReport:
+    """Hold a document against obligations.
+
+    Args:
+        obligations: one row each.
+        parts: of the document; one, unless it is a folder or a list.
+        seek: rates sentences.
+        terms: cuts a text into terms.
+        editions: knows which editions are not current.
+        otherwise: checks of terms that the document defines in other words, by the term in small letters.
+    """
+    sentences = [(number, *each) for number, part in enumerate(parts) for each in stated_in(part)]
+    wanted = [without_own_label(each.text) for each in obligations]
+    best = seek(wanted, [said for _, _, said in sentences], _TRIED)
+    searched = [Searched(part.text) for part in parts]
+    headings = headings_of(parts, terms)
+    rows: list[CheckRow] = []
+    for each, ranked in zip(obligations, best, strict=True):
+        chance = ranked[0][1] if ranked else 0.0
+        quoted = [
+            found
+            for place, odds in ranked
+            if odds >= PARTIAL and (found := _quoted(sentences[place], parts, searched, odds)) is not None
+        ][:_MOST_QUOTES]
+        checks = limit_checks(each.text, [(found.quote, found.citation) for found in quoted]) if quoted else []
+        asked = section_check(each.text, headings, parts, terms)
+        if asked is not None:
+            checks.append(asked[0])
+            heading = asked[1] and _quoted((asked[1].part, asked[1].span, ""), parts, searched, 1.0)
+            quoted = [heading, *quoted][:_MOST_QUOTES] if heading else quoted
+        checks += _terms_in(each.text, otherwise)
+        checks += [told for found in quoted for told in editions.checks(found.quote, found.citation)]
+        rows.append(CheckRow(each, _verdict(quoted, checks), chance, tuple(quoted), tuple(checks)))
+    rows = _with_conflicts(rows, terms)
+    found = any(row.verdict is not EvidenceVerdict.NONE for row in rows)
+    outdated = _outdated(sentences, parts, editions)
+    return CheckReport(tuple(rows), outdated, found or len(rows) < _FEWEST_ROWS)
+
+
+def marked(report: CheckReport, marks: Sequence[Mark]) -> CheckReport:
+    """Put a person's marks to the rows of the same words; what has other words now is told, and not marked."""
+    by_text: dict[str, list[Mark]] = {}
+    for mark in marks:
+        by_text.setdefault(_same(mark.text), []).append(mark)
+    used: set[int] = set()
+    rows: list[CheckRow] = []
+    for row in report.rows:
+        fitting = by_text.get(_same(row.obligation.text), [])
+        mark = next(
+            (each for each in fitting if each.row == row.obligation.id), fitting[0] if len(fitting) == 1 else None
+        )
+        if mark is not None:
+            used.add(id(mark))
+        rows.append(row if mark is None else replace(row, mark=mark.kind, note=mark.note))
+    lost = tuple(mark for mark in marks if id(mark) not in used)
+    return replace(report, rows=tuple(rows), lost_marks=lost)
+
+
+def _same(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+# ---- sentences
+
+
+def stated_in(part: Reading) -> Iterator[tuple[Span, str]]:
+    """Yield the sentences, list items and table rows of a text, each with the lead-in that it depends on before it.
+
+    Headings are left out, and what has fewer than three words.
+    """
+    headings = {_line(part.text, each.span) for each in part.structure.sections}
+    lead = ""
+    for span in checked(_pieces(part.text)):
+        if span in headings:
+            lead = ""
+            continue
+        words = span.of(part.text)
+        is_item = _ITEM.match(words) is not None
+        if not is_item:
+            lead = ""
+        if len(_WORD.findall(words[:_LONGEST])) >= _FEWEST_WORDS:
+            yield span, f"{lead} {words}".strip()
+        if LEADS.search(words) is not None and not is_item:
+            lead = words[-_LONGEST:]
+
+
+def _line(text: str, span: Span) -> Span:
+    end = text.find("\n", span.start, span.end)
+    return Span(span.start, span.end if end < 0 else end).trimmed(text)
+
+
+def _pieces(text: str) -> Iterator[Span]:
+    """Yield rows of tables as they are, and all between them as sentences."""
+    start = begin = 0
+    for line in text.splitlines(keepends=True):
+        end = begin + len(line)
+        if _ROW_LINE.match(line):
+            yield from sentence_spans(text, start, begin)
+            start = end
+            row = Span(begin, end).trimmed(text)
+            if not _RULE_LINE.match(line):
+                yield row
+        begin = end
+    yield from sentence_spans(text, start, len(text))
+
+
+def _quoted(
+    place: tuple[int, Span, str], parts: Sequence[Reading], searched: Sequence[Searched], chance: float
+) -> Quoted | None:
+    """Quote a place; None where the quote is not found there word for word."""
+    number, span, _ = place
+    part = parts[number]
+    if len(span) > _LONGEST:
+        end = part.text.rfind(" ", span.start, span.start + _LONGEST)
+        span = Span(span.start, end if end > span.start else span.start + _LONGEST).trimmed(part.text)
+    quote = span.of(part.text)
+    verified = verdict_in(searched[number], quote)
+    if verified is QuoteVerdict.NOT_FOUND:
+        return None
+    section, chunk = part.section_at(span.start), part.chunk_at(span.start)
+    clause = (section.number if section is not None else "") or (chunk.clause_number if chunk is not None else "") or ""
+    return Quoted(
+        quote=quote,
+        document=part.name,
+        clause=clause,
+        title=section.title if section is not None else "",
+        pages=part.pages_of(span),
+        lines=chunk.lines if chunk is not None else None,
+        citation=part.cited(span),
+        verified=verified,
+        probability=chance,
+    )
+
+
+# ---- verdicts
+
+
+def _verdict(quoted: Sequence[Quoted], checks: Sequence[RowCheck]) -> EvidenceVerdict:
+    if not quoted:
+        return EvidenceVerdict.NONE
+    doubted = any(each.kind in _DOWN and each.result is not CheckResult.MET for each in checks)
+    return EvidenceVerdict.FOUND if quoted[0].probability >= FOUND and not doubted else EvidenceVerdict.PARTIAL
+
+
+def _terms_in(text: str, otherwise: Mapping[str, RowCheck]) -> list[RowCheck]:
+    lowered = text.lower()
+    return [told for term, told in otherwise.items() if re.search(rf"(?<!\w){re.escape(term)}(?!\w)", lowered)]
+
+
+def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
+    """Add what the search for conflicts finds between an obligation and its own evidence."""
+    items: list[TraceItem] = []
+    owners: dict[str, tuple[int, Quoted | None]] = {}
+    for number, row in enumerate(rows):
+        for place, said in enumerate((None, *row.evidence)):
+            key = f"{number}/{place}"
+            owners[key] = (number, said)
+            items.append(TraceItem(key, "", row.obligation.text if said is None else said.quote, key))
+    added: dict[int, list[RowCheck]] = {}
+    for each in conflicts(items, terms):
+        if each.kind is ConflictKind.DUPLICATE:
+            continue
+        sides = [owners[one.id] for one in (each.one, each.other, *each.also_in)]
+        demanded = {number for number, said in sides if said is None}
+        for number, said in sides:
+            if said is not None and number in demanded:
+                told = RowCheck(CheckType.CONFLICT, CheckResult.NOT_MET, each.kind.value, each.why, said.citation)
+                added.setdefault(number, []).append(told)
+    return [
+        replace(row, checks=(checks := (*row.checks, *added[number])), verdict=_verdict(row.evidence, checks))
+        if number in added
+        else row
+        for number, row in enumerate(rows)
+    ]
+
+
+def _outdated(
+    sentences: Sequence[tuple[int, Span, str]], parts: Sequence[Reading], editions: EditionsKnown
+) -> tuple[RowCheck, ...]:
+    found: dict[str, RowCheck] = {}
+    for number, span, _ in checked(sentences):
+        for told in editions.checks(span.of(parts[number].text), ""):
+            if told.found not in found:
+                found[told.found] = replace(told, citation=parts[number].cited(span))
+    return tuple(found.values())

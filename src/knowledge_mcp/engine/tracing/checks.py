@@ -1,0 +1,231 @@
+"""Checks that need no judgement: a number against its limit, a section asked for, a term, an edition, an opposite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, mentions_at
+from knowledge_mcp.engine.core.editions import Editions
+from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
+from knowledge_mcp.engine.tracing.readings import Reading, meanings_in
+from knowledge_mcp.language.demands import section_asked
+from knowledge_mcp.language.editions import said_in
+from knowledge_mcp.language.quantities import Bound, Quantity, quantities
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.document import Span
+
+__all__ = [
+    "CheckResult",
+    "CheckType",
+    "EditionsKnown",
+    "RowCheck",
+    "SectionHeading",
+    "headings_of",
+    "limit_checks",
+    "section_check",
+    "terms_otherwise",
+]
+
+Terms = Callable[[str], Sequence[str]]
+_PHYSICAL = frozenset(
+    {"s", "m", "g", "V", "A", "W", "Hz", "Pa", "N", "J", "Ω", "bit", "bit/s", "B", "m/s", "%", "°C", "K", "dB"}
+)
+
+
+class CheckType(StrEnum):
+    """What is compared."""
+
+    LIMIT = "limit"
+    SECTION = "section"
+    TERM = "term"
+    EDITION = "edition"
+    CONFLICT = "conflict"
+
+
+class CheckResult(StrEnum):
+    """What came of it."""
+
+    MET = "met"
+    NOT_MET = "not met"
+    NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True, slots=True)
+class RowCheck:
+    """Hold one check.
+
+    Attributes:
+        asked: what the standard says, in short.
+        found: what the document says; empty where it says nothing.
+        citation: where the document says it.
+    """
+
+    kind: CheckType
+    result: CheckResult
+    asked: str
+    found: str = ""
+    citation: str = ""
+
+
+# ---- limits
+
+
+def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCheck]:
+    """Compare every limit of a demand with the numbers of one unit that its evidence states.
+
+    Args:
+        demand: its words.
+        evidence: quotes with their citations, best first.
+    """
+    stated = [(each, quote, where) for quote, where in evidence for each in quantities(quote)]
+    found: list[RowCheck] = []
+    for limit in quantities(demand):
+        if not limit.unit or (limit.bound is Bound.EXACT and limit.unit not in _PHYSICAL and not evidence):
+            continue
+        asked = _shown(limit)
+        same = [
+            (_satisfies(limit, each), quote[each.start : each.end].strip(), where)
+            for each, quote, where in stated
+            if each.unit == limit.unit
+        ]
+        told = next((each for each in same if each[0]), None) or next((each for each in same if each[0] is False), None)
+        if told is not None:
+            result = CheckResult.MET if told[0] else CheckResult.NOT_MET
+            found.append(RowCheck(CheckType.LIMIT, result, asked, told[1], told[2]))
+        elif limit.bound is not Bound.EXACT or limit.unit in _PHYSICAL:
+            found.append(RowCheck(CheckType.LIMIT, CheckResult.NOT_STATED, asked))
+    return found
+
+
+def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
+    """Tell whether a number keeps a limit; None where it says nothing about it."""
+    equal = math.isclose(limit.value, stated.value)
+    more = stated.value > limit.value and not equal
+    if limit.bound is Bound.EXACT:
+        return equal
+    if limit.bound is Bound.MOST:
+        if stated.bound is Bound.LEAST:
+            return False if more else None
+        return not more
+    if stated.bound is Bound.MOST:
+        return None if more or equal else False
+    return more or equal
+
+
+def _shown(limit: Quantity) -> str:
+    return f"{'' if limit.bound is Bound.EXACT else limit.bound.value} {limit.value:g} {limit.unit}".strip()
+
+
+# ---- sections
+
+
+@dataclass(frozen=True, slots=True)
+class SectionHeading:
+    """Hold a heading of the document, its terms, and where it stands in which of its parts."""
+
+    part: int
+    span: Span
+    terms: frozenset[str]
+
+
+def headings_of(parts: Sequence[Reading], terms: Terms) -> list[SectionHeading]:
+    """List the headings of all parts of a document."""
+    found: list[SectionHeading] = []
+    for number, part in enumerate(parts):
+        for each in part.structure.sections:
+            end = part.text.find("\n", each.span.start, each.span.end)
+            span = Span(each.span.start, each.span.end if end < 0 else end).trimmed(part.text)
+            if len(span):
+                found.append(SectionHeading(number, span, frozenset(terms(each.title))))
+    return found
+
+
+def section_check(
+    demand: str, headings: Sequence[SectionHeading], parts: Sequence[Reading], terms: Terms
+) -> tuple[RowCheck, SectionHeading | None] | None:
+    """Look for the section that a demand asks for: a heading with all of its words; None where it asks for none."""
+    asked = section_asked(demand)
+    wanted = frozenset(terms(asked))
+    if not wanted:
+        return None
+    fitting = [each for each in headings if wanted <= each.terms]
+    if not fitting:
+        return RowCheck(CheckType.SECTION, CheckResult.NOT_MET, asked), None
+    best = min(fitting, key=lambda each: len(each.terms))
+    part = parts[best.part]
+    told = RowCheck(CheckType.SECTION, CheckResult.MET, asked, best.span.of(part.text), part.cited(best.span))
+    return told, best
+
+
+# ---- terms
+
+
+def terms_otherwise(
+    standard: Iterable[Meaning], parts: Sequence[Reading], key_of: Callable[[str], str]
+) -> dict[str, RowCheck]:
+    """List the terms of a standard that a document defines in other words, by the term in small letters."""
+    ours = list(standard)
+    theirs = [each for part in parts for each in meanings_in(part, key_of)]
+    mine = {(each.term, each.text, each.citation) for each in ours}
+    found: dict[str, RowCheck] = {}
+    for each in conflicting_definitions([*ours, *theirs]):
+        one, other = each.one, each.other
+        if ((one.id, one.text, one.citation) in mine) == ((other.id, other.text, other.citation) in mine):
+            continue
+        asked, told = (one, other) if (one.id, one.text, one.citation) in mine else (other, one)
+        check = RowCheck(
+            CheckType.TERM, CheckResult.NOT_MET, f"{asked.id}: {asked.text}", f"{told.id}: {told.text}", told.citation
+        )
+        found.setdefault(asked.id.lower(), check)
+    return found
+
+
+# ---- editions
+
+
+class EditionsKnown:
+    """Know which editions are no longer the current ones: of what is ingested, and of what a standard refers to.
+
+    Args:
+        records: of all ingested documents.
+        standard: its text and title tell which editions it refers to, what its own is, and what it replaces.
+        title: of the standard.
+    """
+
+    def __init__(self, records: Sequence[DocumentRecord], standard: str, title: str) -> None:
+        self._directory = Directory(records)
+        self._editions = Editions(records)
+        self._wanted: dict[tuple[frozenset[str], tuple[str, ...]], Designation] = {}
+        for each in (*mentioned(title), *mentioned(standard)):
+            if each.edition and self._wanted.setdefault((each.bodies, each.core), each).edition < each.edition:
+                self._wanted[each.bodies, each.core] = each
+        self._replaced = {
+            (each.bodies, each.core, each.edition) for told in said_in(standard).replaces for each in mentioned(told)
+        }
+
+    def checks(self, text: str, citation: str) -> list[RowCheck]:
+        """Check every dated reference of a text."""
+        found: dict[str, RowCheck] = {}
+        for each, start, end in mentions_at(text):
+            asked = self._instead(each) if each.edition else ""
+            if asked:
+                printed = text[start:end]
+                found.setdefault(printed, RowCheck(CheckType.EDITION, CheckResult.NOT_MET, asked, printed, citation))
+        return list(found.values())
+
+    def _instead(self, named: Designation) -> str:
+        """Say what stands against an edition that is named; empty where nothing does."""
+        for like in self._directory.alike(named):
+            family = self._editions.family_of(like.record.id)
+            is_named = not (like.is_other_edition or like.is_part) and like.edition
+            if is_named and family is not None and like.record.id in {each.id for each in family.older}:
+                return f"the current edition is {', '.join(each.title for each in family.current)}"
+        if (named.bodies, named.core, named.edition) in self._replaced:
+            return "the standard replaces this edition"
+        wanted = self._wanted.get((named.bodies, named.core))
+        if wanted is not None and wanted.edition > named.edition and len(wanted.edition) == len(named.edition):
+            return f"the standard refers to {wanted.words.upper()}:{wanted.edition.upper()}"
+        return ""

@@ -1,0 +1,167 @@
+"""Obligations of a standard, one row each: what is demanded, with what force, on what condition, and where."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from knowledge_mcp.engine.core.citing import cite_statement
+from knowledge_mcp.engine.search.requirements import words_of
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.readings import Reading, requirements_in
+from knowledge_mcp.language.demands import condition_of
+from knowledge_mcp.language.force import RANK, Convention, detect_convention, force_of
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["Obligation", "ObligationKind", "obligations_in", "obligations_of_items"]
+
+_NOTE = re.compile(
+    r"[ \t>*_(\[-]{0,6}(?:NOTES?|Notes?|EXAMPLES?|Examples?)(?:[ ]\d{1,3})?(?:[ ]to entry)?[ ]?[:.–—\])*_-]"
+)
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_WHITE = re.compile(r"\s+")
+
+
+class ObligationKind(StrEnum):
+    """Whether a sentence obliges: always, where its condition holds, or never, in a note or an informative part."""
+
+    OBLIGATION = "obligation"
+    CONDITIONAL = "conditional"
+    INFORMATIVE = "informative"
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """Hold one obligation.
+
+    Attributes:
+        id: its identifier or clause, with a number behind it where several have one; unique in its standard.
+        text: its words with their lead-in.
+        force: None where it has no word of force, in a list of requirements.
+        negated: "shall not".
+        condition: the words on which it depends whether it applies; empty where it always does.
+        clause: number of its clause; empty where there is none.
+        title: of the section it stands in.
+        citation: where it stands.
+    """
+
+    id: str
+    text: str
+    force: Modality | None
+    negated: bool
+    kind: ObligationKind
+    condition: str
+    clause: str
+    title: str
+    citation: str
+
+
+def obligations_in(reading: Reading) -> list[Obligation]:
+    """List what a document obliges to, in order, and what looks like it in notes and informative parts."""
+    placed = [*_stated(reading), *_informative(reading)]
+    return _numbered([each for _, each in sorted(placed, key=lambda pair: pair[0])])
+
+
+def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
+    """Take each item of a list of requirements for an obligation."""
+    convention = detect_convention("\n".join(each.text for each in items))
+    found: list[Obligation] = []
+    for each in items:
+        force, negated, condition = _forces(each.text, convention)
+        kind = ObligationKind.CONDITIONAL if condition else ObligationKind.OBLIGATION
+        clause = next((value for name, value in each.attributes.items() if name.lower() == "clause"), "")
+        found.append(Obligation(each.id, each.text, force, negated, kind, condition, clause, each.title, each.citation))
+    return found
+
+
+def _stated(reading: Reading) -> Iterator[tuple[int, Obligation]]:
+    for group, chunk in checked(requirements_in(reading)):
+        strongest = max(group, key=lambda each: RANK[each.modality])
+        condition = condition_of(strongest.text)
+        first = group[0]
+        clause = first.clause_number or chunk.clause_number or ""
+        section = reading.section_at(first.span.start)
+        citation = reading.cited(first.span)
+        if reading.record is not None:
+            citation = cite_statement(first, chunk, reading.record)
+        yield (
+            first.span.start,
+            Obligation(
+                id=first.identifier or clause,
+                text=words_of(group, reading.text),
+                force=strongest.modality,
+                negated=strongest.negated,
+                kind=ObligationKind.CONDITIONAL if condition else ObligationKind.OBLIGATION,
+                condition=condition,
+                clause=clause,
+                title=section.title if section is not None else chunk.section_title,
+                citation=citation,
+            ),
+        )
+
+
+def _informative(reading: Reading) -> Iterator[tuple[int, Obligation]]:
+    """Yield sentences that would oblige, if they did not stand in a note, an example or an informative part."""
+    convention = detect_convention(reading.text)
+    known = [statement.span for statement, _ in reading.statements]
+    for span in checked(_silent(reading)):
+        for sentence in sentence_spans(reading.text, span.start, span.end):
+            words = sentence.of(reading.text)
+            force = force_of(words, convention)
+            if force is None or force.modality is not Modality.REQUIREMENT or any(map(sentence.overlaps, known)):
+                continue
+            section, chunk = reading.section_at(sentence.start), reading.chunk_at(sentence.start)
+            clause = (section.number if section is not None else "") or (chunk.clause_number if chunk else "") or ""
+            text = _WHITE.sub(" ", words).strip()
+            title = section.title if section is not None else ""
+            kind, citation = ObligationKind.INFORMATIVE, reading.cited(sentence)
+            yield (
+                sentence.start,
+                Obligation(
+                    clause, text, force.modality, force.negated, kind, condition_of(text), clause, title, citation
+                ),
+            )
+
+
+def _silent(reading: Reading) -> list[Span]:
+    """List the informative sections, and elsewhere the paragraphs that are notes or examples; none overlap."""
+    found: list[Span] = []
+    for section in reading.structure.sections:
+        if section.informative and not (found and found[-1].contains(section.span)):
+            found.append(section.span)
+    parts = list(found)
+    start = 0
+    for end in [*(match.end() for match in _PARAGRAPH.finditer(reading.text)), len(reading.text)]:
+        paragraph = Span(start, end)
+        if _NOTE.match(reading.text, start, end) and not any(map(paragraph.overlaps, parts)):
+            found.append(paragraph)
+        start = end
+    return sorted(found)
+
+
+def _forces(text: str, convention: Convention) -> tuple[Modality | None, bool, str]:
+    """Return the strongest force of a text, whether that is denied, and the condition of its sentence."""
+    best, condition = None, ""
+    for span in sentence_spans(text):
+        sentence = span.of(text)
+        force = force_of(sentence, convention)
+        if force is not None and (best is None or RANK[force.modality] > RANK[best.modality]):
+            best, condition = force, condition_of(sentence)
+    return (best.modality, best.negated, condition) if best is not None else (None, False, condition_of(text))
+
+
+def _numbered(found: Sequence[Obligation]) -> list[Obligation]:
+    counts = Counter(each.id for each in found)
+    seen: Counter[str] = Counter()
+    numbered: list[Obligation] = []
+    for each in found:
+        seen[each.id] += 1
+        is_own = bool(each.id) and counts[each.id] == 1
+        numbered.append(each if is_own else replace(each, id=f"{each.id}#{seen[each.id]}"))
+    return numbered
