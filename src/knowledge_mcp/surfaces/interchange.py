@@ -9,15 +9,17 @@ import json
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import PurePosixPath
+from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.surfaces.matrix import table_of
 
-__all__ = ["as_needs", "as_reqif", "as_xlsx"]
+__all__ = ["Sheet", "as_needs", "as_reqif", "as_xlsx", "workbook"]
 
 Side = tuple[str, Sequence[TraceItem]]
 """A set's name and items."""
@@ -26,8 +28,26 @@ _LONGEST_CELL = 32_767
 """Characters that a cell of a workbook can hold."""
 
 
-def as_xlsx(found: Trace) -> bytes:
-    """Write a workbook: a row a link, a row a gap, to sort and filter; no cell is taken for a formula.
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Hold one sheet of a workbook.
+
+    Attributes:
+        rows: a header and what stands below it.
+        numbers: columns whose cells are numbers.
+        wide: columns with long text, which is wrapped.
+        choices: columns whose cells are chosen from a list.
+    """
+
+    name: str
+    rows: Sequence[Sequence[str]]
+    numbers: tuple[str, ...] = ()
+    wide: tuple[str, ...] = ()
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+
+def workbook(sheets: Iterable[Sheet]) -> bytes:
+    """Write a workbook, each sheet to sort and filter; no cell is taken for a formula.
 
     Raises:
         ConfigError: the extra that writes workbooks is not installed.
@@ -35,31 +55,53 @@ def as_xlsx(found: Trace) -> bytes:
     try:
         from openpyxl import Workbook
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+        from openpyxl.styles import Alignment
+        from openpyxl.utils import get_column_letter
+        from openpyxl.worksheet.datavalidation import DataValidation
     except ImportError as exc:
         raise ConfigError(
             "Workbooks need the extra `office`.", suggestion=f"{install_command('office')}, or use --csv."
         ) from exc
-    header, *rows = table_of(found)
     book = Workbook()
-    for name, kept in (
-        ("Links", [r for r in rows if r[0] and r[1]]),
-        ("Gaps", [r for r in rows if not (r[0] and r[1])]),
-    ):
-        sheet = book.create_sheet(name)
-        for number, row in enumerate([header, *kept], 1):
+    for each in sheets:
+        sheet = book.create_sheet(each.name)
+        header = each.rows[0]
+        for number, row in enumerate(each.rows, 1):
             for column, value in enumerate(row, 1):
                 cell = sheet.cell(number, column)
-                if number > 1 and header[column - 1] == "probability" and value:
+                name = header[column - 1]
+                if number > 1 and name in each.numbers and re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", value):
                     cell.value = float(value)
                 elif value:
                     cell.value = ILLEGAL_CHARACTERS_RE.sub("", value)[:_LONGEST_CELL]
                     cell.data_type = "s"
+                if name in each.wide:
+                    cell.alignment = Alignment(wrap_text=True, vertical="top")
+        for column, name in enumerate(header, 1):
+            letter = get_column_letter(column)
+            if name in each.wide:
+                sheet.column_dimensions[letter].width = 60
+            if name in each.choices and len(each.rows) > 1:
+                listed: Any = DataValidation(
+                    type="list", formula1=f'"{",".join(each.choices[name])}"', allow_blank=True
+                )
+                listed.sqref.add(f"{letter}2:{letter}{len(each.rows)}")
+                sheet.add_data_validation(listed)
         sheet.freeze_panes = "A2"
         sheet.auto_filter.ref = sheet.dimensions
     book.remove(book.worksheets[0])
     stream = io.BytesIO()
     book.save(stream)
     return stream.getvalue()
+
+
+def as_xlsx(found: Trace) -> bytes:
+    """Write a workbook: a row a link, a row a gap; errors as `workbook`."""
+    header, *rows = table_of(found)
+    linked = [r for r in rows if r[0] and r[1]]
+    gaps = [r for r in rows if not (r[0] and r[1])]
+    numbers = ("probability",)
+    return workbook([Sheet("Links", [header, *linked], numbers), Sheet("Gaps", [header, *gaps], numbers)])
 
 
 def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: Trace) -> str:

@@ -19,6 +19,7 @@ from knowledge_mcp.cli.knowledge.backup import BACKUP_HELP, RESTORE_HELP, backup
 from knowledge_mcp.cli.knowledge.clients.install import install
 from knowledge_mcp.cli.knowledge.doctor import doctor
 from knowledge_mcp.cli.knowledge.inspect import inspect
+from knowledge_mcp.cli.knowledge.review.check import check_command
 from knowledge_mcp.cli.knowledge.review.compare import compare
 from knowledge_mcp.cli.knowledge.review.conflicts import conflicts_command
 from knowledge_mcp.cli.knowledge.review.impact import impact
@@ -48,6 +49,7 @@ app.command(short_help="Show what a place refers to, and what refers to it.")(re
 app.command("verify-quote", short_help="Check that words are printed exactly so.")(reading.verify_quote)
 app.command(short_help="Draw a page of a PDF with a passage marked.")(show)
 app.command(short_help="Show what is read in a file; nothing is stored.")(inspect)
+app.command("check", short_help="Show what a document says of each obligation.")(check_command)
 app.command(short_help="Show what changed between two editions.")(compare)
 app.command("conflicts", short_help="List requirements that contradict or double each other.")(conflicts_command)
 app.command(short_help="Show what a new edition touches in other documents.")(impact)

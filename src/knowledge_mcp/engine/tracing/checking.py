@@ -328,7 +328,7 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
         demanded = {number for number, said in sides if said is None}
         for number, said in sides:
             if said is not None and number in demanded:
-                told = RowCheck(CheckType.CONFLICT, CheckResult.NOT_MET, each.kind.value, each.why, said.citation)
+                told = RowCheck(CheckType.CONFLICT, CheckResult.DIFFERS, each.kind.value, each.why, said.citation)
                 added.setdefault(number, []).append(told)
     return [
         replace(row, checks=(checks := (*row.checks, *added[number])), verdict=_verdict(row.evidence, checks))

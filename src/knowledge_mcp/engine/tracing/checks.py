@@ -51,6 +51,7 @@ class CheckResult(StrEnum):
     MET = "met"
     NOT_MET = "not met"
     NOT_STATED = "not stated"
+    DIFFERS = "differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def terms_otherwise(
             continue
         asked, told = (one, other) if (one.id, one.text, one.citation) in mine else (other, one)
         check = RowCheck(
-            CheckType.TERM, CheckResult.NOT_MET, f"{asked.id}: {asked.text}", f"{told.id}: {told.text}", told.citation
+            CheckType.TERM, CheckResult.DIFFERS, f"{asked.id}: {asked.text}", f"{told.id}: {told.text}", told.citation
         )
         found.setdefault(asked.id.lower(), check)
     return found
@@ -213,7 +214,7 @@ class EditionsKnown:
             asked = self._instead(each) if each.edition else ""
             if asked:
                 printed = text[start:end]
-                found.setdefault(printed, RowCheck(CheckType.EDITION, CheckResult.NOT_MET, asked, printed, citation))
+                found.setdefault(printed, RowCheck(CheckType.EDITION, CheckResult.DIFFERS, asked, printed, citation))
         return list(found.values())
 
     def _instead(self, named: Designation) -> str:

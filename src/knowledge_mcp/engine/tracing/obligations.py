@@ -19,10 +19,10 @@ from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Obligation", "ObligationKind", "obligations_in", "obligations_of_items"]
+__all__ = ["Obligation", "ObligationKind", "numbered_obligations", "obligations_in", "obligations_of_items"]
 
 _NOTE = re.compile(
-    r"[ \t>*_(\[-]{0,6}(?:NOTES?|Notes?|EXAMPLES?|Examples?)(?:[ ]\d{1,3})?(?:[ ]to entry)?[ ]?[:.–—\])*_-]"
+    r"[ \t>*_(\[-]{0,6}(?:(?:NOTE|EXAMPLE)S?\b|(?:Note|Example)s?(?:[ ]\d{1,3})?(?:[ ]to entry)?[ ]?[:.–—\])*_-])"
 )
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _WHITE = re.compile(r"\s+")
@@ -63,9 +63,9 @@ class Obligation:
 
 
 def obligations_in(reading: Reading) -> list[Obligation]:
-    """List what a document obliges to, in order, and what looks like it in notes and informative parts."""
+    """List what a document obliges to, in order, and what looks like it in informative parts; ids may recur."""
     placed = [*_stated(reading), *_informative(reading)]
-    return _numbered([each for _, each in sorted(placed, key=lambda pair: pair[0])])
+    return [each for _, each in sorted(placed, key=lambda pair: pair[0])]
 
 
 def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
@@ -156,7 +156,8 @@ def _forces(text: str, convention: Convention) -> tuple[Modality | None, bool, s
     return (best.modality, best.negated, condition) if best is not None else (None, False, condition_of(text))
 
 
-def _numbered(found: Sequence[Obligation]) -> list[Obligation]:
+def numbered_obligations(found: Sequence[Obligation]) -> list[Obligation]:
+    """Give each an id of its own: where several have one, or one has none, with a number behind it."""
     counts = Counter(each.id for each in found)
     seen: Counter[str] = Counter()
     numbered: list[Obligation] = []

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, tell_left_out, write_result
+from knowledge_mcp.cli.knowledge.review.files import (
+    console_on_stderr,
+    files_below,
+    ingested,
+    tell_left_out,
+    write_result,
+)
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -31,7 +37,6 @@ from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces import redline
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from knowledge_mcp.settings import Settings
@@ -117,19 +122,15 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
     left = [name for path, name in found if media_type_of(path.name) == UNKNOWN]
     if not files:
         raise InvalidInputError(f"No file of {folder} is of a kind that is read.", suggestion="Give another folder.")
-    shown_files = track(files, folder.name, console=_console(), transient=True, disable=not sys.stderr.isatty())
+    shown_files = track(
+        files, folder.name, console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty()
+    )
     for path, name in shown_files:
         try:
             yield _part(settings, path, name)
         except UnreadableDocumentError as exc:
             left.append(f"{name} ({exc.message})")
     tell_left_out("compared", left)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True)
 
 
 def _part(settings: Settings, path: Path, name: str) -> EditionPart:

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.engine.tracing.checking import Mark, MarkKind
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.files import make_private_folder, write_whole
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
-__all__ = ["decided_links", "decisions_file"]
+__all__ = ["decided_links", "decisions_file", "keep_marks", "kept_marks"]
 
 
-def decisions_file(settings: Settings, source: str, target: str) -> Path:
+def decisions_file(settings: Settings, source: str, target: str, *, what: str = "trace") -> Path:
     """Name the file in DATA_PATH of what is decided about two sets: by their places, or by their ids and collection."""
     names = [
         str(Path(each).resolve()) if Path(each).exists() else f"{settings.collection}/{each}"
         for each in (source, target)
     ]
     digest = hashlib.sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return settings.data_folder / "decisions" / f"trace-{digest}.json"
+    return settings.data_folder / "decisions" / f"{what}-{digest}.json"
 
 
 def decided_links(path: Path, accept: Sequence[str], reject: Sequence[str]) -> dict[tuple[str, str], bool]:
@@ -57,8 +58,42 @@ def decided_links(path: Path, accept: Sequence[str], reject: Sequence[str]) -> d
     return decided
 
 
+def kept_marks(path: Path) -> list[Mark]:
+    """Read the marks that a person gave rows of a check.
+
+    Raises:
+        InvalidInputError: the file holds something else.
+    """
+    try:
+        held: list[dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        return [
+            Mark(each["row"], each["requirement"], MarkKind(each["mark"]) if each["mark"] else None, each["note"])
+            for each in held
+        ]
+    except (OSError, ValueError, TypeError, KeyError) as exc:
+        raise InvalidInputError(f"{path} holds no marks: {exc}.", suggestion="Move it away, and mark again.") from exc
+
+
+def keep_marks(path: Path, marks: Sequence[Mark]) -> None:
+    """Keep marks for later runs; tells where.
+
+    Raises:
+        InvalidInputError: they cannot be written.
+    """
+    rows = [
+        {"row": each.row, "requirement": each.text, "mark": each.kind.value if each.kind else "", "note": each.note}
+        for each in marks
+    ]
+    _write(path, rows)
+    say(f"Marks kept: {len(marks)}, in {path}.")
+
+
 def _keep(path: Path, decided: dict[tuple[str, str], bool]) -> None:
-    rows = [{"from": one, "to": other, "accepted": yes} for (one, other), yes in sorted(decided.items())]
+    _write(path, [{"from": one, "to": other, "accepted": yes} for (one, other), yes in sorted(decided.items())])
+    say(f"Decisions kept: {len(decided)}, in {path}.")
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     try:
         if not path.parent.exists():
             make_private_folder(path.parent)
@@ -67,6 +102,5 @@ def _keep(path: Path, decided: dict[tuple[str, str], bool]) -> None:
         )
     except OSError as exc:
         raise InvalidInputError(
-            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place with --decisions."
+            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
         ) from exc
-    say(f"Decisions kept: {len(decided)}, in {path}.")

@@ -12,10 +12,12 @@ from knowledge_mcp.engine.tracing.readings import Reading
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-__all__ = ["files_below", "ingested", "read_file", "tell_left_out", "write_result"]
+__all__ = ["console_on_stderr", "files_below", "ingested", "read_file", "tell_left_out", "write_result"]
 
 _MOST_NAMED = 5
 
@@ -26,6 +28,13 @@ def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
         inside = path.relative_to(folder)
         if path.is_file() and not any(part.startswith(".") for part in inside.parts):
             yield path, inside.as_posix()
+
+
+def console_on_stderr() -> Console:
+    """Return a console to show how far work is."""
+    from rich.console import Console
+
+    return Console(stderr=True)
 
 
 def tell_left_out(done: str, left: Sequence[str]) -> None:

@@ -6,13 +6,13 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, read_file, tell_left_out
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import held, items_in
+from knowledge_mcp.engine.tracing.readings import Reading, held, items_in
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.readers.requirements.reader import RequirementReader
     from knowledge_mcp.settings import Settings
 
-__all__ = ["columns_given", "items_of"]
+__all__ = ["columns_given", "documents_of", "items_of"]
 
 _ITEMS = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv"})
 _REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
@@ -79,6 +79,46 @@ def items_of(settings: Settings, name: str, columns: Mapping[str, str] | None = 
             suggestion="Give each item an id of its own.",
         )
     return items
+
+
+def documents_of(settings: Settings, name: str, columns: Mapping[str, str] | None = None) -> list[Reading | TraceItem]:
+    """Read one side as it is: documents whole, of files of requirements the items; arguments and errors as above."""
+    path = Path(name)
+    if not path.exists():
+        with ingested(settings, name) as knowledge:
+            return [held(knowledge, name)]
+    from knowledge_mcp.readers.requirements.reader import RequirementReader
+
+    reader = RequirementReader()
+    found: list[Reading | TraceItem] = []
+    left: list[str] = []
+    try:
+        for each, inside in files_below(path) if path.is_dir() else [(path, path.name)]:
+            try:
+                found.extend(_whole(settings, each, inside, reader, columns or {}))
+            except (UnreadableDocumentError, InvalidInputError) as exc:
+                if not path.is_dir():
+                    raise
+                left.append(f"{inside} ({exc.message})")
+    finally:
+        reader.close()
+    tell_left_out("checked", left)
+    if not found:
+        raise InvalidInputError(f"There is no text in {name}.", suggestion="Give another file or folder.")
+    return found
+
+
+def _whole(
+    settings: Settings, path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]
+) -> Sequence[Reading | TraceItem]:
+    if path.suffix.lower() in _ITEMS and path.name != "needs.json":
+        return _of_file(path, reader, columns)
+    stated = _stated(path, name, reader, columns) if _states(path) else None
+    if stated is not None:
+        return stated
+    if media_type_of(path.name) == UNKNOWN:
+        return [Reading(name, _text_of(settings, path))]
+    return [read_file(settings, path, name)]
 
 
 def _of_path(settings: Settings, path: Path, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem]:

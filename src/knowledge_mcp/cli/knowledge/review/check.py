@@ -1,0 +1,254 @@
+"""`knowledge check DOCUMENT --against STANDARD`: what a document says of each obligation of a standard."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_mcp.cli.knowledge.review.decisions import decisions_file, keep_marks, kept_marks
+from knowledge_mcp.cli.knowledge.review.files import console_on_stderr, write_result
+from knowledge_mcp.cli.knowledge.review.items import columns_given, documents_of, items_of
+from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    guarded,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
+from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, Mark, MarkKind, marked
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.obligations import Obligation
+from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.engine.tracing.running import Standard, checked_against
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.surfaces import checklist
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from knowledge_mcp.model.collection import DocumentRecord
+    from knowledge_mcp.settings import Settings
+
+__all__ = ["check_command"]
+
+_LONGEST = 240
+
+_AsCsv = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a requirement.", dir_okay=False)
+]
+_AsXlsx = Annotated[
+    Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook, to mark rows in.", dir_okay=False)
+]
+_AsHtml = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a page, to sort, filter and print.", dir_okay=False)
+]
+_Marked = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROW=KIND",
+        help=f"Mark a row, for later runs too: {', '.join(MarkKind)}; nothing takes the mark back. Repeatable.",
+    ),
+]
+_MarksFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Read the columns mark and note of an edited workbook or CSV, and keep them.",
+        dir_okay=False,
+    ),
+]
+_ColumnNames = Annotated[
+    str | None,
+    typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
+]
+
+
+def check_command(
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="File, folder, or id of an ingested document.")],
+    against: Annotated[str, typer.Option(metavar="STANDARD", help="The same, of what is demanded.")],
+    as_json: AsJson = False,
+    as_csv: _AsCsv = None,
+    as_xlsx: _AsXlsx = None,
+    as_html: _AsHtml = None,
+    mark: _Marked = None,
+    marks: _MarksFile = None,
+    columns: _ColumnNames = None,
+    collection: CollectionName = None,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show what a document says of each obligation of a standard: the best evidence, quoted, and what is missing.
+
+    A verdict is `evidence found`, `partial` or `none found`: whether something is said, not whether it is enough.
+    Limits, sections that are asked for, defined terms and editions are compared. STANDARD may be a list of requirements
+    too, as for `knowledge trace`. Nothing need be ingested.
+
+    Example: knowledge check plan.docx --against standard.pdf --xlsx review.xlsx
+
+    Example: knowledge check plan.docx --against standard.pdf --mark "5.3#2=not-applicable"
+
+    Example: knowledge check plan.docx --against standard.pdf --marks review.xlsx --html review.html
+    """
+    with guarded(verbose=verbose, as_json=as_json):
+        settings = settings_of(config, collection, verbose=verbose)
+        named = columns_given(columns)
+        standard = _standard(against, documents_of(settings, against, named))
+        asked = documents_of(settings, document, named)
+        kept = decisions_file(settings, document, against, what="check")
+        held = _marks(settings, kept, standard.obligations, mark or (), marks)
+        report = marked(_compared(settings, standard, asked), held)
+        if report.lost_marks:
+            rows = ", ".join(each.row for each in report.lost_marks)
+            say(f"Marks without a row of the same words, which are kept: {rows}.")
+        writers: list[tuple[Path | None, Callable[[], str | bytes]]] = [
+            (as_csv, lambda: checklist.as_csv(report)),
+            (as_xlsx, lambda: checklist.as_xlsx(document, against, report)),
+            (as_html, lambda: checklist.as_html(document, against, report)),
+        ]
+        for path, content in writers:
+            if path is not None:
+                write_result(path, content())
+        if as_json:
+            write_json(checklist.as_values(document, against, report))
+        elif not any(path is not None for path, _ in writers):
+            out().print(_table(report.rows))
+            for each in report.editions:
+                out().print(shown(f"{each.citation}: {each.found}: {each.asked}."), soft_wrap=True)
+        told = ", ".join(f"{count} {name}" for name, count in checklist.summary_of(report).items())
+        say(f"{told}. A person decides whether what is found is enough.")
+        if not report.related:
+            say(checklist.UNRELATED)
+
+
+# ---- reading
+
+
+def _standard(name: str, found: Sequence[Reading | TraceItem]) -> Standard:
+    standard = Standard.of(name, found)
+    if not standard.obligations:
+        raise InvalidInputError(
+            f"There are no obligations in {name}.",
+            suggestion="Give a document with requirements, or a list of them with `id` and `text`.",
+        )
+    return standard
+
+
+def _compared(settings: Settings, standard: Standard, document: Sequence[Reading | TraceItem]) -> CheckReport:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.wiring import build_seeker
+
+    analyser = EnglishAnalyser()
+    told = f"Holding it against {len(standard.obligations)} obligations …"
+    with console_on_stderr().status(told) if sys.stderr.isatty() else nullcontext():
+        return checked_against(
+            standard,
+            document,
+            build_seeker(settings),
+            analyser.document_terms,
+            analyser.term_key,
+            _records(settings),
+        )
+
+
+def _records(settings: Settings) -> Sequence[DocumentRecord]:
+    """List what is ingested, whose editions may be newer than those referred to; nothing need be."""
+    from knowledge_mcp import wiring
+
+    try:
+        knowledge = wiring.build_knowledge(settings)
+    except KnowledgeError as exc:
+        say(f"Editions of ingested documents were not looked at: {exc.message}")
+        return ()
+    try:
+        return knowledge.documents()
+    except KnowledgeError as exc:
+        say(f"Editions of ingested documents were not looked at: {exc.message}")
+        return ()
+    finally:
+        knowledge.close()
+
+
+# ---- marks
+
+
+def _marks(
+    settings: Settings, kept: Path, obligations: Sequence[Obligation], given: Sequence[str], edited: Path | None
+) -> list[Mark]:
+    """Join the marks kept with those given now, and keep them.
+
+    Raises:
+        InvalidInputError: a mark names no row, or nothing that a row can be.
+    """
+    held = {(each.row, each.text): each for each in kept_marks(kept)}
+    before = len(held)
+    by_id = {each.id: each for each in obligations}
+    if edited is not None:
+        for item in items_of(settings, str(edited), {"id": "row", "text": "requirement"}):
+            cells = {name.strip().lower(): value for name, value in item.attributes.items()}
+            _put(held, item.id, item.text, cells.get("mark", ""), cells.get("note", "").strip())
+    for each in given:
+        row, found, kind = each.rpartition("=")
+        if not found or row.strip() not in by_id:
+            near = f"There is no row '{row.strip() or each}'."
+            raise InvalidInputError(near, suggestion="Write ROW=KIND; the column `row` of the output has the rows.")
+        text = by_id[row.strip()].text
+        _put(held, row.strip(), text, kind, _note_of(held, row.strip(), text))
+    marks = list(held.values())
+    if edited is not None or given:
+        keep_marks(kept, marks)
+    elif before:
+        say(f"Marks respected: {before}, of {kept}.")
+    return marks
+
+
+def _note_of(held: Mapping[tuple[str, str], Mark], row: str, text: str) -> str:
+    """Return the note that a row has already."""
+    found = held.get((row, text))
+    return found.note if found is not None else ""
+
+
+def _put(held: dict[tuple[str, str], Mark], row: str, text: str, kind: str, note: str) -> None:
+    word = "-".join(kind.strip().lower().replace("_", " ").split())
+    if word and word not in set(MarkKind):
+        raise InvalidInputError(
+            f"A row cannot be '{kind.strip()[:60]}'.", suggestion=f"Use {', '.join(MarkKind)}, or nothing."
+        )
+    if word or note:
+        held[row, text] = Mark(row, text, MarkKind(word) if word else None, note)
+    else:
+        held.pop((row, text), None)
+
+
+# ---- showing
+
+
+def _table(rows: Sequence[CheckRow]) -> Table:
+    from rich.table import Table
+
+    table = Table(show_lines=True)
+    for name in ("Row", "Requirement", "Verdict", "Evidence", "Checks"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        best = row.evidence[0] if row.evidence else None
+        quote = f"{_short(best.quote)}\n{best.citation}" if best is not None else ""
+        checks = "\n".join(map(checklist.check_line, row.checks))
+        style = "" if row.kind == "obligation" else "dim"
+        verdict = row.verdict.value if row.kind == "obligation" else f"{row.verdict.value}\n({row.kind})"
+        bold = "bold" if row.verdict is EvidenceVerdict.NONE and not style else style
+        cells = (row.obligation.id, _short(row.obligation.text))
+        table.add_row(*(shown(cell, style) for cell in cells), shown(verdict, bold), shown(quote, style), shown(checks))
+    return table
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

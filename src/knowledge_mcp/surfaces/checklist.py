@@ -1,0 +1,203 @@
+"""A document held against a standard, as people and programs read it: JSON, CSV, a workbook, a page to filter."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from typing import Any
+
+from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, Quoted
+from knowledge_mcp.engine.tracing.checks import RowCheck
+from knowledge_mcp.engine.tracing.obligations import ObligationKind
+from knowledge_mcp.support.spreadsheets import csv_text
+from knowledge_mcp.surfaces.interchange import Sheet, workbook
+
+__all__ = ["UNRELATED", "as_csv", "as_html", "as_values", "as_xlsx", "check_line", "row_values", "summary_of"]
+
+_COLUMNS = (
+    "row", "requirement", "clause", "title", "force", "kind", "condition", "verdict", "evidence", "evidence_citation",
+    "more_evidence", "checks", "mark", "note", "citation",
+)  # fmt: skip
+UNRELATED = (
+    "No row has evidence: the document has next to nothing in common with the standard. Check that it is the right one."
+)
+_OUTSIDE = frozenset({ObligationKind.INFORMATIVE.value, MarkKind.NOT_APPLICABLE.value})
+
+
+def summary_of(report: CheckReport) -> dict[str, int]:
+    """Count rows by what they count as, and the verdicts of those that oblige, always or on a condition."""
+    kinds = Counter(row.kind for row in report.rows)
+    verdicts = Counter(row.verdict for row in report.rows if row.kind not in _OUTSIDE)
+    names = [*(each.value for each in ObligationKind), MarkKind.NOT_APPLICABLE.value]
+    told = {name: kinds[name] for name in names if kinds[name]}
+    return {**told, **{each.value: verdicts[each] for each in EvidenceVerdict}}
+
+
+def as_values(document: str, standard: str, report: CheckReport) -> dict[str, Any]:
+    """Turn it into plain values: `rows`, one an obligation, in the standard's order."""
+    values: dict[str, Any] = {
+        "document": document,
+        "standard": standard,
+        "summary": summary_of(report),
+        "rows": [row_values(row) for row in report.rows],
+        "editions": [_check_values(each) for each in report.editions],
+    }
+    if report.lost_marks:
+        values["marks_without_row"] = [{"row": each.row, "requirement": each.text} for each in report.lost_marks]
+    return values if report.related else {**values, "warning": UNRELATED}
+
+
+def row_values(row: CheckRow) -> dict[str, Any]:
+    """Turn one row into plain values."""
+    asked = row.obligation
+    return {
+        "row": asked.id,
+        "requirement": asked.text,
+        "clause": asked.clause,
+        "title": asked.title,
+        "citation": asked.citation,
+        "force": asked.force.value if asked.force is not None else "",
+        "negated": asked.negated,
+        "kind": asked.kind.value,
+        "condition": asked.condition,
+        "verdict": row.verdict.value,
+        "probability": round(row.probability, 3),
+        "evidence": [_quote_values(each) for each in row.evidence],
+        "checks": [_check_values(each) for each in row.checks],
+        "mark": row.mark.value if row.mark is not None else "",
+        "note": row.note,
+    }
+
+
+def _quote_values(each: Quoted) -> dict[str, Any]:
+    values: dict[str, Any] = {"quote": each.quote, "document": each.document, "clause": each.clause}
+    if each.pages:
+        values["page"] = each.pages[0]
+        values["pages"] = list(each.pages)
+    if each.lines is not None:
+        values["lines"] = list(each.lines)
+    return values | {
+        "citation": each.citation,
+        "verified": True,  # what is not found word for word is no evidence
+        "match": each.verified.value,
+        "probability": round(each.probability, 3),
+    }
+
+
+def _check_values(each: RowCheck) -> dict[str, str]:
+    values = {"kind": each.kind.value, "result": each.result.value, "asked": each.asked}
+    return values | {name: value for name, value in (("found", each.found), ("citation", each.citation)) if value}
+
+
+def check_line(each: RowCheck) -> str:
+    """Tell a check in one line."""
+    return f"{each.kind.value} {each.result.value}: {each.asked}" + (f" / {each.found}" if each.found else "")
+
+
+def _cells(row: CheckRow) -> list[str]:
+    asked, best = row.obligation, row.evidence[0] if row.evidence else None
+    force = "" if asked.force is None else f"{asked.force.value}{', negated' if asked.negated else ''}"
+    head = [asked.id, asked.text, asked.clause, asked.title, force, asked.kind.value, asked.condition]
+    quote = [best.quote, best.citation] if best is not None else ["", ""]
+    more = "\n".join(f"{each.quote} ({each.citation})" for each in row.evidence[1:])
+    checks = "\n".join(map(check_line, row.checks))
+    mark = row.mark.value if row.mark is not None else ""
+    return [*head, row.verdict.value, *quote, more, checks, mark, row.note, asked.citation]
+
+
+def as_csv(report: CheckReport) -> str:
+    """Write one row an obligation."""
+    return csv_text([_COLUMNS, *map(_cells, report.rows)])
+
+
+def as_xlsx(document: str, standard: str, report: CheckReport) -> bytes:
+    """Write a workbook: the rows, whose `mark` is chosen from a list, the counts, and editions that are not current.
+
+    Raises:
+        ConfigError: the extra that writes workbooks is not installed.
+    """
+    counts = [["document", document], ["standard", standard]]
+    counts += [[name, str(count)] for name, count in summary_of(report).items()]
+    if not report.related:
+        counts.append(["warning", UNRELATED])
+    choices = {"mark": [each.value for each in MarkKind]}
+    sheets = [
+        Sheet("Rows", [list(_COLUMNS), *map(_cells, report.rows)], choices=choices, wide=("requirement", "evidence")),
+        Sheet("Counts", [["what", "count"], *counts], numbers=("count",)),
+    ]
+    if report.editions:
+        told = [[each.found, each.asked, each.citation] for each in report.editions]
+        sheets.append(Sheet("Editions", [["reference", "why", "citation"], *told], wide=("why",)))
+    return workbook(sheets)
+
+
+def as_html(document: str, standard: str, report: CheckReport) -> str:
+    """Write a page that needs nothing else: every row with its evidence and checks, to sort, filter and print."""
+    counts = "".join(
+        f'<span class="count">{count} {html.escape(name)}</span>' for name, count in summary_of(report).items()
+    )
+    editions = "".join(f"<li>{html.escape(each.found)}: {html.escape(each.asked)}</li>" for each in report.editions)
+    parts = {
+        "title": f"{html.escape(document)} against {html.escape(standard)}",
+        "counts": counts,
+        "warning": "" if report.related else f'<p class="warning">{html.escape(UNRELATED)}</p>',
+        "editions": f"<details><summary>Editions that are not current</summary><ul>{editions}</ul></details>"
+        if editions
+        else "",
+        "rows": "".join(map(_html_row, report.rows)),
+    }
+    page = _PAGE
+    for name, part in parts.items():
+        page = page.replace(f"{{{{{name}}}}}", part, 1)
+    return page
+
+
+def _html_row(row: CheckRow) -> str:
+    asked = row.obligation
+    quotes = "".join(
+        f"<blockquote>{html.escape(each.quote)}<br><small>{html.escape(each.citation)}</small></blockquote>"
+        for each in row.evidence
+    )
+    kind = row.kind if not row.note else f"{row.kind}: {row.note}"
+    cells = [
+        html.escape(asked.id),
+        f"{html.escape(asked.text)}<br><small>{html.escape(asked.citation)}</small>",
+        html.escape(kind),
+        row.verdict.value,
+        quotes,
+        "<br>".join(html.escape(check_line(each)) for each in row.checks),
+    ]
+    state = "outside" if row.kind in _OUTSIDE else row.verdict.name.lower()
+    return f'<tr class="{state}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>{{title}}</title><style>
+:root{color-scheme:light dark;--line:#8884}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:100rem;padding:0 1rem 4rem}
+h1{font-size:1.2rem}.count{font-size:.85rem;border:1px solid var(--line);border-radius:1rem;padding:.05rem .6rem;
+margin-right:.4rem;white-space:nowrap}.warning{border:1px solid;padding:.5rem}table{border-collapse:collapse;width:100%}
+td,th{border-bottom:1px solid var(--line);padding:.3rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+td:nth-child(2),td:nth-child(5){min-width:16rem}td:nth-child(4){white-space:nowrap}
+th button{font:inherit;font-weight:600;border:0;background:none;cursor:pointer;padding:0;color:inherit}
+blockquote{margin:0 0 .5rem;padding-left:.6rem;border-left:3px solid var(--line)}
+tr.none td:nth-child(4){font-weight:700}
+tr.outside{opacity:.6}input,select{font:inherit;padding:.2rem .5rem}
+@media print{input,select,label{display:none}tr{break-inside:avoid}}
+</style></head><body><h1>{{title}}</h1><p>{{counts}}</p>{{warning}}{{editions}}
+<p><label>Show rows with <input id="filter" type="search"></label> <label>Verdict <select id="verdict"><option value="">
+any</option><option>evidence found</option><option>partial</option><option>none found</option></select></label></p>
+<table><thead><tr><th><button>Row</button></th><th><button>Requirement</button></th><th><button>Kind</button></th>
+<th><button>Verdict</button></th><th>Evidence</th><th>Checks</th></tr></thead><tbody>{{rows}}</tbody></table><script>
+const body=document.querySelector('tbody'),rows=[...body.rows],words=document.getElementById('filter'),
+verdict=document.getElementById('verdict');
+words.oninput=verdict.oninput=()=>rows.forEach(row=>row.hidden=!row.textContent.toLowerCase().includes(
+words.value.toLowerCase())||(verdict.value.trim()&&row.cells[3].textContent!==verdict.value));
+document.querySelectorAll('th button').forEach((button,column)=>{let up=false;button.onclick=()=>{up=!up;
+rows.sort((a,b)=>(up?1:-1)*a.cells[column].textContent.localeCompare(b.cells[column].textContent,undefined,
+{numeric:true}));body.append(...rows)}});
+</script></body></html>
+"""
