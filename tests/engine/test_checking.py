@@ -1,0 +1,164 @@
+"""A document against a standard: rows, evidence word for word, checks that need no judgement, marks of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from knowledge_mcp.engine.tracing.checking import (
+    CheckReport,
+    CheckRow,
+    EvidenceVerdict,
+    Mark,
+    MarkKind,
+    marked,
+    stated_in,
+)
+from knowledge_mcp.engine.tracing.checks import limit_checks
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.obligations import obligations_of_items
+from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.engine.tracing.running import Standard, checked_against
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry
+from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.evidence import QuoteVerdict
+from knowledge_mcp.ranking.seeking import Seeker
+from tests.engine.test_tracing import embed
+
+DOCUMENT = """# Pump manual
+
+## Operation
+
+The pump stops within 8 seconds once the tank is full. A guard may be removed without a tool.
+
+| Part | Weight |
+|---|---|
+| motor of the pump | 12 kg |
+
+## Residual risks
+
+The supplier shall:
+
+- test each guard of the pump every month
+- keep the records of tests
+"""
+
+
+def reading(text: str = DOCUMENT) -> Reading:
+    """Read a text whose sections are its headings."""
+    starts = [
+        place for place in range(len(text)) if text.startswith("#", place) and text[place - 1 : place] in {"", "\n"}
+    ]
+    sections = tuple(
+        OutlineEntry(2, None, text[start : text.index("\n", start)].strip("# "), Span(start, end))
+        for start, end in zip(starts, [*starts[1:], len(text)], strict=True)
+    )
+    return Reading("manual", text, DocumentStructure(sections))
+
+
+def report_on(*demands: str, document: Reading | None = None, records: Sequence[DocumentRecord] = ()) -> CheckReport:
+    """Hold the document against demands, without a model."""
+    items = [TraceItem(f"R{number}", "", text, "list") for number, text in enumerate(demands, 1)]
+    analyser = EnglishAnalyser()
+    seek = Seeker(analyser.document_terms, embed)
+    standard = Standard.of("list", items)
+    return checked_against(standard, [document or reading()], seek, analyser.document_terms, analyser.term_key, records)
+
+
+def row_on(demand: str) -> CheckRow:
+    return report_on(demand).rows[0]
+
+
+def test_the_best_sentence_is_quoted_word_for_word_with_its_place() -> None:
+    row = row_on("The pump shall stop once the tank is full.")
+    assert row.verdict is EvidenceVerdict.FOUND
+    best = row.evidence[0]
+    assert best.quote == "The pump stops within 8 seconds once the tank is full."
+    assert (best.verified, best.title, best.document) == (QuoteVerdict.EXACT, "Operation", "manual")
+
+
+def test_what_nobody_says_has_no_evidence() -> None:
+    row = row_on("Invoices shall be archived by the accounting department.")
+    assert (row.verdict, row.evidence) == (EvidenceVerdict.NONE, ())
+
+
+def test_a_limit_that_is_not_kept_makes_the_evidence_partial() -> None:
+    row = row_on("The pump shall stop within 5 s once the tank is full.")
+    assert row.verdict is EvidenceVerdict.PARTIAL
+    assert [(each.kind, each.result, each.asked, each.found) for each in row.checks] == [
+        ("limit", "not met", "at most 5 s", "within 8 seconds")
+    ]
+    assert row_on("The pump shall stop within 10000 ms once the tank is full.").checks[0].result == "met"
+
+
+@pytest.mark.parametrize(
+    ("demand", "said", "result"),
+    [
+        ("It shall last at least 2 h.", "It lasts 90 min.", "not met"),
+        ("It shall last at least 2 h.", "It lasts at least 3 hours.", "met"),
+        ("It shall last at least 2 h.", "It lasts a while.", "not stated"),
+        ("It shall weigh at most 5 kg.", "It weighs at least 2 kg.", "not stated"),
+        ("It shall weigh at most 5 kg.", "It weighs 4 kg or 40 N.", "met"),
+        ("It shall use 230 V.", "It uses 110 V.", "not met"),
+    ],
+)
+def test_limits_are_compared_in_base_units(demand: str, said: str, result: str) -> None:
+    assert [each.result for each in limit_checks(demand, [(said, "")])] == [result]
+
+
+def test_a_section_that_is_asked_for_is_found_by_its_heading() -> None:
+    row = row_on("The manual shall contain a section on residual risks.")
+    assert row.verdict is EvidenceVerdict.FOUND
+    assert row.evidence[0].quote == "## Residual risks"
+    missing = row_on("The manual shall contain a section on spare parts of the pump.")
+    assert missing.checks[0].result == "not met"
+    assert missing.verdict is not EvidenceVerdict.FOUND
+
+
+def test_the_opposite_of_a_demand_is_told() -> None:
+    row = row_on("A guard shall not be removed without a tool.")
+    assert row.verdict is EvidenceVerdict.PARTIAL
+    assert ("conflict", "differs", "contradiction") in [(each.kind, each.result, each.asked) for each in row.checks]
+
+
+def test_items_carry_their_lead_in_and_rows_of_tables_stand_alone() -> None:
+    stated = {span.of(DOCUMENT): said for span, said in stated_in(reading())}
+    assert stated["| motor of the pump | 12 kg |"] == "| motor of the pump | 12 kg |"
+    assert stated["- keep the records of tests"] == "The supplier shall: - keep the records of tests"
+    assert not any(quote.startswith("#") for quote in stated)
+
+
+def test_an_edition_that_the_standard_has_left_behind_is_told_with_its_place() -> None:
+    document = reading("## Plan\n\nThe guard follows ISO 12100:2003 in all points.\n")
+    report = report_on("The guard shall follow ISO 12100:2010 in all points.", document=document)
+    assert [(each.found, each.asked, each.citation) for each in report.editions] == [
+        ("ISO 12100:2003", "the standard refers to ISO 12100:2010", "manual, Plan")
+    ]
+    assert "edition" in [each.kind for each in report.rows[0].checks]
+
+
+def test_two_that_have_nothing_to_do_with_each_other_are_told() -> None:
+    demands = [f"Invoice form {name} shall be archived by accounting." for name in ("A", "B", "C", "D", "E")]
+    assert not report_on(*demands).related
+    assert report_on(*demands, "The pump shall stop once the tank is full.").related
+
+
+def test_conditions_are_told_apart_in_lists() -> None:
+    items = [TraceItem("a", "", "If the mains fail, the pump shall stop.", ""), TraceItem("b", "", "It stops.", "")]
+    first, second = obligations_of_items(items)
+    assert (first.kind, first.condition, first.force) == ("conditional", "If the mains fail", "requirement")
+    assert (second.kind, second.force) == ("obligation", None)
+
+
+def test_marks_stay_with_the_words_and_are_never_put_to_others() -> None:
+    report = report_on("The pump shall stop.", "The tank shall be full.")
+    marks = [
+        Mark("R9", "The tank shall be full.", MarkKind.NOT_APPLICABLE, "no tank"),
+        Mark("R1", "The pump shall start.", MarkKind.APPLICABLE),
+    ]
+    found = marked(report, marks)
+    assert [(row.mark, row.note) for row in found.rows] == [(None, ""), (MarkKind.NOT_APPLICABLE, "no tank")]
+    assert [each.row for each in found.lost_marks] == ["R1"]
+    assert found.rows[1].kind == "not-applicable"

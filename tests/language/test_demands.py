@@ -1,0 +1,56 @@
+"""Whether a demand holds on a condition, and which section it asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.language.demands import condition_of, section_asked, without_own_label
+
+
+@pytest.mark.parametrize(
+    ("sentence", "condition"),
+    [
+        ("Where a guard is fitted, the supplier shall test it.", "Where a guard is fitted"),
+        ("If the mains fail, the pump shall stop.", "If the mains fail"),
+        ("SRS-1: Unless a key is turned, the unit shall start.", "Unless a key is turned"),
+        ("When required, the guard shall be locked.", "When required"),
+        ("The file shall be deleted unless the owner objects; see 5.3.", "unless the owner objects"),
+        ("The marking shall be repeated where applicable.", "where applicable"),
+    ],
+)
+def test_a_condition_is_told_in_its_words(sentence: str, condition: str) -> None:
+    assert condition_of(sentence) == condition
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The pump shall stop when the tank is full.",
+        "When the tank is full, the pump shall stop.",
+        "The operator shall check if the valve is open.",
+        "The plan shall be kept as appropriate.",
+        "The unit shall act as if it were new.",
+    ],
+)
+def test_a_moment_a_question_and_a_manner_are_no_condition(sentence: str) -> None:
+    assert condition_of(sentence) == ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "section"),
+    [
+        ("The plan shall contain a section on risk management that names owners.", "risk management"),
+        ("The report shall include a section titled “Test results”.", "Test results"),
+        ("The plan shall include a risk management section.", "risk management"),
+        ("The manual shall have an annex listing the tools.", "tools"),
+        ("The document shall have a section.", ""),
+        ("The section shall be short.", ""),
+    ],
+)
+def test_a_section_that_is_asked_for_is_named(sentence: str, section: str) -> None:
+    assert section_asked(sentence) == section
+
+
+def test_a_label_in_front_is_left_out() -> None:
+    assert without_own_label("FR 12 - The pump shall stop.") == "The pump shall stop."
+    assert without_own_label("The pump shall stop.") == "The pump shall stop."
