@@ -45,7 +45,7 @@ Table = NDArray[np.float64]
 _FOREIGN = 40
 """Demands of a set that are asked of the document of another."""
 _RIDGE = 0.01
-"""Without it the foreign documents, which are easy to tell, decide the constants: agreement is .60 in the mean, not .63."""
+"""Without it the foreign documents, which are easy to tell, decide: mean agreement is .604 instead of .620."""
 _FEW = 0.2
 """Share of demands without evidence below which the evidence of the others is hidden once."""
 

@@ -12,6 +12,7 @@ The second table leaves one set out at a time: its numbers come from the others 
 which is what `ranking/linking.py` holds. The third has the plain ways, TF-IDF (log tf, Porter2, parts of identifiers)
 and BM25 (k1 .9, b .4): in hindsight, and cut where the mean F1 over the other sets is best.
 
+`--crossed` prints the cosine that tells whether two sets have to do with each other, of all pairs of sets.
 `--size` measures time and memory over that many made items on each side instead.
 """
 
@@ -193,6 +194,25 @@ def fitted(sets: Sequence[Told]) -> Scores:
     return found
 
 
+# ---- sets that have nothing to do with each other
+
+
+def print_crossed(sets: Sequence[Judged], linker: linking.Linker) -> None:
+    """Print the median of the nearest cosines, first of the sets as they are, then of each with the others' targets."""
+    for is_own in (True, False):
+        for one in sets:
+            found = [
+                (linker.closeness(_texts(one.sources), _texts(other.targets)).median, other.name)
+                for other in sets
+                if (other is one) == is_own
+            ]
+            print(one.name, *(f"{name} {median:.2f}" for median, name in sorted(found, reverse=True)), sep="; ")
+
+
+def _texts(items: Sequence[TraceItem]) -> list[str]:
+    return [each.words for each in items]
+
+
 # ---- size
 
 
@@ -221,6 +241,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, default=Path(os.environ.get("KNOWLEDGE_EVAL_DATA", "../shared/data")))
     options.add_argument("--size", type=int)
+    options.add_argument("--crossed", action="store_true")
     asked = options.parse_args()
     linker = wiring.build_linker(load_settings())
     if asked.size:
@@ -230,6 +251,9 @@ def main() -> None:
         print(f"SKIPPED: there is no {asked.data / 'trace'}.")
         return
     sets = [judged(path) for path in sorted((asked.data / "trace").iterdir())]
+    if asked.crossed:
+        print_crossed(sets, linker)
+        return
     pairs = [told(one, linker) for one in sets]
     print("| set | P | R | F1 | best F1 | MAP | error | expected |\n|---|---|---|---|---|---|---|---|")
     rows = [_row(each, np.array(linking.WEIGHTS)) for each in pairs]

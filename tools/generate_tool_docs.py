@@ -70,7 +70,7 @@ def _tool(tool: Tool, surface: Surface) -> Iterator[str]:
     yield f"{tool.description}\n"
     if tool.writes:
         yield f"*{'Takes something away' if tool.destroys else 'Changes what is stored'}.*\n"
-    asked = input_schema(tool.request)
+    asked = input_schema(tool.request, whole=True)
     if asked["properties"]:
         yield "| Argument | Type | Allowed | Default | |"
         yield "|---|---|---|---|---|"

@@ -155,7 +155,7 @@ def test_an_edited_file_is_read_back(
     knowledge("check", *sides, f"--{kind}", str(path))
     if kind == "xlsx":
         book = openpyxl.load_workbook(path)
-        sheet = book["Rows"]
+        sheet: Any = book["Rows"]
         header = [cell.value for cell in sheet[1]]
         sheet.cell(2, header.index("mark") + 1).value = "Not applicable"
         sheet.cell(2, header.index("note") + 1).value = "no tank here"

@@ -98,7 +98,7 @@ def test_long_texts_are_linked_more_often_than_short_ones() -> None:
     short, long = ("The pump stops.", " ".join(words)), ("The pump stops the tank valve.", " ".join(words[:6]))
     rated = [LINKER.closeness(side, ("the pump stops", "print the report")) for side in (short, long)]
     assert rated[0].sizes[0][0] < rated[1].sizes[0][0]
-    odds = ratings(list(long), ["the pump stops", "print the report"], EnglishAnalyser().document_terms, embed)
+    odds = ratings(LINKER.closeness(list(long), ["the pump stops", "print the report"]))
     assert np.allclose(
         odds[0, 0],
         WEIGHTS[0] + WEIGHTS[1] * rated[1].nearer[0, 0] + WEIGHTS[2] * (rated[1].sizes[0][0] + rated[1].sizes[1][0]),
@@ -113,7 +113,5 @@ def test_the_cut_is_where_the_expected_f1_is_greatest() -> None:
 def test_a_long_target_is_rated_by_its_best_piece_too() -> None:
     filler = " ".join(f"unrelated{place % 97} material{place % 89}" for place in range(400))
     long = [f"{filler} the pump shall stop when the tank is full {filler}", filler]
-    rated = ratings(
-        ["The pump shall stop when the tank is full.", "Something else."], long, EnglishAnalyser().document_terms, embed
-    )
+    rated = ratings(LINKER.closeness(["The pump shall stop when the tank is full.", "Something else."], long))
     assert rated[0, 0] > rated[0, 1]

@@ -8,9 +8,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
 from knowledge_mcp.model.errors import ConfigError, ErrorCode, InvalidInputError
 from knowledge_mcp.surfaces.answers import MAX_DETAILS, ErrorEnvelope, render_error
-from knowledge_mcp.surfaces.arguments import input_schema, output_schema
+from knowledge_mcp.surfaces.arguments import input_schema, output_schema, parse
 from knowledge_mcp.surfaces.contract import Tool, load_surfaces
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.shapes import StandardsSearchRequest
@@ -21,7 +22,7 @@ TOOLS = {tool.name: tool for tool in SURFACE.tools}
 
 def published(name: str) -> dict[str, Schema]:
     """Return the properties of a tool's input schema."""
-    properties: dict[str, Schema] = input_schema(TOOLS[name].request)["properties"]
+    properties: dict[str, Schema] = input_schema(TOOLS[name].request, whole=True)["properties"]
     return properties
 
 
@@ -113,10 +114,23 @@ def test_the_tools_cost_an_assistant_few_tokens() -> None:
     listed = [
         {"name": t.name, "description": t.description, "inputSchema": input_schema(t.request)} for t in SURFACE.tools
     ]
-    specified, evidence, editions = listed[:6], listed[6:10], listed[10:]
+    specified, evidence, editions, tracing = listed[:6], listed[6:10], listed[10:12], listed[12:]
     assert len(json.dumps(specified)) / 4 < 1700  # 80 of them for the edition, on four tools
     assert len(json.dumps(evidence)) / 4 < 1150  # the four beyond the specification
     assert len(json.dumps(editions)) / 4 < 700
+    assert len(json.dumps(tracing)) / 4 < 550
+    schemas = [json.dumps(each["inputSchema"], separators=(",", ":")) for each in listed]
+    assert sum(map(RemoteTokenizer().count, schemas)) <= 2_000
+
+
+def test_what_is_published_is_brief_and_what_is_checked_is_not() -> None:
+    brief, whole = (input_schema(StandardsSearchRequest, whole=each)["properties"] for each in (False, True))
+    assert brief.keys() == whole.keys()
+    assert "maximum" in whole["cursor"]
+    assert brief["cursor"] == {"type": "integer", "description": whole["cursor"]["description"]}
+    for arguments in ({"query": "a", "cursor": -1}, {"query": "a", "clause_number": "x" * 101}):
+        with pytest.raises(InvalidInputError):
+            parse(StandardsSearchRequest, arguments)
 
 
 def test_surfaces_are_loaded_once_each_and_unknown_ones_named() -> None:

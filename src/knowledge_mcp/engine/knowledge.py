@@ -16,7 +16,7 @@ from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.search import lookup, requirements, search
 from knowledge_mcp.engine.search.blending import measure_once
-from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.evidence import (
@@ -145,6 +145,10 @@ class LocalKnowledge:
                 lambda: references.references(self._base, query),
                 lambda each: each.outgoing or each.incoming,
             )
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed texts as passages are embedded, in order."""
+        return self._base.embedder.embed_documents(list(texts))
 
     def ingest(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
@@ -149,6 +149,10 @@ class Knowledge(Protocol):
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed texts as passages are embedded, in order; none may be blank. Nothing is stored."""
         ...
 
     def ingest(

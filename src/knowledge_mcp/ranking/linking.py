@@ -20,12 +20,26 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["WEIGHTS", "Linker", "Rated", "closeness", "cut_of", "parted", "probabilities", "ratings", "stacked"]
+__all__ = [
+    "RELATED",
+    "WEIGHTS",
+    "Linker",
+    "Rated",
+    "closeness",
+    "cut_of",
+    "parted",
+    "probabilities",
+    "ratings",
+    "stacked",
+]
 
 Matrix = NDArray[np.float32]
 WEIGHTS = (-3.90, 0.463, 0.415)
 """Log-odds at zero, for one unit of closeness, and for one of the logarithm of both texts' terms: fitted on all six
 public sets by `python -m benchmarks.tracing`, which also shows how little they move with any one left out."""
+RELATED = 0.42
+"""Half way between the least that two sets have which belong together (.48) and the most of two that do not (.37), of
+all pairs of the public sets, with the default model: `python -m benchmarks.tracing --crossed`."""
 _NEAREST = 6
 """Neighbours that a pair is held against; 4 to 8 do alike."""
 _PIECE = 60
@@ -50,10 +64,12 @@ class Rated:
         nearer: how much nearer than its neighbours each pair is, shape (sources, targets); -inf where no term is
             shared, as nothing could be shown that speaks for it.
         sizes: logarithm of one more than the different terms of each source, and of each target.
+        median: cosine that half of the items have with the nearest of the other side, seen from the better side.
     """
 
     nearer: Matrix
     sizes: tuple[Matrix, Matrix]
+    median: float
 
 
 _AT_ONCE = 256
@@ -82,25 +98,29 @@ class Linker:
 
     def __call__(
         self, sources: Sequence[str], targets: Sequence[str], least: float
-    ) -> tuple[list[tuple[int, int, float]], float]:
-        """Return the pairs whose probability is at least `least` times the one to cut at, best first, and that."""
+    ) -> tuple[list[tuple[int, int, float]], float, bool]:
+        """Return the pairs whose probability is at least `least` times the one to cut at, best first, and that.
+
+        Last comes whether the two are about the same thing at all: what is told of pairs is relative to the two sets.
+        """
         if not sources or not targets:
-            return [], 1.0
-        chances = probabilities(ratings(sources, targets, self._terms, self.embed))
+            return [], 1.0, True
+        rated = self.closeness(sources, targets)
+        chances = probabilities(ratings(rated))
         threshold = cut_of(chances)
         rows, columns = np.nonzero(chances >= max(least * threshold, _LEAST))
         values = chances[rows, columns]
         order = np.lexsort((columns, rows, -values))
-        return [(int(rows[each]), int(columns[each]), float(values[each])) for each in order], threshold
+        pairs = [(int(rows[each]), int(columns[each]), float(values[each])) for each in order]
+        return pairs, threshold, rated.median >= RELATED
 
     def closeness(self, sources: Sequence[str], targets: Sequence[str]) -> Rated:
         """Tell what the probabilities come from, as the function of that name does."""
         return closeness(sources, targets, self._terms, self.embed)
 
 
-def ratings(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Matrix:
-    """Return the log-odds that each pair belongs together, shape (sources, targets)."""
-    rated = closeness(sources, targets, terms, embed)
+def ratings(rated: Rated) -> Matrix:
+    """Return the log-odds that each pair belongs together, shape (sources, targets), in the place of `nearer`."""
     start, near, long = (np.float32(each) for each in WEIGHTS)
     odds = rated.nearer
     odds *= near
@@ -118,6 +138,7 @@ def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embe
     _standardise(total)
     here, there = embed(ours), embed(theirs)
     cosines = here @ there.T
+    median = max(float(np.median(cosines.max(axis))) for axis in (0, 1))
     best = _best_pieces(cosines.copy(), (here, there), (ours, theirs), embed)
     for each in (cosines, best):
         _standardise(each)
@@ -130,7 +151,7 @@ def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embe
     total -= near[1]
     total[apart] = -np.inf
     sizes = [np.log1p(np.array([len(bag) for bag in side], np.float32)) for side in bags]
-    return Rated(total, (sizes[0], sizes[1]))
+    return Rated(total, (sizes[0], sizes[1]), median)
 
 
 def probabilities(rated: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from knowledge_mcp.model.call import Progress
-from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, KnowledgeError
 from knowledge_mcp.model.evidence import (
@@ -36,6 +36,7 @@ from knowledge_mcp.ports import Source
 from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
 from knowledge_mcp.remote.values import Codec, Parcel, codec_of, joined, method_of, packed, what_is_left
+from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.retry import RetryPolicy
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
 _OPTIONS = codec_of(IngestOptions)
 _EVENT = codec_of(IngestEvent)
 _REPORT = codec_of(IngestReport)
+_EMBEDDED_AT_ONCE = 64
 
 
 def from_options(options: RemoteOptions, surface: str) -> RemoteKnowledge:
@@ -156,6 +158,11 @@ class RemoteKnowledge(_RemoteEngine):
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
         return self._call("references", query=query)
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed texts as passages are embedded, in order; some at a time, so that none of the requests grows long."""
+        slices = (texts[at : at + _EMBEDDED_AT_ONCE] for at in range(0, len(texts), _EMBEDDED_AT_ONCE))
+        return [vector for part in checked(slices) for vector in self._call("embed", texts=part)]
 
     def ingest(
         self,

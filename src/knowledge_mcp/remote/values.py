@@ -6,6 +6,7 @@ Only filters are written by hand: two of their kinds have the same fields, and n
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import inspect
@@ -16,6 +17,7 @@ from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, Prefix, SearchQuery
@@ -43,7 +45,7 @@ RIGHTS: Mapping[str, Right] = {
     **dict.fromkeys((
         "search", "lookup", "requirements", "stats", "health", "documents", "document", "document_text",
         "document_structure", "document_chunks", "chunk", "definitions_in", "read", "verify_quote", "references",
-        "warm_up",
+        "embed", "warm_up",
     ), "read"),
     **dict.fromkeys(("remove", "relabel", "verify", "ingest"), "write"),
 }  # fmt: skip
@@ -111,12 +113,27 @@ def codec_of(hint: Any) -> Codec:
     """Build the codec of one type."""
     if hint is SearchQuery:
         return Codec(_encoded_query, _decoded_query)
+    if hint == list[Vector]:
+        return Codec(_encoded_vectors, _decoded_vectors)
     many = get_origin(hint) in {Iterable, Sequence}
     wanted: Any = GenericAlias(list, get_args(hint)) if many else hint
     adapter = TypeAdapter[Any](wanted)
     return Codec(
         lambda value: adapter.dump_python(list(value) if many else value, mode="json"), adapter.validate_python
     )
+
+
+def _encoded_vectors(vectors: Sequence[Vector]) -> list[str]:
+    return [base64.b64encode(each).decode() for each in vectors]
+
+
+def _decoded_vectors(told: Any) -> list[Vector]:
+    return [base64.b64decode(each, validate=True) for each in _texts().validate_python(told)]
+
+
+@functools.cache
+def _texts() -> TypeAdapter[list[str]]:
+    return TypeAdapter(list[str])
 
 
 # ---- questions, whose filters need a name

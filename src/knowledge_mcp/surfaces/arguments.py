@@ -171,12 +171,19 @@ def _problem(error: ErrorDetails) -> str:
 Schema = dict[str, Any]
 
 
-def input_schema(model: type[BaseModel]) -> Schema:
-    """Build the schema of a tool's arguments: one object without `$ref` or null; what is required comes first."""
+def input_schema(model: type[BaseModel], *, whole: bool = False) -> Schema:
+    """Build the schema of a tool's arguments: one object without `$ref` or null; what is required comes first.
+
+    It is brief, as that of an answer: of what may be left out and has no default, only the type and its values; of a
+    cursor, which is handed back as it came, no bounds. The server checks all of them. `whole` is all that is known.
+    """
     schema = _inlined(model.model_json_schema(mode="validation"))
     properties: Schema = schema.get("properties", {})
     required = [name for name in properties if name in schema.get("required", [])]
-    schema["properties"] = {name: properties[name] for name in [*required, *properties]}
+    schema["properties"] = {
+        name: properties[name] if whole or name in required else _brief_argument(name, properties[name])
+        for name in [*required, *properties]
+    }
     schema["additionalProperties"] = False
     return schema
 
@@ -196,6 +203,16 @@ def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bo
         return {"type": "object", "anyOf": forms}
     told, wrong = map(_brief, forms)
     return {"type": "object", "anyOf": [{**told, "additionalProperties": False}, wrong]}
+
+
+def _brief_argument(name: str, field: Schema) -> Schema:
+    """Leave out bounds, and the default of what is off unless asked for."""
+    if name != "cursor" and field.get("default", False) is not False:
+        return field
+    kept = {key: value for key, value in field.items() if key in {"type", "enum", "items", "description"}}
+    if "items" in kept:
+        kept["items"] = _brief_argument("", kept["items"])
+    return kept
 
 
 def _brief(node: Schema) -> Schema:

@@ -9,14 +9,19 @@ from typing import Any
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
 from knowledge_mcp.support.spreadsheets import csv_text
 
-__all__ = ["as_csv", "as_html", "as_values", "table_of"]
+__all__ = ["UNRELATED_SETS", "as_csv", "as_html", "as_values", "table_of"]
 
+UNRELATED_SETS = (
+    "The two sets seem to have nothing to do with each other: proposed links mean little. "
+    "Check that they are the right ones."
+)
 _COLUMNS = ("from", "to", "verdict", "probability", "words", "from_text", "to_text", "from_citation", "to_citation")
 
 
 def as_values(found: Trace) -> dict[str, Any]:
     """Turn it into plain values; a link counts as found where its verdict is declared or likely."""
-    return {
+    warning = {} if found.related else {"warning": UNRELATED_SETS}
+    return warning | {
         "threshold": round(found.threshold, 4),
         "links": [
             {
@@ -78,7 +83,7 @@ def as_html(source: str, target: str, found: Trace) -> str:
     parts = {
         "title": f"{html.escape(source)} → {html.escape(target)}",
         "counts": told,
-        "gaps": gaps,
+        "gaps": ("" if found.related else f'<p class="warning">{UNRELATED_SETS}</p>') + gaps,
         "rows": "".join(_html_row(link) for link in found.links),
     }
     page = _PAGE

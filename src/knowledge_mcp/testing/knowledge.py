@@ -15,7 +15,7 @@ from knowledge_mcp.engine.core.documents import HeldDocument
 from knowledge_mcp.engine.evidence.reading import read_held
 from knowledge_mcp.engine.evidence.references import references_of
 from knowledge_mcp.engine.evidence.targets import Targets
-from knowledge_mcp.model.chunk import Chunk, Modality
+from knowledge_mcp.model.chunk import Chunk, Modality, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import (
@@ -51,6 +51,7 @@ from knowledge_mcp.model.query import (
 )
 from knowledge_mcp.ports import Source
 from knowledge_mcp.testing import fakes
+from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.fakes import SAMPLE, FakeDocument, FakePassage
 
 __all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "FakePassage"]
@@ -277,6 +278,11 @@ class FakeKnowledge:
         with self._lock:
             self._records[document_id] = replace(record, metadata=tuple(metadata.items()))
             return self._records[document_id]
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed by hashed words."""
+        self._before("embed")
+        return HashingEmbedder().embed_documents(list(texts))
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         """Find nothing wrong."""

@@ -17,7 +17,16 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Knowledge
 
-__all__ = ["Comparisons", "EditionPair", "cited_clause", "compared", "edition_pair", "held_part", "must_be_editions"]
+__all__ = [
+    "Comparisons",
+    "EditionPair",
+    "cited_clause",
+    "compared",
+    "document_named",
+    "edition_pair",
+    "held_part",
+    "must_be_editions",
+]
 
 LEAST_IN_COMMON = 0.05
 """Share of the shorter edition's words below which two documents are no editions of one."""
@@ -105,6 +114,15 @@ def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = ""
             f"'{later.id}' would be compared with itself.", suggestion="Name two different editions in `from` and `to`."
         )
     return EditionPair(earlier, later, family)
+
+
+def document_named(records: Sequence[DocumentRecord], name: str) -> DocumentRecord:
+    """Find a document by its id, designation or title; of several editions the current one, unless one is named.
+
+    Raises:
+        NotFoundError: there is none; names near ones.
+    """
+    return _named(records, Editions(records), name)
 
 
 def _named(records: Sequence[DocumentRecord], known: Editions, document: str) -> DocumentRecord:

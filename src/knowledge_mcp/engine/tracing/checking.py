@@ -174,7 +174,7 @@ def check(
         otherwise: checks of terms that the document defines in other words, by the term in small letters.
     """
     sentences = [(number, *each) for number, part in enumerate(parts) for each in stated_in(part)]
-    wanted = [without_own_label(each.text) for each in obligations]
+    wanted = [without_own_label(each.text) or each.text for each in obligations]
     best = seek(wanted, [said for _, _, said in sentences], _TRIED)
     searched = [Searched(part.text) for part in parts]
     headings = headings_of(parts, terms)

@@ -86,10 +86,10 @@ class Proposer(Protocol):
 
     def __call__(
         self, sources: Sequence[str], targets: Sequence[str], least: float
-    ) -> tuple[Sequence[tuple[int, int, float]], float]:
+    ) -> tuple[Sequence[tuple[int, int, float]], float, bool]:
         """Return the pairs by position with their probability, best first, and the probability to cut at.
 
-        Pairs below `least` times that are left out.
+        Pairs below `least` times that are left out. Last comes whether the two are about the same thing at all.
         """
         ...
 
@@ -103,12 +103,14 @@ class Trace:
         untraced_sources: of the first set.
         untraced_targets: of the second.
         threshold: probability from which on a proposed link is likely.
+        related: False where the two sets have next to nothing to do with each other: proposed links mean nothing then.
     """
 
     links: tuple[TraceLink, ...]
     untraced_sources: tuple[TraceItem, ...]
     untraced_targets: tuple[TraceItem, ...]
     threshold: float
+    related: bool = True
 
 
 def trace(
@@ -128,7 +130,7 @@ def trace(
     decided = decided or {}
     declared = {pair for pair in _declared(sources, targets) if decided.get(pair, True)}
     declared |= {pair for pair, accepted in decided.items() if accepted}
-    pairs, threshold = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
+    pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
     by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
     witness = _Witness([*sources, *targets])
@@ -150,6 +152,7 @@ def trace(
         tuple(each for each in sources if each.id not in begun),
         tuple(each for each in targets if each.id not in ended),
         threshold,
+        related or bool(declared),
     )
 
 

@@ -51,9 +51,7 @@ DocumentIds = Annotated[
 ]
 
 
-EditionAsked = Annotated[
-    Text | None, Field(description='"2018", "all" or "as of 2020-05"; default: the current edition.')
-]
+EditionAsked = Annotated[Text | None, Field(description='"2018", "all" or "as of 2020-05"; default: current.')]
 """Bounded by the engine, which knows the editions that there are: each schema is paid for by every assistant."""
 OTHER_EDITIONS = "Documents here of which there are other editions; ask with edition to get them."
 

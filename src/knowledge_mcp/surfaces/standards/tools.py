@@ -26,6 +26,7 @@ from knowledge_mcp.surfaces.standards import passages, shapes
 from knowledge_mcp.surfaces.standards.changes import CHANGE_TOOLS
 from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
 from knowledge_mcp.surfaces.standards.resources import COMPLETERS, PROMPTS, RESOURCES
+from knowledge_mcp.surfaces.standards.tracing import TRACING_TOOLS
 
 __all__ = [
     "SURFACE",
@@ -305,6 +306,7 @@ TOOLS = (
     ),
     *EVIDENCE_TOOLS,
     *CHANGE_TOOLS,
+    *TRACING_TOOLS,
 )
 """All tools of the surface, in the order in which they are listed."""
 
@@ -317,7 +319,9 @@ SURFACE = Surface(
         "there are. To go deeper: knowledge_outline for a document's headings and pages, knowledge_read for a clause, "
         "pages or what surrounds a result, knowledge_references for what a clause refers to and what refers to it; "
         "knowledge_verify_quote before you present words as a quote; knowledge_changes for what a new edition changed, "
-        "knowledge_impact for what that touches. Answers come from current editions unless `edition` says otherwise. "
+        "knowledge_impact for what that touches; knowledge_trace for which requirements of two documents belong "
+        "together, knowledge_check for what a document says of each obligation of a standard, knowledge_conflicts for "
+        "requirements that do not go together. Answers come from current editions unless `edition` says otherwise. "
         "Cite the `citation` of each passage you rely on "
         "and quote it word for word. An empty answer says why in `message`; `degraded` says what failed on the way. A "
         "passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a resource."

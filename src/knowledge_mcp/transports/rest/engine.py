@@ -121,6 +121,7 @@ _PAUSE = 5.0
 _CALLS = 16
 _INGESTS = 4
 _MOST_PARTS = 1000
+_MOST_TEXTS = 256
 
 _OPTIONS = codec_of(IngestOptions)
 _EVENT = codec_of(IngestEvent)
@@ -224,6 +225,8 @@ def _answered(get_knowledge: Callable[[str], Knowledge], surface: str, name: str
     arguments = method.arguments(_json_object(body or b"{}"))
     for value in arguments.values():
         _within_limits(value)
+    if name == "embed" and len(arguments["texts"]) > _MOST_TEXTS:
+        raise InvalidInputError(f"At most {_MOST_TEXTS} texts are embedded at once.")
     engine = get_knowledge(surface)
     if not hasattr(engine, name):
         raise NotFoundError(f"The engine of '{surface}' has no method '{name}'.", suggestion="Use the surface's tools.")

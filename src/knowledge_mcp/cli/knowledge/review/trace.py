@@ -122,6 +122,8 @@ def trace_command(
             write_json(matrix.as_values(found))
         elif not any(path is not None for path, _ in writers):
             _print(found)
+        if not found.related:
+            say(matrix.UNRELATED_SETS)
 
 
 def _base(*names: str) -> bytes | None:

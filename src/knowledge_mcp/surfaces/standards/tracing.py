@@ -1,0 +1,429 @@
+"""The tools that hold documents against each other, beyond the specification: links, evidence, conflicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field
+
+from knowledge_mcp.engine.changes.comparing import document_named
+from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow
+from knowledge_mcp.engine.tracing.conflicts import Conflict, conflicting_definitions, conflicts
+from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict, trace
+from knowledge_mcp.engine.tracing.readings import demands_in, held, items_in, meanings_in
+from knowledge_mcp.engine.tracing.running import Standard, checked_against
+from knowledge_mcp.model.call import Call, Progress
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
+from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
+from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
+from knowledge_mcp.surfaces.contract import Request, Response, Tool
+from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
+from knowledge_mcp.surfaces.standards.runs import Runs, UnderWay
+
+__all__ = [
+    "TRACING_TOOLS",
+    "CheckRequest",
+    "CheckResponse",
+    "ConflictPair",
+    "ConflictsRequest",
+    "ConflictsResponse",
+    "GapFound",
+    "LinkFound",
+    "RowChecked",
+    "TraceRequest",
+    "TraceResponse",
+    "check",
+    "conflicts_found",
+    "trace_documents",
+]
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Response)
+_LONGEST = 300
+"""Characters of a text that are shown; its citation leads to all of it."""
+_PAGE = 50
+_EVERY = "*"
+
+Cursor = Annotated[int, Field(ge=0, le=10_000_000), WHOLE]
+
+
+class TraceRequest(Request):
+    """Arguments of `knowledge_trace`."""
+
+    SUBJECT = "source"
+
+    source: Text = Field(alias="from", description="Document, by id, designation or title.")
+    target: Text = Field(alias="to", description=f"The same; {_EVERY} for all others.")
+    gaps: bool = Field(default=False, description="List what has no link instead.")
+    cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
+
+
+class CheckRequest(Request):
+    """Arguments of `knowledge_check`."""
+
+    SUBJECT = "document"
+
+    document: Text = Field(description="Document, by id, designation or title.")
+    standard: Text = Field(description="The same, of what is demanded.")
+    verdict: Literal["evidence found", "partial", "none found"] | None = Field(
+        default=None, description="Only rows with it."
+    )
+    cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
+
+
+class ConflictsRequest(Request):
+    """Arguments of `knowledge_conflicts`."""
+
+    documents: Annotated[list[Text], one_or_list("documents"), Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Ids, designations or titles; default: all."
+    )
+    cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
+
+
+class LinkFound(Response):
+    """One link."""
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    verdict: str = Field(description="declared, likely or uncertain.")
+    probability: float
+    words: str = Field(default="", description="What both have in common.")
+    from_text: str = ""
+    to_text: str = ""
+    from_citation: str = ""
+    to_citation: str = ""
+
+
+class GapFound(Response):
+    """One item without a declared or likely link."""
+
+    side: str = Field(description="from or to.")
+    id: str
+    title: str = ""
+    citation: str = ""
+
+
+class _Paged(Response):
+    """What the answers have in common."""
+
+    total: int = 0
+    message: str = Field(default="", description="What to know of it; that it is not done yet, and how far it is.")
+    running: bool = Field(default=False, description="True where it goes on: ask again with the same arguments.")
+    next_cursor: int = 0
+
+
+class TraceResponse(_Paged):
+    """Answer of `knowledge_trace`."""
+
+    summary: dict[str, int] = Field(default={}, description="Links by verdict, items without a link by side.")
+    links: list[LinkFound] = Field(default=[], description="In the order of `from`, the best of each first.")
+    gaps: list[GapFound] = Field(default=[])
+
+
+class RowChecked(Response):
+    """One obligation of the standard."""
+
+    row: str
+    requirement: str
+    citation: str
+    kind: str = Field(default="", description="conditional or informative; left out for obligations.")
+    condition: str = ""
+    verdict: str = Field(description="evidence found, partial or none found.")
+    quote: str = Field(default="", description="The best evidence, word for word.")
+    quote_citation: str = ""
+    more_quotes: int = 0
+    checks: list[str] = Field(default=[], description="Limits, sections, terms and editions compared.")
+
+
+class CheckResponse(_Paged):
+    """Answer of `knowledge_check`."""
+
+    summary: dict[str, int] = Field(default={}, description="Rows by kind, obligations by verdict.")
+    rows: list[RowChecked] = Field(default=[])
+    editions: list[str] = Field(default=[], description="References to editions that are not current; first page.")
+
+
+class ConflictPair(Response):
+    """Two sentences that do not go together, or say the same."""
+
+    kind: str = Field(description="contradiction, limit, force, duplicate or definition.")
+    why: str
+    one: str
+    one_citation: str
+    other: str
+    other_citation: str
+    also_in: int = Field(default=0, description="More places that say the same as one of them.")
+
+
+class ConflictsResponse(_Paged):
+    """Answer of `knowledge_conflicts`."""
+
+    summary: dict[str, int] = Field(default={})
+    conflicts: list[ConflictPair] = Field(default=[])
+
+
+# ---- runs
+
+_RUNS: Runs[Any] = Runs()
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedding:
+    """Embed through a knowledge base, and tell how far that is."""
+
+    knowledge: Knowledge
+    progress: Progress
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        from knowledge_mcp.ranking.linking import stacked
+
+        done = 0
+
+        def embed(part: Sequence[str]) -> Sequence[bytes]:
+            nonlocal done
+            vectors = self.knowledge.embed(part)
+            done += len(part)
+            self.progress(done, len(texts), f"{done} of {len(texts)} texts embedded")
+            return vectors
+
+        return stacked(embed)(texts)
+
+
+def _run(tool: str, key: Hashable, work: Callable[[Progress], T], call: Call) -> T | UnderWay:
+    found: T | UnderWay = _RUNS.of((tool, key), work, call)
+    return found
+
+
+def _still(response: type[R], run: UnderWay) -> R:
+    told = f"{run.words}. " if run.words else ""
+    message = f"{told}It goes on; ask again with the same arguments for the result."
+    return response.model_validate({"running": True, "message": message})
+
+
+# ---- trace
+
+
+def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | None = None) -> TraceResponse:
+    """Answer `knowledge_trace`."""
+    records = knowledge.documents()
+    source = document_named(records, request.source)
+    is_all = request.target.strip() == _EVERY
+    targets = [each for each in records if each != source] if is_all else [document_named(records, request.target)]
+    if source in targets:
+        raise InvalidInputError(f"'{source.id}' would be traced to itself.", suggestion="Name two documents.")
+
+    def work(progress: Progress) -> Trace:
+        from knowledge_mcp.lexical.analyser import EnglishAnalyser
+        from knowledge_mcp.ranking.linking import Linker
+
+        linker = Linker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress))
+        return trace(_items(knowledge, [source]), _items(knowledge, targets), linker)
+
+    found = _run("trace", (source, *targets), work, call or Call())
+    if isinstance(found, UnderWay):
+        return _still(TraceResponse, found)
+    counts = Counter(link.verdict for link in found.links)
+    told = {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+    told |= {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)}
+    answer = TraceResponse(summary=told, message="" if found.related else UNRELATED_SETS)
+    if not request.gaps:
+        shown = _fitting([_link(each) for each in _page(found.links, request.cursor)])
+        return _paged(answer, "links", shown, len(found.links), request.cursor)
+    gaps = [("from", each) for each in found.untraced_sources] + [("to", each) for each in found.untraced_targets]
+    shown = _fitting([_gap(*each) for each in _page(gaps, request.cursor)])
+    return _paged(answer, "gaps", shown, len(gaps), request.cursor)
+
+
+def _items(knowledge: Knowledge, records: Sequence[DocumentRecord]) -> list[TraceItem]:
+    """List the items of documents; of several, each id with its document before it."""
+    found = [(record, item) for record in records for item in items_in(held(knowledge, record.id))]
+    if len(records) == 1:
+        return [item for _, item in found]
+    return [
+        TraceItem(f"{record.id}: {item.id}", item.title, item.text, item.citation, item.links) for record, item in found
+    ]
+
+
+def _link(link: TraceLink) -> LinkFound:
+    return LinkFound(
+        **{"from": link.source.id, "to": link.target.id},
+        verdict=link.verdict.value,
+        probability=round(link.probability, 2),
+        words=", ".join(link.evidence.words),
+        from_text=link.evidence.from_text[:_LONGEST],
+        to_text=link.evidence.to_text[:_LONGEST],
+        from_citation=link.source.citation,
+        to_citation=link.target.citation,
+    ).without_defaults()
+
+
+def _gap(side: str, item: TraceItem) -> GapFound:
+    return GapFound(side=side, id=item.id, title=item.title, citation=item.citation).without_defaults()
+
+
+# ---- check
+
+
+def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None) -> CheckResponse:
+    """Answer `knowledge_check`."""
+    records = knowledge.documents()
+    document, standard = (document_named(records, each) for each in (request.document, request.standard))
+    if document.id == standard.id:
+        raise InvalidInputError(f"'{document.id}' would be held against itself.", suggestion="Name two documents.")
+
+    def work(progress: Progress) -> CheckReport:
+        from knowledge_mcp.lexical.analyser import EnglishAnalyser
+        from knowledge_mcp.ranking.seeking import Seeker
+
+        analyser = EnglishAnalyser()
+        seek = Seeker(analyser.document_terms, _Embedding(knowledge, progress))
+        demanded = Standard.of(standard.id, [held(knowledge, standard.id)])
+        if not demanded.obligations:
+            raise InvalidInputError(
+                f"There are no obligations in '{standard.id}'.", suggestion="Name a document with requirements."
+            )
+        parts = [held(knowledge, document.id)]
+        return checked_against(demanded, parts, seek, analyser.document_terms, analyser.term_key, records)
+
+    found = _run("check", (document, standard, *records), work, call or Call())
+    if isinstance(found, UnderWay):
+        return _still(CheckResponse, found)
+    rows = [row for row in found.rows if request.verdict in {None, row.verdict.value}]
+    shown = _fitting([_row(each) for each in _page(rows, request.cursor)])
+    editions = [] if request.cursor else [f"{each.found}: {each.asked} ({each.citation})" for each in found.editions]
+    answer = CheckResponse(
+        summary=summary_of(found), editions=editions[:_PAGE], message="" if found.related else UNRELATED
+    )
+    return _paged(answer, "rows", shown, len(rows), request.cursor)
+
+
+def _row(row: CheckRow) -> RowChecked:
+    asked, best = row.obligation, row.evidence[0] if row.evidence else None
+    return RowChecked(
+        row=asked.id,
+        requirement=asked.text[:_LONGEST],
+        citation=asked.citation,
+        kind=asked.kind.value if asked.condition or row.kind != "obligation" else "",
+        condition=asked.condition[:_LONGEST],
+        verdict=row.verdict.value,
+        quote=best.quote if best is not None else "",
+        quote_citation=best.citation if best is not None else "",
+        more_quotes=max(0, len(row.evidence) - 1),
+        checks=[check_line(each)[:_LONGEST] for each in row.checks],
+    ).without_defaults()
+
+
+# ---- conflicts
+
+
+def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call | None = None) -> ConflictsResponse:
+    """Answer `knowledge_conflicts`."""
+    records = knowledge.documents()
+    chosen = list(dict.fromkeys(document_named(records, each) for each in request.documents or ())) or records
+
+    def work(progress: Progress) -> list[Conflict]:
+        from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+        analyser = EnglishAnalyser()
+        demands: list[TraceItem] = []
+        meanings: list[Any] = []
+        for number, record in enumerate(chosen):
+            reading = held(knowledge, record.id)
+            demands.extend(demands_in(reading))
+            meanings.extend(meanings_in(reading, analyser.term_key))
+            progress(number + 1, len(chosen) + 1, f"{number + 1} of {len(chosen)} documents read")
+        return [*conflicts(demands, analyser.document_terms), *conflicting_definitions(meanings)]
+
+    found = _run("conflicts", tuple(chosen), work, call or Call())
+    if isinstance(found, UnderWay):
+        return _still(ConflictsResponse, found)
+    shown = _fitting([_pair(each) for each in _page(found, request.cursor)])
+    counts = dict(Counter(each.kind.value for each in found))
+    message = "Advice only: what says the same, or the opposite, in other words is not found."
+    answer = ConflictsResponse(summary=counts, message=message)
+    return _paged(answer, "conflicts", shown, len(found), request.cursor)
+
+
+def _pair(each: Conflict) -> ConflictPair:
+    return ConflictPair(
+        kind=each.kind.value,
+        why=each.why,
+        one=each.one.text[:_LONGEST],
+        one_citation=each.one.citation,
+        other=each.other.text[:_LONGEST],
+        other_citation=each.other.citation,
+        also_in=len(each.also_in),
+    ).without_defaults()
+
+
+# ---- pages
+
+
+def _page(found: Sequence[T], cursor: int) -> Sequence[T]:
+    return found[cursor : cursor + _PAGE]
+
+
+def _fitting(shown: list[R]) -> list[R]:
+    return shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS))]
+
+
+def _paged(answer: R, name: str, shown: Sequence[Response], total: int, cursor: int) -> R:
+    """Put a page into an answer: its entries, how many there are, and where the next ones begin."""
+    end = cursor + len(shown)
+    more = {name: list(shown), "total": total, "next_cursor": end if end < total else 0}
+    found = answer.without_defaults().model_copy(
+        update={key: value for key, value in more.items() if value or key == name}
+    )
+    found.model_fields_set.add("total")
+    return found
+
+
+TRACING_TOOLS = (
+    Tool(
+        name="knowledge_trace",
+        title="Link the items of two documents",
+        description=(
+            "Link each requirement of a document to what meets, refines or tests it in another: declared links, then "
+            "proposed ones with a probability and the words that speak for them, and what has no link."
+        ),
+        request=TraceRequest,
+        response=TraceResponse,
+        run=trace_documents,
+        run_long=trace_documents,
+        items="links",
+    ),
+    Tool(
+        name="knowledge_check",
+        title="Hold a document against a standard",
+        description=(
+            "For each obligation of a standard, quote the best evidence in a document, word for word, with a verdict "
+            "whether something is said of it, and checks of limits, sections, terms and editions. Whether that is "
+            "enough, a person decides."
+        ),
+        request=CheckRequest,
+        response=CheckResponse,
+        run=check,
+        run_long=check,
+        items="rows",
+    ),
+    Tool(
+        name="knowledge_conflicts",
+        title="Find requirements that do not go together",
+        description=(
+            "List pairs of requirements that contradict or double each other, and terms that are defined in two ways, "
+            "each with both citations and why."
+        ),
+        request=ConflictsRequest,
+        response=ConflictsResponse,
+        run=conflicts_found,
+        run_long=conflicts_found,
+        items="conflicts",
+    ),
+)
+"""The three tools, in the order in which they are listed."""
