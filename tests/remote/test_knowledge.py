@@ -92,12 +92,36 @@ def test_every_question_is_answered_as_it_is_there(served: tuple[FakeKnowledge, 
         assert knowledge.document_chunks(record.id) == chunks
         assert knowledge.definitions_in(iter(chunks)) == local.definitions_in(chunks)
         assert knowledge.chunk(chunks[0].id) == local.chunk(chunks[0].id)
+    texts = [f"text number {number}" for number in range(150)]
+    assert knowledge.embed(texts) == local.embed(texts)
     assert knowledge.verify(repair=True) == []
     knowledge.warm_up()
     assert local.warmed_up.is_set()
     with pytest.raises(NotFoundError, match="example-standrd") as missing:
         knowledge.document("example-standrd")
     assert "example-standard" in missing.value.suggestion
+
+
+def test_documents_are_held_against_each_other_over_a_remote_engine(
+    served: tuple[FakeKnowledge, RemoteKnowledge, str],
+) -> None:
+    _, remote, _ = served
+    first, second = [record.id for record in remote.documents()][:2]
+    checked = ask("knowledge_check", remote, document=first, standard=second)
+    assert checked["total"] == len(checked["rows"]) > 0
+    assert ask("knowledge_conflicts", remote, documents=[first])["total"] == 0
+
+
+def test_more_texts_than_a_request_may_hold_are_refused_over_there(
+    served: tuple[FakeKnowledge, RemoteKnowledge, str],
+) -> None:
+    answer = httpx.post(
+        f"{served[2]}/engine/standards/embed",
+        json={"texts": ["a"] * 300},
+        headers={"Authorization": f"Bearer {KEY}"},
+    )
+    assert answer.status_code == 422
+    assert "At most 256 texts" in answer.json()["message"]
 
 
 def ask(name: str, knowledge: Knowledge, **arguments: Any) -> dict[str, Any]:
