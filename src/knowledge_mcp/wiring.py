@@ -245,8 +245,17 @@ def build_readers(
     return readers
 
 
-def build_library(settings: Settings, *, start: Start | None = None) -> SharedLibrary:
-    """Put the library together in this process; errors as `build_base`."""
+def build_library(
+    settings: Settings, *, start: Start | None = None, roots: Sequence[Path] = (), with_shelf: bool = False
+) -> SharedLibrary:
+    """Put the library together in this process; errors as `build_base`.
+
+    Args:
+        settings: what was read.
+        start: as in `build_base`.
+        roots: folders below which the originals of documents may be opened.
+        with_shelf: whether the collection that `knowledge-ingest` fills is shown and searched beside its own.
+    """
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
     from knowledge_mcp.engine.library.desk import LibraryDesk
@@ -258,8 +267,9 @@ def build_library(settings: Settings, *, start: Start | None = None) -> SharedLi
     reserved = frozenset(others) - {COLLECTIONS["rag"]}
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
+    readers = build_readers(ocr, registry.READERS, build_passwords(settings))
     pipeline = Pipeline(
-        build_readers(ocr, registry.READERS, build_passwords(settings)),
+        readers,
         registry.load(registry.CHUNKERS["rag"])(),
         DocumentClassifier(),
         ocr,
@@ -270,6 +280,9 @@ def build_library(settings: Settings, *, start: Start | None = None) -> SharedLi
         web_fetcher(settings),
         folder=settings.data_folder,
         is_reserved=lambda name: name.partition(".")[0] in reserved or name in reserved or name.startswith(PREFIX),
+        shelf=settings.collection if with_shelf else "",
+        roots=roots,
+        drawer=readers["application/pdf"],
         health_threshold_ms=settings.health_latency_threshold_ms,
     )
 

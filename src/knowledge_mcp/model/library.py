@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
 
 __all__ = [
     "COLLECTION_NAME",
@@ -82,7 +82,10 @@ class Deposited:
 
 @dataclass(frozen=True, slots=True)
 class CollectionSummary:
-    """Describe one collection: documents, passages, tokens, the label of its embedding space; `created_at` ISO 8601."""
+    """Describe one collection: documents, passages, tokens, the label of its embedding space; `created_at` ISO 8601.
+
+    `read_only` tells that another part of the product fills it: nothing can be added to it or deleted from it here.
+    """
 
     name: str
     documents: int
@@ -90,16 +93,21 @@ class CollectionSummary:
     tokens: int
     embedding_model: str
     created_at: str
+    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryDocument:
-    """Hold one document whole: its record, its canonical text, its passages by index, and where it is kept."""
+    """Hold one document whole: its record, its canonical text, its passages by index, and where it is kept.
+
+    `structure` has its sections and pages, where they were asked for together with it.
+    """
 
     collection: str
     record: DocumentRecord
     text: str
     chunks: tuple[Chunk, ...]
+    structure: DocumentStructure = NO_STRUCTURE
 
 
 @dataclass(frozen=True, slots=True)

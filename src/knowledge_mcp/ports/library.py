@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, Fetched, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
+from knowledge_mcp.model.source import SourceItem
 
-__all__ = ["Fetcher", "Library", "SharedLibrary"]
+__all__ = ["Fetcher", "Library", "PageDrawer", "SharedLibrary"]
+
+
+class PageDrawer(Protocol):
+    """Draw pages of files, apart from this process."""
+
+    def draw(self, item: SourceItem, page: int, boxes: Sequence[Box], words: str, dpi: int) -> tuple[int, int, bytes]:
+        """Return width, height in pixels and the PNG of one page, counted from 1, with a passage marked on it.
+
+        Args:
+            item: the file.
+            page: which page.
+            boxes: where the passage stands; those of other pages are left out.
+            words: coloured inside the boxes as far as they are found there; a box without any is, as a whole.
+            dpi: dots per inch, fewer for sheets that would be too large.
+
+        Raises:
+            UnreadableDocumentError: the file cannot be opened, or has no such page.
+        """
+        ...
 
 
 class Fetcher(Protocol):
@@ -121,7 +142,37 @@ class Library(Protocol):
 class SharedLibrary(Library, Protocol):
     """Serve many, each of whom may see some collections only."""
 
-    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> Library:
+    def search_all(self, query: SearchQuery) -> list[tuple[str, SearchAnswer]]:
+        """Ask every collection that is listed; returns the answers by its name.
+
+        One that cannot be searched answers with no hit and with the reason among `degraded`.
+
+        Raises:
+            KnowledgeError: none could be searched; that of the first.
+        """
+        ...
+
+    def jobs(self) -> list[IngestJob]:
+        """List the accepted ones that are remembered, the newest first."""
+        ...
+
+    def page_image(self, document_id: str, page: int, passage: int | None = None, *, dpi: int = 110) -> bytes:
+        """Draw a page of a document's original file as PNG, where it is wanted with one of its passages marked.
+
+        Args:
+            document_id: which document.
+            page: physical page from 1.
+            passage: index of the passage.
+            dpi: dots per inch.
+
+        Raises:
+            NotFoundError: there is no such document, page or passage, or its original is gone or not kept.
+            InvalidInputError: it has no pages that can be drawn, or the original has changed since.
+            UnreadableDocumentError: the file cannot be drawn.
+        """
+        ...
+
+    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> SharedLibrary:
         """Return the library as one sees it: what one may not reach is answered like what is not there.
 
         Args:

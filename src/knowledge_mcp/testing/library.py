@@ -6,6 +6,7 @@ by shared words, and its web is what the test says it is. It knows nothing of me
 
 from __future__ import annotations
 
+import base64
 import copy
 import difflib
 import re
@@ -16,9 +17,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from knowledge_mcp.engine.core.documents import outline_of
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk, ChunkType
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import (
     InternalError,
@@ -79,7 +81,8 @@ def document_of(deposit: Deposit, source: str) -> LibraryDocument:
         created_at=TIME, updated_at=TIME, media_type=deposit.media_type or media_type_of(filename),
         metadata=tuple(metadata.items()),
     )  # fmt: skip
-    return LibraryDocument(deposit.collection, record, text, tuple(chunks))
+    sections = DocumentStructure(sections=outline_of(chunks))
+    return LibraryDocument(deposit.collection, record, text, tuple(chunks), sections)
 
 
 def _cut(source: str, document_id: str, title: str, origin: str) -> tuple[str, list[Chunk]]:
@@ -119,6 +122,11 @@ _NAME = re.compile(COLLECTION_NAME)
 class _Job:
     told: IngestJob
     stop: threading.Event = field(default_factory=threading.Event)
+
+
+_PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=="
+)
 
 
 class FakeLibrary:
@@ -222,6 +230,13 @@ class FakeLibrary:
                 job.told = replace(job.told, state="cancelled", message="cancelled")
         return job.told
 
+    def jobs(self) -> list[IngestJob]:
+        """List all, the newest first."""
+        self._before("jobs")
+        with self._lock:
+            told = [job.told for job in reversed(self._jobs.values())]
+        return [job for job in told if self._may_reach(job.collection)]
+
     def job_counts(self) -> Mapping[str, int]:
         """Count the jobs by state."""
         with self._lock:
@@ -238,6 +253,13 @@ class FakeLibrary:
         chunks = (chunk for document in documents for chunk in document.chunks)
         hits = ranked_hits(query, chunks, text_of=lambda chunk: chunk.embedding_text, cite=_cite)
         return SearchAnswer(hits, query.mode, len(documents), self._degraded)
+
+    def search_all(self, query: SearchQuery) -> list[tuple[str, SearchAnswer]]:
+        """Ask every collection that is listed."""
+        self._before("search_all")
+        with self._lock:
+            names = sorted(filter(self._may_read, self._collections))
+        return [(name, self.search_in(name, query)) for name in names]
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
         """List a collection's documents by id, or some of them."""
@@ -263,6 +285,16 @@ class FakeLibrary:
         """Name its collection."""
         self._before("where")
         return self._find(document_id).collection
+
+    def page_image(self, document_id: str, page: int, passage: int | None = None, *, dpi: int = 110) -> bytes:
+        """Return a picture of one pixel for every page that there is."""
+        self._before("page_image")
+        document = self._find(document_id)
+        if not 0 < page <= document.record.pages:
+            raise NotFoundError(f"There is no page {page}.", suggestion=f"Ask for 1 to {document.record.pages}.")
+        if passage is not None and passage >= len(document.chunks):
+            raise NotFoundError(f"There is no passage {passage + 1}.")
+        return _PIXEL
 
     def remove_document(self, document_id: str) -> int:
         """Remove one."""

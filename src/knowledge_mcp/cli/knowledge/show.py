@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ from knowledge_mcp.cli.shared.session import (
     write_json,
 )
 from knowledge_mcp.model.document import Box
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
 from knowledge_mcp.support.files import write_whole
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["show"]
 
-_JOB = "knowledge_mcp.readers.pdf.rendering:mark"
 _PDF = "application/pdf"
 _MOST_TOKENS = 20_000
 _MOST_PARTS = 50
@@ -98,13 +97,13 @@ def show(
         number = _page(record, page, passage, labels)
         boxes = _together([box for box in passage.boxes if box.page == number])
         passwords = build_passwords(reading_of(config).settings, ask_password if can_ask() else None)
-        facts, picture = _drawn(item, passwords, number, boxes, passage.words, dpi)
+        width, height, picture = _drawn(item, passwords, number, boxes, passage.words, dpi)
         place = _written(to or Path(f"{record.id}-page-{number}.png"), picture)
         if passage.remark:
             say(passage.remark)
         if as_json:
             marked = [[box.left, box.top, box.right, box.bottom] for box in boxes]
-            size = {"width": facts["width"], "height": facts["height"]}
+            size = {"width": width, "height": height}
             write_json({"file": str(place), "document_id": record.id, "page": number, "boxes": marked, **size})
             return
         others = [str(each) for each in passage.pages if each != number]
@@ -267,22 +266,9 @@ def _together(boxes: Sequence[Box]) -> list[Box]:
 
 def _drawn(
     item: SourceItem, passwords: Passwords, page: int, boxes: Sequence[Box], words: str, dpi: int
-) -> tuple[dict[str, Any], bytes]:
+) -> tuple[int, int, bytes]:
     """Draw the page in a child process, as files of others are never parsed here."""
-    from knowledge_mcp.readers.shared.isolation import run_isolated
-    from knowledge_mcp.support.sandbox import Limits, Sandbox
+    from knowledge_mcp.readers.pdf.reader import PdfReader
 
-    places = [[box.left, box.top, box.right, box.bottom] for box in boxes]
-    arguments: dict[str, Any] = {"page": page, "boxes": places, "words": words, "dpi": dpi}
-    sandbox, limits = Sandbox(keep=0), Limits(seconds=120.0)
-
-    def draw(opened: SourceItem) -> tuple[dict[str, Any], bytes]:
-        facts: dict[str, Any] = {}
-        with contextlib.closing(run_isolated(sandbox, _JOB, opened, arguments, limits=limits)) as values:
-            for value in values:
-                if isinstance(value, bytes):
-                    return facts, value
-                facts.update(value)
-        raise InternalError("The page was not drawn.")
-
-    return passwords.read(item, sandbox, limits, draw)
+    with contextlib.closing(PdfReader(passwords=passwords)) as reader:
+        return reader.draw(item, page, boxes, words, dpi)

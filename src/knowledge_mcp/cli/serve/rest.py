@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import logging
 import sys
 from collections.abc import Sequence
@@ -212,8 +213,8 @@ def _build(
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 
     hosts = (*settings.allowed_hosts, *own_hosts(*address))
-    library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start))
     roots = tuple(Path(each).expanduser() for each in settings.allowed_roots or ())
+    library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start, roots=roots, with_shelf=True))
     providers = KnowledgeProviders(
         lambda name: wiring.build_local(settings, surface=name, start=start, roots=roots), engines
     )
@@ -225,6 +226,7 @@ def _build(
         version=__version__,
         mcp_app=_mcp_app(library, settings, hosts) if arguments.with_mcp else None,
         engine_router=router,
+        linker=functools.cache(lambda: wiring.build_linker(settings)),
     )
     return service, providers
 

@@ -137,6 +137,13 @@ class Jobs:
             return running.job if running is not None else self._journal.read(job_id) or job
         return job
 
+    def listed(self) -> list[Job]:
+        """List the jobs that are remembered, those of other processes too, the newest first."""
+        found = {job.id: job for job in (*self._journal.ended(), *self._journal.open())}
+        with self._lock:
+            found |= {job_id: running.job for job_id, running in self._running.items() if running.journaled}
+        return sorted(found.values(), key=lambda job: (job.created_at, job.id), reverse=True)
+
     def cancel(self, job_id: str) -> Job:
         """Tell a job to stop, also one of another process, and return it as it stands.
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import difflib
+import itertools
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of
@@ -26,6 +27,7 @@ from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
 from knowledge_mcp.engine.jobs.jobs import Job, Jobs
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
+from knowledge_mcp.engine.library.originals import Originals
 from knowledge_mcp.engine.library.values import (
     checked_name,
     deposited,
@@ -38,8 +40,16 @@ from knowledge_mcp.engine.library.values import (
 )
 from knowledge_mcp.engine.search import search
 from knowledge_mcp.model.call import Call, Progress, tell_nobody
+from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import CancelledError, InternalError, KnowledgeError, NotFoundError, noticing
+from knowledge_mcp.model.errors import (
+    CancelledError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    noticing,
+)
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.library import (
     DEFAULT_COLLECTION,
@@ -51,7 +61,7 @@ from knowledge_mcp.model.library import (
 )
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import Fetcher
+from knowledge_mcp.ports import Embedder, Fetcher, PageDrawer
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.locks import locked
 
@@ -62,6 +72,10 @@ _MOST_PLACED = 10_000
 """Documents of which it is kept where they were found last."""
 _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
+_MOST_JOBS = 200
+"""Jobs that are listed."""
+_DRAWN_AT_ONCE = 2
+"""Pages that are drawn at the same time: each takes a process and a core."""
 
 
 class LibraryDesk:
@@ -73,6 +87,10 @@ class LibraryDesk:
         fetcher: of addresses.
         folder: where the locks of this machine are kept.
         is_reserved: tells the names of collections that are kept by others and cannot be used.
+        shelf: name of the one among these that is shown and searched all the same, never filled or emptied; empty for
+            none.
+        roots: folders below which the originals of its documents may be opened.
+        drawer: draws pages; None for none.
         workers: jobs that are done at the same time.
         patience: seconds that running jobs get to end when this is closed.
         health_threshold_ms: as `LocalKnowledge`.
@@ -87,6 +105,9 @@ class LibraryDesk:
         *,
         folder: Path,
         is_reserved: Callable[[str], bool],
+        shelf: str = "",
+        roots: Sequence[Path] = (),
+        drawer: PageDrawer | None = None,
         workers: int = 2,
         patience: float = 10.0,
         health_threshold_ms: int = 500,
@@ -97,6 +118,10 @@ class LibraryDesk:
         self._fetcher = fetcher
         self._locks = folder / "locks"
         self._is_reserved = is_reserved
+        self._shelf = shelf
+        self._originals = Originals(folder / "originals", roots)
+        self._drawer = drawer
+        self._drawing = threading.BoundedSemaphore(_DRAWN_AT_ONCE)
         self._may_read: Callable[[str], bool] = _every
         self._may_reach: Callable[[str], bool] = _every
         self._patience = patience
@@ -121,20 +146,24 @@ class LibraryDesk:
         store = self._base.store
         found: dict[str, CollectionSummary] = {}
         for info in store.collections():
-            if not self._is_reserved(info.name) and self._may_read(info.name):
+            if self._is_open(info.name) and self._may_read(info.name):
                 count = store.open(info.name).statistics()
                 found[info.name] = CollectionSummary(
-                    info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at
-                )
+                    info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at,
+                    read_only=info.name == self._shelf,
+                )  # fmt: skip
         label = self._base.embedder.space.label
         if self._may_read(DEFAULT_COLLECTION):
             found.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
         return sorted(found.values(), key=lambda each: each.name)
 
     def drop_collection(self, collection: str) -> int:
+        checked_name(collection, self._is_reserved)
         base = self._existing(collection)
+        ids = [record.id for record in base.records()]
         gone = base.opened.statistics().documents if base.exists() else 0
         base.store.drop_collection(collection)
+        self._originals.forget(ids)
         log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)
         return gone
 
@@ -144,6 +173,26 @@ class LibraryDesk:
     def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
         base = self._existing(collection)
         return sound_answer(base, lambda: search.search(base, query), lambda each: each.hits)
+
+    def search_all(self, query: SearchQuery) -> list[tuple[str, SearchAnswer]]:
+        names = sorted({DEFAULT_COLLECTION, *self._names()})
+        once = replace(self._base, embedder=cast("Embedder", _AskedOnce(self._base.embedder)))
+        found: list[tuple[str, SearchAnswer]] = []
+        failed: list[tuple[str, KnowledgeError]] = []
+        for name in filter(self._may_read, names):
+            base = base_of(once, name)
+            try:
+                answer = sound_answer(base, lambda base=base: search.search(base, query), lambda each: each.hits)
+            except KnowledgeError as exc:
+                failed.append((name, exc))
+            else:
+                found.append((name, answer))
+        if failed and not found:
+            raise failed[0][1]
+        for name, error in failed:
+            told = f"{name} could not be searched: {error.message}"
+            found.append((name, SearchAnswer((), query.mode, 0, degraded=(told,))))
+        return found
 
     # ---- documents
 
@@ -175,14 +224,38 @@ class LibraryDesk:
 
     def find(self, document_id: str) -> LibraryDocument:
         collection = self.where(document_id)
-        base = self._of(collection)
+        held = documents.held_document(self._of(collection), document_id)
+        return LibraryDocument(collection, held.record, held.text, held.chunks, held.structure)
+
+    def page_image(self, document_id: str, page: int, passage: int | None = None, *, dpi: int = 110) -> bytes:
+        base = self._of(self.where(document_id))
         record = documents.document(base, document_id)
-        text = documents.document_text(base, document_id)
-        return LibraryDocument(collection, record, text, tuple(documents.document_chunks(base, document_id)))
+        if record.pages and not 0 < page <= record.pages:
+            hint = f"Ask for 1 to {record.pages}."
+            raise NotFoundError(f"{record.file_name} has {record.pages} pages, and no page {page}.", suggestion=hint)
+        item = self._originals.find(record)
+        if self._drawer is None:
+            raise NotFoundError("This library draws no pages.", suggestion="Read the document's text instead.")
+        marked = None
+        if passage is not None:
+            chunks = documents.document_chunks(base, document_id)
+            marked = next((chunk for chunk in chunks if chunk.index == passage), None)
+            if marked is None:
+                raise NotFoundError(f"{record.file_name} has no passage {passage + 1}.", suggestion="Open it anew.")
+        boxes, words = (marked.boxes, marked.content) if marked is not None else ((), "")
+        with self._drawing:
+            _, _, picture = self._drawer.draw(item, page, boxes, words, dpi)
+        return picture
 
     def remove_document(self, document_id: str) -> int:
         collection = self.where(document_id)
+        if collection == self._shelf:
+            raise InvalidInputError(
+                f"The collection '{collection}' is filled by knowledge-ingest.",
+                suggestion=f"Remove the document there: knowledge documents delete {document_id}",
+            )
         gone = documents.remove(self._of(collection), document_id)
+        self._originals.forget([document_id])
         log_event(_logger, logging.INFO, "document_deleted", doc_id=document_id, collection=collection, chunks=gone)
         return gone
 
@@ -221,6 +294,7 @@ class LibraryDesk:
         report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
         if not report.documents:
             raise why_not((*report.skipped, *report.failed)[0])
+        self._originals.keep(report.documents[0].record, item)
         done = deposited(collection, report.documents[0], earlier)
         self._place(done.document_id, collection)
         log_event(
@@ -254,6 +328,10 @@ class LibraryDesk:
             return self._may_reach(str(job.request.get("collection", "")))
 
         return shown_job(self._jobs.look_up(job_id, may_see))
+
+    def jobs(self) -> list[IngestJob]:
+        reached = (job for job in self._jobs.listed() if self._may_reach(str(job.request.get("collection", ""))))
+        return [shown_job(job) for job in itertools.islice(reached, _MOST_JOBS)]
 
     def cancel_job(self, job_id: str) -> IngestJob:
         self.job(job_id)
@@ -302,13 +380,16 @@ class LibraryDesk:
 
         The store is asked after none that may not be reached: a server takes longer to say that one is there.
         """
-        base = self._of(checked_name(collection, self._is_reserved))
+        base = self._of(collection if collection == self._shelf else checked_name(collection, self._is_reserved))
         if not self._may_reach(collection) or (collection != DEFAULT_COLLECTION and not base.exists()):
             raise self._no_collection(collection)
         return base
 
     def _names(self) -> list[str]:
-        return [info.name for info in self._base.store.collections() if not self._is_reserved(info.name)]
+        return [info.name for info in self._base.store.collections() if self._is_open(info.name)]
+
+    def _is_open(self, name: str) -> bool:
+        return name == self._shelf or not self._is_reserved(name)
 
     def _no_collection(self, collection: str) -> NotFoundError:
         names = sorted(filter(self._may_read, {DEFAULT_COLLECTION, *self._names()}))
@@ -320,3 +401,20 @@ class LibraryDesk:
 
 def _every(_: str) -> bool:
     return True
+
+
+class _AskedOnce:
+    """Embed one question once, whatever number of collections it goes to; all else is the embedder's own."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Vector] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed it, or return what came of it before."""
+        if text not in self._known:
+            self._known[text] = self._embedder.embed_query(text)
+        return self._known[text]

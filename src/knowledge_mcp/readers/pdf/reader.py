@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from knowledge_mcp.model.document import Document
-from knowledge_mcp.model.errors import UnreadableReason
+from knowledge_mcp.model.document import Box, Document
+from knowledge_mcp.model.errors import InternalError, UnreadableReason
 from knowledge_mcp.model.extraction import PageEvidence, ScanOptions, Survey
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 _JOB = "knowledge_mcp.readers.pdf.job"
 _RENDER = "knowledge_mcp.readers.pdf.rendering:render"
+_MARK = "knowledge_mcp.readers.pdf.rendering:mark"
+_DRAWING = Limits(seconds=120.0)
+"""For one page: a drawing with a million strokes takes some seconds."""
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 
@@ -106,6 +109,22 @@ class PdfReader:
         """
         _check_magic(item)
         return self._opened(item, lambda opened: self._read(opened, progress))
+
+    def draw(self, item: SourceItem, page: int, boxes: Sequence[Box], words: str, dpi: int) -> tuple[int, int, bytes]:
+        """Draw a page (`ports.PageDrawer`)."""
+        places = [[box.left, box.top, box.right, box.bottom] for box in boxes if box.page == page]
+        arguments: dict[str, Any] = {"page": page, "boxes": places, "words": words if places else "", "dpi": dpi}
+        return self._opened(item, lambda opened: self._draw(opened, arguments))
+
+    def _draw(self, item: SourceItem, arguments: Mapping[str, Any]) -> tuple[int, int, bytes]:
+        facts: dict[str, Any] = {}
+        values = run_isolated(self._sandbox, _MARK, item, arguments, limits=_DRAWING)
+        with contextlib.closing(values):
+            for value in values:
+                if isinstance(value, bytes):
+                    return int(facts["width"]), int(facts["height"]), value
+                facts.update(value)
+        raise InternalError("The page was not drawn.")
 
     def close(self) -> None:
         """End the idle child processes."""

@@ -227,7 +227,7 @@ class SearchAnswerBody(_Answer):
 
 
 class CollectionAnswer(_Answer):
-    """One collection and what it holds."""
+    """One collection and what it holds; `read_only` where another part of the product fills it."""
 
     name: str
     doc_count: int
@@ -235,6 +235,7 @@ class CollectionAnswer(_Answer):
     token_count: int
     embedding_model: str
     created_at: str
+    read_only: bool | None = None
 
 
 class CollectionsAnswer(_Answer):

@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from knowledge_mcp.engine.tracing.links import Proposer
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.transports.rest.answers import BEARER, DESCRIPTION, described
@@ -39,6 +40,7 @@ from knowledge_mcp.transports.rest.gates import KEY, AccessLayer, CorsGate, Host
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_tracing
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
 from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
+from knowledge_mcp.transports.rest.viewing import viewing_routes
 from knowledge_mcp.transports.shared.guards import HostGuard
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
@@ -139,6 +141,7 @@ def build_rest_app(
     version: str,
     mcp_app: ASGIApp | None = None,
     engine_router: APIRouter | None = None,
+    linker: Callable[[], Proposer] | None = None,
 ) -> RestService:
     """Build the app; once for each server.
 
@@ -149,6 +152,7 @@ def build_rest_app(
         version: of the product.
         mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; only keys without limits
             reach it, for its tools know no rights. Its lifespan runs within the service's.
+        linker: makes what proposes the links of a trace, on a worker thread; None where nothing is traced.
         engine_router: routes under `/engine`, which ask for rights themselves, as `gates.may_use` tells them.
     """
     service = RestService()
@@ -160,7 +164,7 @@ def build_rest_app(
         redoc_url=None, redirect_slashes=False, lifespan=_lifespan(library, tracing, mcp_app),
         generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
-    routers = [ingesting_routes(desk), reading_routes(desk)]
+    routers = [ingesting_routes(desk), reading_routes(desk), viewing_routes(desk, linker)]
     open_router = operating_routes(desk, version, lambda: service.stopping, lambda: described(app))
     if engine_router is not None:
         routers.append(engine_router)

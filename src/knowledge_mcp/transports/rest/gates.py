@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import AuthError
-from knowledge_mcp.ports import Library, SharedLibrary
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
@@ -340,12 +340,12 @@ def key_of(request: Request) -> Key:
     return key
 
 
-def readable(library: SharedLibrary, key: Key) -> Library:
+def readable(library: SharedLibrary, key: Key) -> SharedLibrary:
     """Return the library with the collections only that a key may read."""
     return library.seen_by(key.may_read)
 
 
-def reachable(library: SharedLibrary, key: Key) -> Library:
+def reachable(library: SharedLibrary, key: Key) -> SharedLibrary:
     """Return the library with what a key may read or write; only what it may read is listed and suggested."""
     return library.seen_by(key.may_read, lambda name: key.may_read(name) or key.may_write(name))
 

@@ -189,7 +189,7 @@ class SearchFilters(_Strict):
 
 
 class SearchRequest(_Strict):
-    """A question to one collection."""
+    """A question to one collection, or to all."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -211,6 +211,9 @@ class SearchRequest(_Strict):
     ) = None
     min_score: Annotated[float, Field(ge=0, le=1, description="Results below it are left out, and counted.")] = 0.0
     filters: SearchFilters | None = None
+    everywhere: Annotated[
+        bool, Field(description="Search all collections that the key may read; `collection` counts for nothing.")
+    ] = False
     fold: Annotated[bool, Field(description="Fold what repeats a better result into it, as `also_in`.")] = True
 
     def search(self) -> SearchQuery:

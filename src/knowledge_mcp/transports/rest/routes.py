@@ -6,7 +6,7 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -17,10 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from knowledge_mcp.engine.search.search import folded
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.library import Deposit, IngestJob
-from knowledge_mcp.model.query import SearchAnswer
+from knowledge_mcp.model.query import SearchAnswer, SearchMode
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.ports import Library, SharedLibrary
 from knowledge_mcp.support.events import log_event
@@ -64,6 +65,7 @@ from knowledge_mcp.transports.shared.keys import Key
 
 __all__ = [
     "JOB_ROUTE",
+    "checked_document_id",
     "ingesting_routes",
     "reading_routes",
 ]
@@ -288,7 +290,10 @@ class _Reading:
         self._clock = clock
 
     async def search(self, request: Request, body: SearchRequest, key: _KeyOf) -> Response:
-        """Find the best passages of one collection, with where they stand; nothing found is an empty list."""
+        """Find the best passages of one collection, or of all that the key may read, with where they stand.
+
+        Nothing found is an empty list.
+        """
         started = self._clock()
         told: dict[str, Any] = {
             "request_id": request.scope[REQUEST_ID], "query": body.query, "collection": body.collection,
@@ -297,8 +302,12 @@ class _Reading:
 
         def ask(shared: SharedLibrary) -> tuple[SearchAnswer, int, bytes]:
             library = readable(shared, key)
-            answer = library.search_in(body.collection, body.search())
-            return answer, *_found(library, body, answer)
+            if body.everywhere:
+                answers = library.search_all(body.search())
+            else:
+                answers = [(body.collection, library.search_in(body.collection, body.search()))]
+            answer, places = _merged(answers, body.top_k, fold=body.fold)
+            return answer, *_found(library, body, answer, places)
 
         try:
             answer, count, content = await self._desk.read("library.search", ask)
@@ -354,7 +363,7 @@ class _Reading:
         """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
 
         def look(library: SharedLibrary) -> bytes:
-            held = readable(library, key).find(_document_id(doc_id))
+            held = readable(library, key).find(checked_document_id(doc_id))
             return _bytes(document(held, limit=part.limit, offset=part.offset, text=part.text))
 
         return _raw_json(await self._desk.read("library.find", look))
@@ -364,7 +373,7 @@ class _Reading:
 
         def act(library: SharedLibrary) -> int:
             seen = reachable(library, key)
-            need_write(key, seen.where(_document_id(doc_id)))
+            need_write(key, seen.where(checked_document_id(doc_id)))
             return seen.remove_document(doc_id)
 
         gone = await self._desk.read("library.remove_document", act)
@@ -397,11 +406,41 @@ def reading_routes(desk: RestDesk, *, clock: Callable[[], float] = time.perf_cou
     return router
 
 
-def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
+def _merged(answers: Sequence[tuple[str, SearchAnswer]], limit: int, *, fold: bool) -> tuple[SearchAnswer, list[str]]:
+    """Make one answer of those of several collections; returns it with the collection of each hit.
+
+    Scores are made alike in every collection, so that they order what comes of several; equal ones by collection.
+    """
+    if len(answers) == 1:
+        return answers[0][1], [answers[0][0]] * len(answers[0][1].hits)
+    held_by = {hit.chunk.id: name for name, answer in answers for hit in answer.hits}
+    ordered = [hit for _, answer in answers for hit in answer.hits]
+    ordered.sort(key=lambda hit: (-hit.score, held_by[hit.chunk.id]))
+    ordered = (folded(ordered) if fold else ordered)[:limit]
+    places = [held_by[hit.chunk.id] for hit in ordered]
+    said = [answer.answerability for name, answer in answers if name in places and answer.answerability is not None]
+    told = [answer for _, answer in answers]
+    searched = [answer for answer in told if answer.searched_documents]
+    notes = {answer.note for answer in searched}
+    merged = SearchAnswer(
+        tuple(ordered),
+        searched[0].mode if searched else told[0].mode if told else SearchMode.HYBRID,
+        sum(answer.searched_documents for answer in told),
+        degraded=tuple(dict.fromkeys(each for answer in told for each in answer.degraded)),
+        answerability=max(said, default=None),
+        also_asked=tuple(dict.fromkeys(each for answer in told for each in answer.also_asked)),
+        note=notes.pop() if len(notes) == 1 else "",
+    )
+    return merged, places
+
+
+def _found(library: Library, body: SearchRequest, answer: SearchAnswer, places: Sequence[str]) -> tuple[int, bytes]:
     """Count the results, and write them down; those below the score asked for are counted, too."""
-    kept = [hit for hit in answer.hits if hit.score >= body.min_score]
-    wanted = sorted({hit.chunk.document_id for hit in kept})
-    records = {each.id: each for each in library.records(body.collection, wanted)} if wanted else {}
+    kept = [(hit, place) for hit, place in zip(answer.hits, places, strict=True) if hit.score >= body.min_score]
+    records: dict[str, DocumentRecord] = {}
+    for name in sorted({place for _, place in kept}):
+        wanted = sorted({hit.chunk.document_id for hit, place in kept if place == name})
+        records |= {f"{name}/{each.id}": each for each in library.records(name, wanted)}
     more: dict[str, Any] = {}
     if body.min_score > 0:
         more["below_min_score"] = len(answer.hits) - len(kept)
@@ -414,8 +453,9 @@ def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     content = SearchAnswerBody(
-        results=[result(hit, body.collection, records.get(hit.chunk.document_id)) for hit in kept],
-        query=body.query, collection=body.collection, mode=str(answer.mode), total=len(kept),
+        results=[result(hit, name, records.get(f"{name}/{hit.chunk.document_id}")) for hit, name in kept],
+        query=body.query, collection="*" if body.everywhere else body.collection, mode=str(answer.mode),
+        total=len(kept),
         searched_documents=answer.searched_documents, **more,
     )  # fmt: skip
     return len(kept), _bytes(content)
@@ -425,7 +465,7 @@ def _names(record: DocumentRecord) -> str:
     return f"{record.title}\n{record.file_name}\n{record.source_path}".casefold()
 
 
-def _document_id(text: str) -> str:
+def checked_document_id(text: str) -> str:
     """Keep ids to what ids can be; another is no document."""
     if not _DOCUMENT_ID.fullmatch(text):
         raise RefusedRequest(404, "There is no such document.", "List the documents and use one of their ids.")

@@ -99,6 +99,7 @@ def collection_listed(summary: CollectionSummary) -> CollectionAnswer:
     return CollectionAnswer(
         name=summary.name, doc_count=summary.documents, chunk_count=summary.chunks, token_count=summary.tokens,
         embedding_model=summary.embedding_model, created_at=summary.created_at,
+        **({"read_only": True} if summary.read_only else {}),
     )  # fmt: skip
 
 

@@ -1,0 +1,132 @@
+"""The files that documents were read from: copies of those that were uploaded, and those that stand where they stood.
+
+A copy is named by its document and by the record that was made of it, so that a page is never drawn of other bytes
+than its text was read from. Only PDF is kept: of nothing else are pages drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from knowledge_mcp.engine.core.confinement import PathNotAllowedError, allowed_path, look_at
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.files import write_whole
+
+__all__ = ["Originals"]
+
+_logger = logging.getLogger(__name__)
+_PDF = "application/pdf"
+_NAMED = 32
+"""Hex digits of a hash in a name."""
+
+
+class Originals:
+    """Keep and find the files of documents. Thread-safe.
+
+    Args:
+        folder: where copies are kept; it is made with the first one.
+        roots: folders below which a file may be opened where its document says it stands.
+    """
+
+    def __init__(self, folder: Path, roots: Sequence[Path] = ()) -> None:
+        self._folder = folder
+        self._roots = roots
+
+    def keep(self, record: DocumentRecord, item: SourceItem) -> None:
+        """Keep a copy of what a document was read from, in place of the earlier one; a failure is logged only."""
+        if item.media_type != _PDF:
+            return
+        place = self._place(record)
+        try:
+            if not place.exists():
+                with item.open() as stream:
+                    write_whole(place, stream.read(), private=True)
+            self._forget(record.id, but=place)
+        except OSError as exc:
+            log_event(_logger, logging.WARNING, "original_not_kept", doc_id=record.id, reason=str(exc))
+
+    def forget(self, document_ids: Iterable[str]) -> None:
+        """Remove the copies of documents that are gone."""
+        for each in document_ids:
+            with contextlib.suppress(OSError):
+                self._forget(each)
+
+    def find(self, record: DocumentRecord) -> SourceItem:
+        """Return the file that a document was read from.
+
+        Raises:
+            NotFoundError: it is gone, was never kept, or may not be read.
+            InvalidInputError: it has no pages that can be drawn, or has changed since.
+        """
+        if record.media_type != _PDF:
+            raise InvalidInputError(
+                f"{record.file_name} has no pages that can be drawn.",
+                suggestion="Only pages of PDF files are drawn; read its text instead.",
+            )
+        place = self._place(record)
+        if place.exists():
+            size = place.stat().st_size
+            return SourceItem(record.source_path, record.file_name, _PDF, size, record.sha256, lambda: place.open("rb"))
+        path = _path_of(record.source_path)
+        if path is None:
+            changed = any(self._copies(record.id))
+            raise NotFoundError(
+                f"No copy of {record.file_name} is kept {'as it was read ' if changed else ''}here.",
+                suggestion="Add the file once more: a copy of it is kept from then on.",
+            )
+        return self._standing(record, path)
+
+    def _standing(self, record: DocumentRecord, given: str) -> SourceItem:
+        """Open a file where it stood; raises as `find`."""
+        try:
+            path = allowed_path(given, self._roots)
+            found = look_at(path, self._roots)
+        except PathNotAllowedError as exc:
+            raise NotFoundError(
+                f"The original of {record.file_name} is not below a folder that this service may read.",
+                suggestion="Name its folder in ALLOWED_ROOTS, and start the service again.",
+            ) from exc
+        except (OSError, UnreadableDocumentError) as exc:
+            raise NotFoundError(
+                f"The original of {record.file_name} is gone from where it was read, or cannot be opened there.",
+                suggestion="Put it back, or ingest it from where it is now.",
+            ) from exc
+        if found.sha256 != record.sha256:
+            raise InvalidInputError(
+                f"The original of {record.file_name} has changed since it was read.",
+                suggestion="Ingest it again; its pages can be drawn from then on.",
+            )
+        return SourceItem(record.source_path, record.file_name, _PDF, found.size, found.sha256, found.open)
+
+    def _place(self, record: DocumentRecord) -> Path:
+        read = hashlib.sha256(record.sha256.encode()).hexdigest()[:_NAMED]
+        return self._folder / f"{_named(record.id)}-{read}.pdf"
+
+    def _copies(self, document_id: str) -> Iterable[Path]:
+        return self._folder.glob(f"{_named(document_id)}-*.pdf")
+
+    def _forget(self, document_id: str, but: Path | None = None) -> None:
+        for each in self._copies(document_id):
+            if each != but:
+                each.unlink(missing_ok=True)
+
+
+def _named(document_id: str) -> str:
+    """Make a name of a file of an id, whatever stands in it."""
+    return hashlib.sha256(document_id.encode("utf-8", "surrogatepass")).hexdigest()[:_NAMED]
+
+
+def _path_of(source: str) -> str | None:
+    """Return the path that a source names, None where it names no file of a machine."""
+    if source.startswith("/"):
+        return source
+    parts = urlsplit(source)
+    return unquote(parts.path) if parts.scheme == "file" and not parts.netloc else None

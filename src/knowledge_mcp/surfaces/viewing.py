@@ -1,0 +1,213 @@
+"""Documents of a library as people look at them: the outline, what changed between two, what traces to what."""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.clauses import Clause
+from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause
+from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, side_by_side
+from knowledge_mcp.engine.core.editions import edition_of_record
+from knowledge_mcp.engine.search.requirements import requirement_records
+from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.library import LibraryDocument
+from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.redline import counted
+
+__all__ = ["changed", "outlined", "traced"]
+
+_LONGEST = 200
+"""Characters of a requirement without a title that are shown for one."""
+_MOST_ITEMS = 3000
+"""Items of one side of a trace: all pairs are rated, which takes 100 MB and some seconds for 3000 by 3000."""
+
+
+def _passage_at(chunks: Sequence[Chunk], place: int) -> int | None:
+    """Return the index of the passage that a place stands in, else of the last one before it; None without any."""
+    behind = bisect_right(chunks, place, key=lambda chunk: chunk.span.start)
+    return chunks[max(behind - 1, 0)].index if chunks else None
+
+
+def outlined(held: LibraryDocument) -> list[dict[str, Any]]:
+    """List a document's sections in order, each with the passage that it begins in."""
+    return [
+        {
+            "level": each.level,
+            "number": each.number or "",
+            "title": " ".join(each.title.split()),
+            "page": each.page,
+            "passage": _passage_at(held.chunks, each.span.start),
+        }
+        for each in held.structure.sections
+    ]
+
+
+def _named(held: LibraryDocument) -> dict[str, Any]:
+    return {
+        "doc_id": held.record.id,
+        "title": held.record.title or held.record.file_name,
+        "edition": edition_of_record(held.record),
+        "collection": held.collection,
+    }
+
+
+# ---- what changed
+
+
+class _Pair:
+    """Give two documents as a knowledge base gives its own."""
+
+    def __init__(self, *documents: LibraryDocument) -> None:
+        self._held = {each.record.id: each for each in documents}
+
+    def document_text(self, document_id: str) -> str:
+        """Return the canonical text."""
+        return self._held[document_id].text
+
+    def document_structure(self, document_id: str) -> Any:
+        """Return sections and pages."""
+        return self._held[document_id].structure
+
+    def document_chunks(self, document_id: str) -> Sequence[Chunk]:
+        """Return the passages by index."""
+        return self._held[document_id].chunks
+
+
+@functools.cache
+def _comparisons() -> Comparisons:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    return Comparisons(EnglishAnalyser().document_terms)
+
+
+def changed(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0) -> dict[str, Any]:
+    """Tell what became of each clause from one document to another, side by side where anything changed.
+
+    Args:
+        old, new: the documents.
+        limit, offset: which of the changed clauses are shown; `total` counts all of them.
+
+    Raises:
+        InvalidInputError: they are no editions of one document, or one and the same.
+    """
+    if old.record.id == new.record.id:
+        raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
+    pair = EditionPair(old.record, new.record)
+    found = _comparisons().of(cast("Knowledge", _Pair(old, new)), pair)
+    kept = [each for each in found if each.link.kind is not LinkKind.SAME or each.changes]
+    return {
+        "old": _named(old),
+        "new": _named(new),
+        "summary": counted(found),
+        "total": len(kept),
+        "clauses": [_clause(each, old, new) for each in kept[offset : offset + limit]],
+    }
+
+
+def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument) -> dict[str, Any]:
+    shown = each.link.new or each.link.old
+    return {
+        "became": each.link.kind.value,
+        "level": shown.level if shown is not None else 1,
+        "old": _side(each.link.old, old),
+        "new": _side(each.link.new, new),
+        "kinds": list(dict.fromkeys(change.kind.value for change in each.changes)),
+        "obligations": list(dict.fromkeys(change.requirement for change in each.changes if change.requirement)),
+        "rows": [[_pieces(before), _pieces(after)] for before, after in side_by_side(each.link)],
+    }
+
+
+def _side(clause: Clause | None, held: LibraryDocument) -> dict[str, Any] | None:
+    if clause is None:
+        return None
+    return {
+        "label": clause.label if clause.label != held.record.id else held.record.title,
+        "citation": cited_clause(clause, held.record),
+        "passage": _passage_at(held.chunks, clause.span.start),
+    }
+
+
+def _pieces(words: Marked) -> list[list[Any]]:
+    return [[text, is_changed] for text, is_changed in words]
+
+
+# ---- what traces to what
+
+
+def traced(source: LibraryDocument, target: LibraryDocument, propose: Proposer) -> dict[str, Any]:
+    """Trace the requirements of one document to those of another; clauses where one has none.
+
+    Raises:
+        InvalidInputError: one has no text, or more items than are rated at once.
+    """
+    sources, targets = _items(source), _items(target)
+    found = trace([each for each, _ in sources], [each for each, _ in targets], propose)
+    places = ({each.id: place for each, place in sources}, {each.id: place for each, place in targets})
+    return {
+        "from": {**_named(source), "items": len(sources)},
+        "to": {**_named(target), "items": len(targets)},
+        "threshold": round(found.threshold, 4),
+        "summary": dict(Counter(link.verdict.value for link in found.links)),
+        "links": [_link(link, *places) for link in found.links],
+        "gaps": {
+            "from": [_item(each, places[0]) for each in found.untraced_sources],
+            "to": [_item(each, places[1]) for each in found.untraced_targets],
+        },
+    }
+
+
+def _link(link: TraceLink, sources: dict[str, int | None], targets: dict[str, int | None]) -> dict[str, Any]:
+    return {
+        "verdict": link.verdict.value,
+        "probability": round(link.probability, 4),
+        "from": {**_item(link.source, sources), "text": link.evidence.from_text},
+        "to": {**_item(link.target, targets), "text": link.evidence.to_text},
+        "words": list(link.evidence.words),
+    }
+
+
+def _item(item: TraceItem, places: dict[str, int | None]) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "title": item.title or item.text[:_LONGEST],
+        "citation": item.citation,
+        "passage": places[item.id],
+    }
+
+
+def _items(held: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
+    """List what of a document is traced, each with the passage that it begins in."""
+    name = held.record.title or held.record.file_name
+    found = [
+        (each.identifier, "", each.text, each.citation, each.span.start)
+        for each in requirement_records(held.record, held.chunks, held.text, held.structure)
+    ]
+    found = found or [
+        (each.number or "", each.title, words, _cited(held.record, each.number, each.title), each.span.start)
+        for each in held.structure.sections
+        if (words := each.span.of(held.text)).strip()
+    ]
+    found = found or ([("", name, held.text, name, 0)] if held.text.strip() else [])
+    if not found or len(found) > _MOST_ITEMS:
+        told = f"has {len(found)} requirements, more than {_MOST_ITEMS}" if found else "has no text"
+        raise InvalidInputError(f"{name} {told}.", suggestion="Use `knowledge trace` on the command line.")
+    counts = Counter(each[0] for each in found)
+    seen: Counter[str] = Counter()
+    items: list[tuple[TraceItem, int | None]] = []
+    for own, title, text, citation, start in found:
+        seen[own] += 1
+        ident = own if own and counts[own] == 1 else f"{own}#{seen[own]}"
+        items.append((TraceItem(ident, title, text, citation), _passage_at(held.chunks, start)))
+    return items
+
+
+def _cited(record: DocumentRecord, number: str | None, title: str) -> str:
+    return ", ".join(part for part in (record.title, f"{number or ''} {title}".strip()) if part)
