@@ -12,7 +12,7 @@ import pytest
 
 from knowledge_mcp.support.locks import locked
 
-__all__ = ["in_ci", "needs", "node22", "run_script"]
+__all__ = ["in_ci", "needs", "node22", "node_clients", "run_script"]
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL_LINES = {
@@ -46,6 +46,15 @@ def node22(*, environment: Mapping[str, str] = os.environ) -> str:
     if finished.returncode == 0:
         return finished.stdout.strip()
     raise _absence(f"no Node.js 22 or newer: {finished.stderr.strip()}", environment)
+
+
+def node_clients(*, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder with what `tools/node` names, installed there once, or leave the test as `needs` does."""
+    node22(environment=environment)
+    finished = run_script("node_clients.sh", seconds=300)
+    if finished.returncode == 0:
+        return Path(finished.stdout.strip())
+    raise _absence(f"what tools/node names could not be installed: {finished.stderr.strip()}", environment)
 
 
 def run_script(name: str, *, seconds: float) -> subprocess.CompletedProcess[str]:

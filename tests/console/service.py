@@ -5,6 +5,7 @@ Unlike the real service it can be told to fail, to degrade and to hold anything 
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -91,6 +92,7 @@ class Service:
         self.keys = {KEY}
         self.documents: dict[str, Json] = {}
         self.collections = ["default"]
+        self.read_only: set[str] = set()
         self.failures: dict[str, list[Failure]] = {}
         """By "METHOD /first-part": each request takes one from the front; `always` holds those that stay."""
         self.always: dict[str, Failure] = {}
@@ -102,6 +104,12 @@ class Service:
         self.jobs: dict[str, Json] = {}
         self.hold = threading.Event()
         """While it is set, jobs stay at 40 of 100."""
+        self.pictures: dict[str, bytes] = {}
+        """Pictures of pages by document's id; the original of another one is gone."""
+        self.changes: Json = {}
+        """What is told of every comparison, beside the two documents."""
+        self.trace: Json = {}
+        """What is told of every trace, beside the two documents."""
         self.outcome: Callable[[Json], Json] = lambda job: job
         """What becomes of a job that ends."""
 
@@ -166,7 +174,7 @@ def _refusal(service: Service, request: Request) -> Failure | None:
     if path in {"/health", "/ready"}:
         return None
     sent = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if not sent:
+    if not sent and "" not in service.keys:
         return Failure(401, "unauthorized", "No API key was sent.")
     return None if sent in service.keys else Failure(403, "forbidden", "The API key is not known.")
 
@@ -187,6 +195,8 @@ def _answer(service: Service, method: str, path: list[str], body: Any) -> Respon
             return JSONResponse({"status": "deleted", "collection": name, "documents": len(gone)})
         case "POST", ["search"]:
             return _search(service, body)
+        case "GET", [*_, "outline"] | [*_, "pages", _] | ["changes"] | ["trace"] | ["jobs"]:
+            return _shown(service, path, body)
         case _:
             return _documents_or_jobs(service, method, path, body)
 
@@ -218,23 +228,52 @@ def _documents_or_jobs(service: Service, method: str, path: list[str], body: Any
             return Failure(404, "not_found", f"There is nothing at /{'/'.join(path)}.").response()
 
 
+def _shown(service: Service, path: list[str], body: Any) -> Response:
+    match path:
+        case ["documents", name, *_] if name not in service.documents:
+            return Failure(404, "not_found", f"There is no document '{name}'.").response()
+        case ["documents", name, "outline"]:
+            return JSONResponse({"doc_id": name, "sections": service.documents[name].get("sections", [])})
+        case ["documents", name, "pages", page]:
+            if name not in service.pictures:
+                return Failure(404, "not_found", "The original is gone.", "Put it back.").response()
+            return Response(service.pictures[name], media_type="image/png", headers={"X-Page": page})
+        case ["changes"]:
+            return JSONResponse({side: _named(service, body[side]) for side in ("old", "new")} | service.changes)
+        case ["trace"]:
+            sides = {side: {**_named(service, body[side]), "items": 2} for side in ("from", "to")}
+            return JSONResponse(sides | service.trace)
+        case ["jobs"]:
+            return JSONResponse({"jobs": [_job(service, name, cancelled=False) for name in reversed(service.jobs)]})
+        case _:
+            return Failure(404, "not_found", f"There is nothing at /{'/'.join(path)}.").response()
+
+
 def _collection(service: Service, name: str) -> Json:
     held = service.within(name)
     chunks = sum(len(each["chunks"]) for each in held)
     return {
         "name": name, "doc_count": len(held), "chunk_count": chunks, "token_count": chunks * 180,
         "embedding_model": "local/all-MiniLM-L6-v2 (int8, 384)", "created_at": TIME,
+        **({"read_only": True} if name in service.read_only else {}),
     }  # fmt: skip
 
 
+def _named(service: Service, name: str) -> Json:
+    document = service.documents[name]
+    return {"doc_id": name, "title": document["title"], "edition": "", "collection": document["collection"]}
+
+
 def _search(service: Service, body: Json) -> Response:
-    if body["collection"] not in service.collections:
+    everywhere = body.get("everywhere", False)
+    if not everywhere and body["collection"] not in service.collections:
         hint = f"Did you mean {service.collections[0]}?"
         return Failure(404, "not_found", f"There is no collection '{body['collection']}'.", hint).response()
     words = set(re.findall(r"\w{4,}", body["query"].lower()))
     wanted = body.get("filters", {})
     found: list[Json] = []
-    for document in service.within(body["collection"]):
+    documents = service.documents.values() if everywhere else service.within(body["collection"])
+    for document in documents:
         if wanted.get("document_id") not in {None, document["doc_id"]}:
             continue
         for chunk in document["chunks"]:
@@ -246,7 +285,7 @@ def _search(service: Service, body: Json) -> Response:
     found.sort(key=lambda each: -float(each["score"]))
     kept = [each for each in found if each["score"] >= body["min_score"]]
     answer: Json = {
-        "results": kept[: body["top_k"]], "query": body["query"], "collection": body["collection"],
+        "results": kept[: body["top_k"]], "query": body["query"], "collection": body.get("collection", "*"),
         "mode": body["mode"], "total": len(kept[: body["top_k"]]),
     }  # fmt: skip
     if len(kept) < len(found):
@@ -255,7 +294,8 @@ def _search(service: Service, body: Json) -> Response:
 
 
 def _accept(service: Service, body: Json) -> Response:
-    about = body.get("metadata", {})
+    told = body.get("metadata", {})
+    about = json.loads(told) if isinstance(told, str) else told
     number = len(service.jobs) + 1
     name = about.get("filename") or body.get("url") or body.get("file") or "text"
     collection = about.get("collection") or body.get("collection")

@@ -97,7 +97,7 @@ def test_a_running_and_a_waiting_one_can_be_cancelled_from_anywhere(console: Con
     console.at("#files").set_input_files([_file("first.pdf"), _file("second.pdf")])
     first, second = console.at(".item").nth(1), console.at(".item").nth(0)
     expect(first.locator(".item-message")).to_have_text("embedding, 40 %")
-    assert console.page.evaluate("document.querySelector('progress').value") == 40
+    assert console.page.evaluate("document.querySelector('.item progress').value") == 40
     expect(console.at("#queue-badge")).to_have_text("2 in progress")
     console.go("#/search")
     expect(console.at("#queue-badge")).to_be_visible()

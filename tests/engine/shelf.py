@@ -19,9 +19,10 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
 )
 from knowledge_mcp.model.library import Fetched, IngestJob
-from knowledge_mcp.ports import Store
+from knowledge_mcp.ports import Reader, Store
 from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
@@ -75,8 +76,10 @@ class Shelf:
         """Open the journal as one more process."""
         return StoreJournal(self.store, HashingEmbedder().space)
 
-    def open(self, embedder: HashingEmbedder | None = None) -> LibraryDesk:
-        """Open one more desk."""
+    def open(
+        self, embedder: HashingEmbedder | None = None, *, pdf: PdfReader | None = None, shelf: str = ""
+    ) -> LibraryDesk:
+        """Open one more desk; with a reader of PDF it reads and draws these too."""
         base = Base(
             store=self.store,
             collection="default",
@@ -84,13 +87,17 @@ class Shelf:
             analyser=EnglishAnalyser(),
             fuse=fuse,
         )
-        readers = {"text/markdown": MarkdownReader()}
+        readers: dict[str, Reader] = {"text/markdown": MarkdownReader()}
+        if pdf is not None:
+            readers["application/pdf"] = pdf
         desk = LibraryDesk(
             base,
             Pipeline(readers, ClauseChunker(), DocumentClassifier()),
             self.web,
             folder=self.folder,
             is_reserved=lambda name: name in {JOBS_COLLECTION, ENDED_COLLECTION, "application_docs"},
+            shelf=shelf,
+            drawer=pdf,
             patience=5.0,
         )
         self.desks.append(desk)

@@ -152,7 +152,9 @@ async def test_the_description_names_every_route_with_its_failures_and_an_exampl
             ("POST", "/ingest"), ("POST", "/ingest_url"), ("POST", "/ingest_file"), ("POST", "/search"),
             ("GET", "/collections"), ("DELETE", "/collections/{name}"), ("GET", "/documents"),
             ("GET", "/documents/{doc_id}"), ("DELETE", "/documents/{doc_id}"), ("GET", "/jobs/{job_id}"),
-            ("DELETE", "/jobs/{job_id}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics"),
+            ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs"), ("GET", "/documents/{doc_id}/outline"),
+            ("GET", "/documents/{doc_id}/pages/{page}"), ("GET", "/changes"), ("GET", "/trace"),
+            ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics"),
         }  # fmt: skip
         for (_, path), operation in operations.items():
             assert operation["description"]

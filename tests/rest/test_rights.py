@@ -26,6 +26,11 @@ ROUTES: list[tuple[str, str, dict[str, Any]]] = [
     ("DELETE", "/documents/0123456789abcdef", {}),
     ("GET", "/jobs/0123456789abcdef", {}),
     ("DELETE", "/jobs/0123456789abcdef", {}),
+    ("GET", "/jobs", {}),
+    ("GET", "/documents/0123456789abcdef/outline", {}),
+    ("GET", "/documents/0123456789abcdef/pages/1", {}),
+    ("GET", "/changes", {}),
+    ("GET", "/trace", {}),
     ("GET", "/metrics", {}),
     ("GET", "/openapi.json", {}),
     ("POST", "/engine/standards/search", {"json": {}}),
@@ -142,6 +147,13 @@ NAMED: list[tuple[str, str, dict[str, Any]]] = [
     ("DELETE", "/documents/<document>", {}),
     ("GET", "/jobs/<job>", {}),
     ("DELETE", "/jobs/<job>", {}),
+    ("GET", "/jobs", {}),
+    ("POST", "/search", {"json": {"query": "roll", "everywhere": True}}),
+    ("GET", "/documents/<document>/outline", {}),
+    ("GET", "/documents/<document>/pages/1", {}),
+    ("GET", "/documents/<document>/pages/1", {"params": {"passage": "0"}}),
+    ("GET", "/changes", {"params": {"old": "<document>", "new": "<document>"}}),
+    ("GET", "/trace", {"params": {"from": "<document>", "to": "<document>"}}),
 ]
 """Every route that takes the name of a collection, a document or a job, or lists them."""
 NOT_NAMED = {"/health", "/ready", "/metrics", "/openapi.json"}

@@ -71,7 +71,7 @@ HOLDINGS = st.dictionaries(PLACES, st.sampled_from(TEXTS), min_size=2, max_size=
 JOBS = st.lists(st.sampled_from(COLLECTIONS), max_size=2)
 ASKS = st.lists(
     st.builds(
-        Ask, st.integers(0, 12), st.sampled_from(COLLECTIONS), PLACES, st.integers(0, 2), st.booleans(), st.booleans()
+        Ask, st.integers(0, 17), st.sampled_from(COLLECTIONS), PLACES, st.integers(0, 2), st.booleans(), st.booleans()
     ),
     min_size=6,
     max_size=14,
@@ -125,6 +125,9 @@ def request(ask: Ask, world: Made, other: Made) -> tuple[str, str, dict[str, Any
         ("GET", "/documents", {"params": {"collection": name}}), ("GET", f"/documents/{document}", {}),
         ("DELETE", f"/documents/{document}", {}), ("GET", f"/jobs/{job}", {}), ("DELETE", f"/jobs/{job}", {}),
         ("GET", "/metrics", {}), ("POST", "/search", {"json": {**question, "filters": {"doc_id": document}}}),
+        ("POST", "/search", {"json": {"query": "valve station", "everywhere": True}}), ("GET", "/jobs", {}),
+        ("GET", f"/documents/{document}/outline", {}), ("GET", f"/documents/{document}/pages/1", {}),
+        ("GET", "/changes", {"params": {"old": document, "new": document}}),
     ]  # fmt: skip
     return routes[ask.route]
 

@@ -53,7 +53,7 @@ function render(known) {
             h(
               "tr",
               {},
-              heads.map(([name, side]) => h("th", { scope: "col", class: side }, name)),
+              heads.map(([name, side]) => h("th", { scope: "col", class: side, data: { label: name } }, name)),
             ),
           ),
           h("tbody", {}, known.map(row)),
@@ -84,17 +84,25 @@ function row(collection) {
           { class: "button small", href: to("search", "", { c: name }), "aria-label": `Search in ${name}` },
           "Search in",
         ),
-        h("a", { class: "button small", href: to("ingest", "", { c: name }), "aria-label": `Add to ${name}` }, "Add"),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "danger-quiet small",
-            "aria-label": `Delete ${name}`,
-            onclick: (event) => remove(event.currentTarget, collection, name),
-          },
-          "Delete",
-        ),
+        collection.read_only
+          ? h("span", { class: "dim small-text" }, "filled by knowledge-ingest")
+          : [
+              h(
+                "a",
+                { class: "button small", href: to("ingest", "", { c: name }), "aria-label": `Add to ${name}` },
+                "Add",
+              ),
+              h(
+                "button",
+                {
+                  type: "button",
+                  class: "danger-quiet small",
+                  "aria-label": `Delete ${name}`,
+                  onclick: (event) => remove(event.currentTarget, collection, name),
+                },
+                "Delete",
+              ),
+            ],
       ),
     ),
   );
@@ -109,7 +117,7 @@ async function remove(button, collection, name) {
   busy(button, true);
   try {
     const answer = await call("DELETE", `/collections/${encodeURIComponent(name)}`, { seconds: 300 });
-    if (current.collection === name) current.collection = "default";
+    if (current.collection === name) current.collection = "";
     changed();
     await showCollections();
     announce(`Deleted ${name} with ${count(answer.documents ?? 0, "document")}`);

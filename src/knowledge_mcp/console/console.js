@@ -1,21 +1,28 @@
 /* The console's start: which view an address shows, and the parts that are always there. */
 
 import { announce, byId } from "./dom.js";
-import { current } from "./catalogue.js";
+import { ALL, current } from "./catalogue.js";
 import { setUpCollections, showCollections } from "./collections.js";
+import { setUpCompare, showCompare } from "./compare.js";
 import { setUpDocument, showDocument } from "./document.js";
 import { setUpDocuments, showDocuments } from "./documents.js";
 import { setUpIngest, showIngest } from "./ingest.js";
+import { setUpJobs, showJobs } from "./jobs.js";
 import { setUpKey } from "./key.js";
+import { setUpKeyboard } from "./keyboard.js";
 import { read } from "./route.js";
 import { setUpSearch, showSearch } from "./search.js";
 import { setUpStatus } from "./status.js";
+import { setUpTrace, showTrace } from "./trace.js";
 
 const VIEWS = {
   search: { title: "Search", show: showSearch },
   document: { title: "Document", show: showDocument },
   documents: { title: "Documents", show: showDocuments },
   collections: { title: "Collections", show: showCollections },
+  compare: { title: "Compare documents", show: showCompare },
+  trace: { title: "Trace requirements", show: showTrace },
+  jobs: { title: "Jobs", show: showJobs },
   ingest: { title: "Add documents", show: showIngest },
   missing: { title: "No such page", show: () => {} },
 };
@@ -34,7 +41,8 @@ function show() {
   if (shown === "search" && isNewView) document.querySelector("[data-view=search]").href = list;
   const returned = isNewView ? left.get(location.hash) : undefined;
   const first = shown === "";
-  if (parameters.get("c")) current.collection = parameters.get("c");
+  if (parameters.get("c") && parameters.get("c") !== ALL) current.collection = parameters.get("c");
+  document.body.dataset.shown = view;
   for (const name of Object.keys(VIEWS)) byId(`view-${name}`).hidden = name !== view;
   for (const link of document.querySelectorAll("nav a[data-view]")) {
     if (link.dataset.view === (view === "document" ? "documents" : view)) link.setAttribute("aria-current", "page");
@@ -67,6 +75,10 @@ function start() {
   setUpDocuments();
   setUpCollections();
   setUpIngest();
+  setUpCompare();
+  setUpTrace();
+  setUpJobs();
+  setUpKeyboard();
   setUpStatus();
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();

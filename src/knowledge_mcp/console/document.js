@@ -1,19 +1,23 @@
 /* The document view: passages in order with their pages and lines, the found one in sight with its neighbours. */
 
 import { call, isAborted } from "./api.js";
-import { announce, byId, copyButton, count, fill, h, moment, notice, number, problem } from "./dom.js";
-import { changed, current } from "./catalogue.js";
+import { announce, byId, copyButton, count, fill, h, moment, notice, number, problem, shareButton } from "./dom.js";
+import { changed, collections, current } from "./catalogue.js";
 import { documentMayGo } from "./confirm.js";
 import { marked, stemsOf } from "./highlight.js";
 import { linesOf, pagesOf, passageText, sectionOf, sourceOf } from "./places.js";
+import { markSection, showOutline } from "./outline.js";
+import { offerPages, setUpPage, showPage } from "./page.js";
 import { go, to } from "./route.js";
 
 const BEFORE = 4;
 const WINDOW = 20;
+const SHORT = 0.7; // of the window's height: what is longer is shown from its beginning
 
 let open = null;
 
 export function setUpDocument() {
+  setUpPage();
   byId("document-earlier").addEventListener("click", () => grow(-1));
   byId("document-later").addEventListener("click", () => grow(1));
   byId("document-jump").addEventListener("submit", (event) => {
@@ -48,6 +52,7 @@ export function showDocument({ argument, parameters, list }) {
   fill(byId("document-facts"));
   fill(byId("document-problem"));
   fill(byId("passages"));
+  byId("page-panel").hidden = true;
   byId("jump").value = open.at === null ? "" : String(open.at + 1);
   byId("document-earlier").hidden = byId("document-later").hidden = true;
   start(open);
@@ -60,12 +65,16 @@ async function start(mine) {
   mine.collection = answer.collection ?? mine.collection;
   current.collection = mine.collection || current.collection;
   facts(answer);
+  mine.hasPages = offerPages(mine, answer);
+  showOutline(mine);
   byId("passages").append(...passages(mine, answer.chunks ?? []));
   mine.next += (answer.chunks ?? []).length;
   settle(mine);
   const found = byId("passages").querySelector(".found");
+  const first = found ?? byId("passages").querySelector("article[data-page]");
+  if (first?.dataset.page) showPage(Number(first.dataset.page), found ? mine.at : null);
   if (found) {
-    found.scrollIntoView({ block: "center" });
+    found.scrollIntoView({ block: found.offsetHeight > innerHeight * SHORT ? "start" : "center" });
     found.focus({ preventScroll: true });
   } else if (mine.at !== null) {
     fill(
@@ -178,9 +187,27 @@ function facts(answer) {
         { class: "button", href: to("search", "", { doc: answer.doc_id, c: answer.collection }) },
         "Search in this document",
       ),
-      h("button", { type: "button", class: "danger-quiet", onclick: () => remove(answer, name) }, "Delete document"),
+      h("a", { class: "button", href: to("compare", "", { new: answer.doc_id }) }, "Compare"),
+      h("a", { class: "button", href: to("trace", "", { from: answer.doc_id }) }, "Trace"),
+      shareButton("this document", () => linkTo(open)),
+      h(
+        "button",
+        { type: "button", class: "danger-quiet", id: "document-delete", onclick: () => remove(answer, name) },
+        "Delete document",
+      ),
     ),
   );
+  collections().then(
+    (known) => {
+      const isFixed = known.some((each) => each.name === answer.collection && each.read_only);
+      if (isFixed) document.getElementById("document-delete")?.remove();
+    },
+    () => {},
+  );
+}
+
+function linkTo(mine, at = mine.at) {
+  return `${location.origin}${location.pathname}${to("document", mine.id, { at, q: mine.query, c: mine.collection })}`;
 }
 
 function warnings(told) {
@@ -237,6 +264,26 @@ function passages(mine, chunks) {
         section ? h("span", { class: "section" }, ...marked(section, stems)) : null,
       ),
       h("div", { class: "passage-text" }, passageText(chunk.text ?? "", stems)),
+        h(
+          "p",
+          { class: "passage-actions row" },
+          mine.hasPages && pages.length
+            ? h(
+                "button",
+                {
+                  type: "button",
+                  class: "quiet small",
+                  "aria-label": `Show passage ${index + 1} on page ${pages[0]}`,
+                  onclick: () => {
+                    showPage(pages[0], index, { asked: true });
+                    markSection(index);
+                  },
+                },
+                "On the page",
+              )
+            : null,
+          copyButton(() => linkTo(mine, index), `link to passage ${index + 1}`, "Copy link"),
+        ),
     );
   });
 }

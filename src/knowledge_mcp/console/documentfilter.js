@@ -1,9 +1,12 @@
 /* The search's choice of one document: names are offered while one types, the id is what is sent. */
 
 import { call } from "./api.js";
+import { ALL, collections } from "./catalogue.js";
 import { byId, fill, h } from "./dom.js";
 
 const PAUSE = 250;
+const OFFERED = 10;
+const MOST = 20; // collections that are asked for names
 const known = new Map();
 
 let chosen = "";
@@ -20,9 +23,14 @@ export function setUpDocumentFilter() {
 
 async function offer(text) {
   try {
-    const collection = byId("search-collection").value;
-    const answer = await call("GET", "/documents", { query: { collection, name_contains: text, limit: 10 } });
-    const documents = answer.documents ?? [];
+    const within = byId("search-collection").value;
+    const names = within === ALL ? (await collections()).map((each) => each.name).slice(0, MOST) : [within];
+    const answers = await Promise.all(
+      names.map((collection) =>
+        call("GET", "/documents", { query: { collection, name_contains: text, limit: OFFERED } }),
+      ),
+    );
+    const documents = answers.flatMap((answer) => answer.documents ?? []).slice(0, OFFERED);
     for (const each of documents) known.set(labelOf(each), each.doc_id);
     fill(
       byId("document-options"),

@@ -2,14 +2,14 @@
 
 import { call, isAborted } from "./api.js";
 import { announce, busy, byId, count, fill, h, moment, number, problem } from "./dom.js";
-import { changed, current, fillChoice } from "./catalogue.js";
+import { changed, collections, current, fillChoice } from "./catalogue.js";
 import { documentMayGo } from "./confirm.js";
 import { go, to } from "./route.js";
 
 const PAGE = 25;
 
 let running = null;
-let state = { collection: "default", name: "", page: 1, total: 0 };
+let state = { collection: "", name: "", page: 1, total: 0 };
 
 export function setUpDocuments() {
   byId("documents-form").addEventListener("submit", (event) => {
@@ -31,14 +31,12 @@ function turn(changes) {
 export function showDocuments({ parameters }) {
   const page = Number.parseInt(parameters.get("page") ?? "1", 10);
   state = {
-    collection: parameters.get("c") ?? current.collection,
+    collection: parameters.get("c") ?? "",
     name: parameters.get("name") ?? "",
     page: page > 0 ? page : 1,
     total: 0,
   };
-  current.collection = state.collection;
   byId("name-filter").value = state.name;
-  fillChoice(byId("documents-collection"), state.collection).catch(() => {});
   load();
 }
 
@@ -50,11 +48,16 @@ async function load() {
   byId("documents-table").setAttribute("aria-busy", "true");
   fill(byId("documents-problem"));
   try {
+    asked.collection = await fillChoice(byId("documents-collection"), asked.collection);
+    if (mine.signal.aborted) return;
+    current.collection = asked.collection;
+    const known = await collections();
+    const isFixed = known.some((each) => each.name === asked.collection && each.read_only);
     const answer = await call("GET", "/documents", {
       query: { collection: asked.collection, limit: PAGE, offset: (asked.page - 1) * PAGE, name_contains: asked.name },
       signal: mine.signal,
     });
-    if (!mine.signal.aborted) render(asked, answer);
+    if (!mine.signal.aborted) render(asked, answer, isFixed);
   } catch (error) {
     if (isAborted(error) || mine.signal.aborted) return;
     fill(byId("documents-table"));
@@ -66,7 +69,7 @@ async function load() {
   }
 }
 
-function render(asked, answer) {
+function render(asked, answer, isFixed) {
   const documents = answer.documents ?? [];
   state.total = answer.total ?? documents.length;
   if (documents.length === 0 && asked.page > 1 && state.total > 0) {
@@ -75,7 +78,7 @@ function render(asked, answer) {
   }
   const named = asked.name ? ` whose name contains “${asked.name}”` : "";
   byId("documents-status").textContent = `${count(state.total, "document")} in ${asked.collection}${named}`;
-  fill(byId("documents-table"), documents.length ? table(documents) : none(asked));
+  fill(byId("documents-table"), documents.length ? table(documents, isFixed) : none(asked));
   const from = (asked.page - 1) * PAGE;
   byId("documents-range").textContent =
     `${number(from + 1)}–${number(from + documents.length)} of ${number(state.total)}`;
@@ -101,7 +104,7 @@ function none(asked) {
   );
 }
 
-function table(documents) {
+function table(documents, isFixed) {
   const heads = ["Document", "Coverage", "Status", "Updated", "Actions"];
   return h(
     "table",
@@ -112,14 +115,14 @@ function table(documents) {
       h(
         "tr",
         {},
-        heads.map((each) => h("th", { scope: "col" }, each)),
+        heads.map((each) => h("th", { scope: "col", data: { label: each } }, each)),
       ),
     ),
-    h("tbody", {}, documents.map(row)),
+    h("tbody", {}, documents.map((each) => row(each, isFixed))),
   );
 }
 
-function row(document) {
+function row(document, isFixed) {
   const name = document.title || document.filename || document.source || document.doc_id;
   const second = [document.filename, document.source].find((each) => each && each !== name);
   const cell = (label, ...children) => h("td", { data: { label } }, ...children);
@@ -154,15 +157,26 @@ function row(document) {
           "Search in",
         ),
         h(
-          "button",
+          "a",
           {
-            type: "button",
-            class: "danger-quiet small",
-            "aria-label": `Delete ${name}`,
-            onclick: (event) => remove(event.currentTarget, document, name),
+            class: "button small",
+            href: to("compare", "", { new: document.doc_id }),
+            "aria-label": `Compare ${name} with another document`,
           },
-          "Delete",
+          "Compare",
         ),
+        isFixed
+          ? null
+          : h(
+              "button",
+              {
+                type: "button",
+                class: "danger-quiet small",
+                "aria-label": `Delete ${name}`,
+                onclick: (event) => remove(event.currentTarget, document, name),
+              },
+              "Delete",
+            ),
       ),
     ),
   );

@@ -35,7 +35,7 @@ export function h(tag, given = {}, ...children) {
     else if (name === "data") Object.assign(made.dataset, value);
     else if (PROPERTIES.has(name)) made[name] = value;
     else if (name === "href") made.setAttribute("href", safeAddress(value));
-    else if (/^(aria-[a-z]+|role|title|scope|colspan|id|rel|target|for|datetime|lang)$/.test(name))
+    else if (/^(aria-[a-z]+|role|title|scope|colspan|id|rel|target|for|datetime|lang|alt|label|tabindex)$/.test(name))
       made.setAttribute(name, value);
     else throw new Error(`h() does not set ${name}`);
   }
@@ -114,24 +114,30 @@ export function moment(iso) {
   return h("time", { datetime: at.toISOString(), title: iso }, words);
 }
 
+/** A button that copies the address of what is shown, to be sent to somebody else. */
+export function shareButton(what, address = () => location.href) {
+  return copyButton(address, `link to ${what}`, "Copy link");
+}
+
 /** A button that copies; where the browser lets no page write to the clipboard, it shows the text selected instead. */
-export function copyButton(text, what) {
+export function copyButton(text, what, label = "Copy") {
   const button = h(
     "button",
     { type: "button", class: "quiet small", "aria-label": `Copy ${what}`, onclick: copy },
-    "Copy",
+    label,
   );
   async function copy() {
     let done = true;
+    const words = typeof text === "function" ? text() : text;
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(words);
     } catch {
-      done = copySelected(text);
+      done = copySelected(words);
     }
     button.textContent = done ? "Copied" : "Select and copy";
     announce(done ? `Copied ${what}` : "This browser does not let the page copy: select the text and copy it yourself");
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = label;
     }, 2000);
   }
   return button;

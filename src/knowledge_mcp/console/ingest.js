@@ -1,7 +1,8 @@
 /* The view in which documents are added: files, addresses and text go in, each tells how far it is and how it ended. */
 
 import { announce, byId, count, fill, h, problem } from "./dom.js";
-import { collections, current, fillChoice } from "./catalogue.js";
+import { collections, current } from "./catalogue.js";
+import { filesBelow, isHidden, showWhole } from "./folders.js";
 import { add, cancel, clearOver, isOver, items, onChange, retry } from "./queue.js";
 import { to } from "./route.js";
 
@@ -19,10 +20,12 @@ const rows = new Map();
 
 export function setUpIngest() {
   onChange(update);
-  byId("files").addEventListener("change", (event) => {
-    addFiles([...event.target.files]);
-    event.target.value = "";
-  });
+  for (const id of ["files", "folder"]) {
+    byId(id).addEventListener("change", (event) => {
+      addFiles([...event.target.files].map((file) => ({ file, path: file.webkitRelativePath })));
+      event.target.value = "";
+    });
+  }
   setUpDrop();
   byId("url-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -31,6 +34,12 @@ export function setUpIngest() {
   byId("text-form").addEventListener("submit", (event) => {
     event.preventDefault();
     addText();
+  });
+  byId("queue-retry").addEventListener("click", () => {
+    for (const item of items.filter((each) => each.state === "failed")) retry(item);
+  });
+  byId("queue-cancel").addEventListener("click", () => {
+    for (const item of items.filter((each) => !isOver(each)).reverse()) cancel(item);
   });
   byId("queue-clear").addEventListener("click", () => {
     clearOver();
@@ -49,9 +58,16 @@ export function setUpIngest() {
 }
 
 export function showIngest({ parameters }) {
-  byId("ingest-collection").value = parameters.get("c") ?? current.collection;
+  byId("ingest-collection").value = parameters.get("c") || current.collection || "default";
   collections().then(
-    () => fillChoice(byId("search-collection")),
+    (known) => {
+      fill(
+        byId("collection-options"),
+        known.filter((each) => !each.read_only).map((each) => h("option", { value: each.name })),
+      );
+      const chosen = known.find((each) => each.name === byId("ingest-collection").value);
+      if (chosen?.read_only) byId("ingest-collection").value = "default";
+    },
     (error) => {
       say(error.told?.title ?? String(error));
     },
@@ -68,14 +84,21 @@ function setUpDrop() {
   zone.addEventListener("dragleave", () => zone.classList.remove("over"));
   zone.addEventListener("drop", (event) => {
     zone.classList.remove("over");
-    const folders = [...(event.dataTransfer?.items ?? [])]
-      .map((each) => each.webkitGetAsEntry?.())
-      .filter((each) => each?.isDirectory);
-    const names = new Set(folders.map((each) => each.name));
-    addFiles([...(event.dataTransfer?.files ?? [])].filter((file) => !names.has(file.name)));
-    if (folders.length)
-      say(`${[...names].join(", ")}: a folder cannot be dropped. Open it, choose all its files and drop those.`);
+    take(event.dataTransfer);
   });
+}
+
+/** Take what was dropped, folders with all that is in them; what of these the browser does not give is told. */
+async function take(dropped) {
+  const entries = [...(dropped?.items ?? [])].map((each) => each.webkitGetAsEntry?.());
+  const files = [...(dropped?.files ?? [])];
+  if (!entries.some((each) => each?.isDirectory)) {
+    addFiles(files.map((file) => ({ file, path: "" })));
+    return;
+  }
+  say("Looking into the folder …");
+  const { found, unread } = await filesBelow(entries.filter(Boolean));
+  addFiles(found, unread);
 }
 
 function say(words) {
@@ -104,11 +127,17 @@ function complain(control, words) {
   say(words);
 }
 
-function addFiles(files) {
+/** Put files into the queue: `{file, path}` with the path from the folder on; hidden ones of folders are left out. */
+function addFiles(given, unread = []) {
   const where = wanted();
-  if (!where || files.length === 0) return;
-  for (const file of files) add({ kind: "file", name: file.name, content: file, ...where });
-  say(`${count(files.length, "file")} added to the queue`);
+  if (!where) return;
+  const seen = given.filter(({ path }) => !isHidden(path));
+  for (const { file, path } of seen) add({ kind: "file", name: path || file.name, path, content: file, ...where });
+  const hidden = given.length - seen.length;
+  const told = [`${count(seen.length, "file")} added to the queue`];
+  if (hidden) told.push(`${count(hidden, "hidden file")} left out`);
+  if (unread.length) told.push(`the browser could not read ${unread.join(", ")}`);
+  if (given.length || unread.length) say(told.join("; "));
 }
 
 function addAddress() {
@@ -157,7 +186,7 @@ function update(item) {
   } else {
     render(item, row);
     row.dataset.state = item.state;
-    if (had) (row.querySelector("button, a") ?? row).focus();
+    if (had) (row.querySelector("button, a") ?? byId("queue-heading")).focus();
   }
   if (isOver(item)) {
     say(`${nameOf(item)}: ${summaryOf(item)}`);
@@ -260,4 +289,7 @@ function settle() {
   fill(badge, String(open), h("span", { class: "sr" }, " in progress"));
   byId("queue-empty").hidden = items.length > 0;
   byId("queue-clear").hidden = !items.some(isOver);
+  byId("queue-retry").hidden = !items.some((item) => item.state === "failed");
+  byId("queue-cancel").hidden = open < 2;
+  showWhole(items);
 }

@@ -7,13 +7,16 @@ import { busy, byId } from "./dom.js";
 let kept = null;
 let asking = null;
 let reason = "";
+let trying = null;
 
 /** Offer the key to whoever sends requests, and the button that changes it. */
 export function setUpKey() {
-  keeper.get = () => (kept !== null ? Promise.resolve(kept) : ask());
+  keeper.get = () => (kept !== null ? Promise.resolve(kept) : without());
   keeper.refused = (key, error) => {
     if (kept !== key) return;
     kept = null;
+    byId("key-button").hidden = false;
+    trying = Promise.resolve({ ok: false, status: 401 });
     reason = inWords(error);
   };
   byId("key-button").addEventListener("click", () => {
@@ -21,6 +24,20 @@ export function setUpKey() {
       () => dispatchEvent(new Event("key-changed")),
       () => {},
     );
+  });
+}
+
+/** Go on without a key where the service wants none, which is tried once; else ask for it. */
+function without() {
+  trying ??= send("GET", "/collections", { query: { limit: 1 }, seconds: 20 });
+  return trying.then((answer) => {
+    if (kept !== null) return kept;
+    if (!answer.ok && answer.status === 0) trying = null; // nobody answered: try again next time
+    if (!answer.ok && answer.status !== 0) return ask();
+    if (!answer.ok) throw answer.error;
+    kept = "";
+    byId("key-button").hidden = true;
+    return kept;
   });
 }
 

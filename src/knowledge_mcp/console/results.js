@@ -8,7 +8,7 @@ import { to } from "./route.js";
 const LONG = 1100;
 
 /** Make the article of one result. */
-export function result(found, rank, query) {
+export function result(found, rank, query, everywhere = false) {
   const about = found.metadata ?? {};
   const text = String(found.text ?? "");
   const name = about.title || about.filename || about.source || "Document";
@@ -29,7 +29,7 @@ export function result(found, rank, query) {
       ),
       score(found.score),
     ),
-    places(about),
+    places(about, everywhere),
     body,
     text.length > LONG ? fold(body) : null,
     alsoIn(found.also_in ?? []),
@@ -57,9 +57,10 @@ function score(value) {
   );
 }
 
-function places(about) {
+function places(about, everywhere) {
   const section = sectionOf(about);
   const parts = [
+    everywhere ? h("span", { class: "tag" }, about.collection ?? "") : null,
     about.filename ? h("span", { class: "file" }, about.filename) : null,
     pagesOf(about) ? h("span", {}, pagesOf(about)) : null,
     linesOf(about) ? h("span", {}, linesOf(about)) : null,

@@ -1,8 +1,8 @@
 /* The search view: the question and its options go into the address, results with their evidence come out. */
 
 import { call, isAborted } from "./api.js";
-import { collections, current, fillChoice } from "./catalogue.js";
-import { busy, byId, count, fill, h, notice, problem } from "./dom.js";
+import { ALL, collections, current, fillChoice } from "./catalogue.js";
+import { busy, byId, count, fill, h, notice, problem, shareButton } from "./dom.js";
 import { chooseDocument, documentFilter, setUpDocumentFilter } from "./documentfilter.js";
 import { result } from "./results.js";
 import { go, to } from "./route.js";
@@ -19,6 +19,7 @@ const CONTROLS = {
 
 let running = null;
 let answered = "";
+let turn = 0;
 
 export function setUpSearch() {
   setUpDocumentFilter();
@@ -33,7 +34,7 @@ export function setUpSearch() {
   });
   byId("options").addEventListener("change", summarise);
   byId("search-collection").addEventListener("change", () => {
-    current.collection = byId("search-collection").value;
+    remember(byId("search-collection").value);
     chooseDocument(null);
     summarise();
   });
@@ -42,6 +43,10 @@ export function setUpSearch() {
       answered = "";
     });
   }
+}
+
+function remember(collection) {
+  if (collection !== ALL) current.collection = collection;
 }
 
 function submit() {
@@ -65,7 +70,7 @@ function complain(control, words) {
 }
 
 function addressOf(changes = {}) {
-  const values = { q: byId("q").value.trim(), c: byId("search-collection").value || current.collection };
+  const values = { q: byId("q").value.trim(), c: byId("search-collection").value };
   for (const [name, id] of Object.entries(CONTROLS)) {
     const value = byId(id).value.trim();
     if (value !== DEFAULTS[name]) values[name] = value;
@@ -74,17 +79,31 @@ function addressOf(changes = {}) {
   return to("search", "", { ...values, ...changes });
 }
 
-export function showSearch({ parameters }) {
-  const wanted = parameters.get("c") ?? current.collection;
+export async function showSearch({ parameters }) {
+  turn += 1;
+  const mine = turn;
   if (answered === "") byId("q").focus({ preventScroll: true }); // before the key is asked for: the dialog gives it back
-  fillChoice(byId("search-collection"), wanted).then(summarise, (error) =>
-    fill(byId("search-notices"), problem(error, again())),
-  );
-  if (!byId("search-collection").value) fill(byId("search-collection"), h("option", { value: wanted }, wanted));
-  if (!parameters.get("q") && !parameters.get("doc")) {
+  const isBare = !parameters.get("q") && !parameters.get("doc");
+  if (!isBare) readControls(parameters);
+  let wanted;
+  try {
+    wanted = await fillChoice(byId("search-collection"), parameters.get("c") ?? "", { all: true });
+  } catch (error) {
+    if (mine === turn) fill(byId("search-notices"), problem(error, again()));
+    return;
+  }
+  if (mine !== turn) return;
+  if (isBare) {
     if (answered === "" || parameters.get("c")) introduce(wanted);
     return;
   }
+  chooseDocument(parameters.get("doc"));
+  summarise();
+  if (!parameters.get("q")) introduce(wanted);
+  else if (answered !== location.hash) ask(parameters.get("q"), wanted);
+}
+
+function readControls(parameters) {
   byId("q").value = parameters.get("q") ?? "";
   for (const [name, id] of Object.entries(CONTROLS)) {
     const given = parameters.get(name) ?? "";
@@ -92,10 +111,6 @@ export function showSearch({ parameters }) {
     byId(id).value = isFit ? given : DEFAULTS[name];
     if (byId(id).value === "") byId(id).value = DEFAULTS[name]; // a choice that there is not
   }
-  chooseDocument(parameters.get("doc"));
-  summarise();
-  if (!parameters.get("q")) introduce(wanted);
-  else if (answered !== location.hash) ask(parameters.get("q"), wanted);
 }
 
 /** Before the first question: what there is to be searched. */
@@ -104,13 +119,15 @@ async function introduce(collection) {
   running?.abort();
   fill(byId("results"));
   fill(byId("search-notices"));
+  fill(byId("search-share"));
   byId("search-status").textContent = "";
   byId("q").focus({ preventScroll: true });
   const known = await collections().catch(() => []);
-  const held = known.find((each) => each.name === collection);
-  if (!held || answered !== "" || running) return;
+  const named = known.filter((each) => collection === ALL || each.name === collection);
+  if (named.length === 0 || answered !== "" || running) return;
+  const held = { doc_count: named.reduce((sum, each) => sum + (each.doc_count ?? 0), 0) };
   byId("search-status").textContent = held.doc_count
-    ? `${count(held.doc_count, "document")} in ${collection}. Answers are passages, each with its place and a citation.`
+    ? `${count(held.doc_count, "document")} in ${nameOf(collection, named.length)}. Answers are passages, each with its place and a citation.`
     : "";
   if (!held.doc_count) {
     fill(
@@ -122,6 +139,10 @@ async function introduce(collection) {
       ),
     );
   }
+}
+
+function nameOf(collection, number) {
+  return collection === ALL ? (number ? count(number, "collection") : "all collections") : collection;
 }
 
 function again() {
@@ -159,7 +180,7 @@ function questionOf(query, collection) {
   if (byId("clause").value.trim()) filters.clause_number = byId("clause").value.trim();
   const asked = {
     query,
-    collection,
+    ...(collection === ALL ? { everywhere: true } : { collection }),
     mode: byId("mode").value,
     top_k: Number(byId("top-k").value),
     min_score: Number(byId("min-score").value),
@@ -201,14 +222,15 @@ function render(answer, question, took) {
   const found = answer.results ?? [];
   const mode = answer.mode ?? question.mode;
   const seconds = took < 1000 ? `${Math.round(took)} ms` : `${(took / 1000).toFixed(1)} s`;
-  byId("search-status").textContent = found.length
-    ? `${count(found.length, "passage")} in ${answer.collection ?? question.collection}, ${mode}, ${seconds}`
-    : `Nothing found in ${answer.collection ?? question.collection}, ${mode}, ${seconds}`;
+  const place = question.everywhere ? nameOf(ALL) : (answer.collection ?? question.collection);
+  const what = found.length ? count(found.length, "passage") : "Nothing found";
+  byId("search-status").textContent = `${what} in ${place}, ${mode}, ${seconds}`;
+  fill(byId("search-share"), shareButton("this search"));
   fill(byId("search-notices"), notices(answer, question, found.length));
   const asked = [question.query, ...(answer.also_asked ?? [])].join(" ");
   fill(
     byId("results"),
-    found.map((each, index) => h("li", {}, result(each, index + 1, asked))),
+    found.map((each, index) => h("li", {}, result(each, index + 1, asked, Boolean(question.everywhere)))),
   );
 }
 
@@ -231,7 +253,7 @@ function notices(answer, question, found) {
   }
   if (answer.note) told.push(notice("info", h("p", {}, String(answer.note))));
   if (found && answer.answerability !== undefined) {
-    told.push(notice("info", h("p", {}, `That one of these passages answers is ${likelihood(answer.answerability)}.`)));
+    told.push(answerability(answer.answerability));
   }
   const others = answer.also_asked ?? [];
   if (others.length) {
@@ -258,10 +280,17 @@ function notices(answer, question, found) {
   return told;
 }
 
+const LIKELIHOODS = [
+  ["bad", "Answer unlikely", "These passages are the nearest there are; probably none of them answers the question."],
+  ["warn", "Answer uncertain", "One of these passages may answer the question: read before you rely on it."],
+  ["good", "Answer likely", "One of these passages probably answers the question."],
+];
+
 /** The third of 0 to 1 that an estimate lies in, in the words of the assistants' answers. */
-function likelihood(estimate) {
-  if (estimate < 1 / 3) return "unlikely";
-  return estimate > 2 / 3 ? "likely" : "uncertain";
+function answerability(estimate) {
+  const third = estimate < 1 / 3 ? 0 : estimate > 2 / 3 ? 2 : 1;
+  const [tone, title, words] = LIKELIHOODS[third];
+  return h("p", { class: "answerability" }, h("span", { class: `tag ${tone}` }, title), " ", words);
 }
 
 function nothing(question) {

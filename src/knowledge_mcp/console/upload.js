@@ -33,10 +33,12 @@ function post(item, key, signal, onProgress) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     const form = new FormData();
-    form.append("file", item.content, item.name);
+    form.append("file", item.content, item.content.name);
     form.append("collection", item.collection);
     form.append("wait", "false");
     form.append("force", String(item.force));
+    // two files of one name in two folders are two documents: each is known by its path
+    if (item.path) form.append("metadata", JSON.stringify({ source: item.path }));
     const aborted = () => {
       request.abort();
       reject(new ApiError(0, { error: "aborted" }));

@@ -29,9 +29,9 @@ __all__ = [
     "ChangesQuery",
     "ClauseSide",
     "JobsAnswer",
+    "ListedSection",
     "NamedDocument",
     "OutlineAnswer",
-    "OutlineSection",
     "PictureQuery",
     "TraceAnswer",
     "TraceQuery",
@@ -53,7 +53,7 @@ class _Query(BaseModel):
 _DocumentId = Annotated[str, Field(min_length=1, max_length=128, description="Id of a document.")]
 
 
-class OutlineSection(_Answer):
+class ListedSection(_Answer):
     """One section; `passage` is the index of the one that it begins in, `page` null where the format has none."""
 
     level: int
@@ -67,7 +67,7 @@ class OutlineAnswer(_Answer):
     """The sections of a document in order."""
 
     doc_id: str
-    sections: list[OutlineSection]
+    sections: list[ListedSection]
 
 
 class PictureQuery(_Query):

@@ -1,0 +1,62 @@
+/* Choices of one document out of all collections, for the views that need two. */
+
+import { call } from "./api.js";
+import { collections } from "./catalogue.js";
+import { fill, h } from "./dom.js";
+
+const MOST = 1000;
+
+let loading = null;
+
+for (const news of ["key-changed", "library-changed"]) {
+  addEventListener(news, () => {
+    loading = null;
+  });
+}
+
+function load() {
+  loading ??= loadAll().catch((error) => {
+    loading = null;
+    throw error;
+  });
+  return loading;
+}
+
+async function loadAll() {
+  const filled = (await collections()).filter((each) => each.doc_count > 0);
+  return Promise.all(
+    filled.map(async ({ name }) => {
+      const answer = await call("GET", "/documents", { query: { collection: name, limit: MOST } });
+      return { name, documents: answer.documents ?? [], total: answer.total ?? 0 };
+    }),
+  );
+}
+
+/** Name a document, with its file where that says more. */
+export function labelOf(document) {
+  const name = document.title || document.filename || document.source || document.doc_id;
+  return document.filename && document.filename !== name ? `${name} (${document.filename})` : name;
+}
+
+/** Fill two choices with all documents, a group for each collection; an id that is not there stays as it is. */
+export async function fillDocuments(selects, wanted) {
+  const groups = await load();
+  selects.forEach((select, at) => {
+    const id = wanted[at] ?? "";
+    const known = groups.some((group) => group.documents.some((each) => each.doc_id === id));
+    fill(
+      select,
+      h("option", { value: "" }, "Choose a document"),
+      id && !known ? h("option", { value: id }, id) : null,
+      groups.map((group) =>
+        h(
+          "optgroup",
+          { label: group.total > MOST ? `${group.name} (the first ${MOST} of ${group.total})` : group.name },
+          group.documents.map((each) => h("option", { value: each.doc_id }, labelOf(each))),
+        ),
+      ),
+    );
+    select.value = id;
+  });
+  return groups.reduce((sum, group) => sum + group.documents.length, 0);
+}

@@ -1,0 +1,167 @@
+"""Pages of originals: drawn of the very bytes that were read, from a kept copy or from where the file stands."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.engine.library.originals import Originals
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.readers.pdf import PdfReader
+from tests.engine.shelf import PUMPS, VALVES, Shelf
+from tests.ocr.engines import HereSandbox
+from tests.readers.pdf_files import standard
+
+DATA, OTHER = standard(bookmarks=True), standard(bookmarks=False)
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def pdf() -> PdfReader:
+    """Return a reader of PDF that works in this process."""
+    return PdfReader(sandbox=HereSandbox())
+
+
+def kept(folder: Path) -> list[Path]:
+    """List the copies that are kept."""
+    return sorted((folder / "originals").glob("*"))
+
+
+def test_a_page_of_what_was_uploaded_is_drawn_and_a_passage_marked(tmp_path: Path, pdf: PdfReader) -> None:
+    assert DATA != OTHER
+    desk = Shelf(tmp_path).open(pdf=pdf)
+    done = desk.deposit(Deposit("plans", "standard.pdf", content=DATA))
+    passage = next(chunk for chunk in desk.find(done.document_id).chunks if chunk.boxes)
+    page = passage.boxes[0].page
+    plain = desk.page_image(done.document_id, page)
+    marked = desk.page_image(done.document_id, page, passage.index)
+    assert plain.startswith(PNG)
+    assert marked.startswith(PNG)
+    assert plain != marked
+    assert len(desk.page_image(done.document_id, page, dpi=40)) < len(plain)
+
+
+def test_what_cannot_be_drawn_says_why(tmp_path: Path, pdf: PdfReader) -> None:
+    desk = Shelf(tmp_path).open(pdf=pdf)
+    note = desk.deposit(Deposit("plans", "pumps.md", PUMPS)).document_id
+    file = desk.deposit(Deposit("plans", "standard.pdf", content=DATA))
+    for document, page, passage, told in (
+        (note, 1, None, "has no pages that can be drawn"),
+        (file.document_id, 0, None, f"has {file.pages} pages, and no page 0"),
+        (file.document_id, file.pages + 1, None, "no page"),
+        (file.document_id, 1, 999, "has no passage 1000"),
+        ("0123456789abcdef", 1, None, "not found"),
+    ):
+        with pytest.raises((NotFoundError, InvalidInputError), match=told):
+            desk.page_image(document, page, passage)
+    for each in kept(tmp_path):
+        each.unlink()
+    with pytest.raises(NotFoundError, match=r"No copy of standard\.pdf is kept here") as caught:
+        desk.page_image(file.document_id, 1)
+    assert "Add the file once more" in caught.value.suggestion
+    desk.deposit(Deposit("plans", "standard.pdf", content=DATA))
+    assert desk.page_image(file.document_id, 1).startswith(PNG)
+
+
+def test_a_copy_goes_with_its_document_and_with_its_version(tmp_path: Path, pdf: PdfReader) -> None:
+    desk = Shelf(tmp_path).open(pdf=pdf)
+    first = desk.deposit(Deposit("plans", "standard.pdf", content=DATA)).document_id
+    assert [each.read_bytes() for each in kept(tmp_path)] == [DATA]
+    assert [each.stat().st_mode & 0o777 for each in kept(tmp_path)] == [0o600]
+    desk.deposit(Deposit("plans", "standard.pdf", content=OTHER))
+    assert [each.read_bytes() for each in kept(tmp_path)] == [OTHER]
+    desk.deposit(Deposit("more", "standard.pdf", content=DATA))
+    assert len(kept(tmp_path)) == 2
+    desk.remove_document(first)
+    assert [each.read_bytes() for each in kept(tmp_path)] == [DATA]
+    desk.drop_collection("more")
+    assert kept(tmp_path) == []
+
+
+def record_of(path: Path, data: bytes) -> DocumentRecord:
+    """Make the record of a file as `knowledge-ingest` keeps it."""
+    return DocumentRecord(
+        id="one", title="One", document_type="standard", source_path=str(path), sha256=hashlib.sha256(data).hexdigest(),
+        pipeline="", size=len(data), pages=1, chunk_count=0, token_count=0, embedding_model="", created_at="",
+        updated_at="", media_type="application/pdf",
+    )  # fmt: skip
+
+
+def test_a_file_is_opened_where_it_stands_below_the_allowed_folders_while_it_is_the_same(tmp_path: Path) -> None:
+    root, secret = tmp_path / "allowed", tmp_path / "secret.pdf"
+    root.mkdir()
+    secret.write_bytes(DATA)
+    file = root / "one.pdf"
+    file.write_bytes(DATA)
+    originals = Originals(tmp_path / "copies", [root])
+    with originals.find(record_of(file, DATA)).open() as stream:
+        assert stream.read() == DATA
+    uri = replace(record_of(file, DATA), source_path=file.as_uri())
+    assert originals.find(uri).size == len(DATA)
+    (root / "link.pdf").symlink_to(secret)
+    for record, kind, told in (
+        (record_of(secret, DATA), NotFoundError, "not below a folder"),
+        (record_of(root / "link.pdf", DATA), NotFoundError, "not below a folder"),
+        (record_of(root / ".." / "secret.pdf", DATA), NotFoundError, "not below a folder"),
+        (record_of(root / "gone.pdf", DATA), NotFoundError, "is gone"),
+        (record_of(file, OTHER), InvalidInputError, "has changed since"),
+        (replace(record_of(file, DATA), source_path="https://a.example/one.pdf"), NotFoundError, "No copy"),
+    ):
+        with pytest.raises(kind, match=told):
+            originals.find(record)
+
+
+def test_a_file_that_is_replaced_between_look_and_use_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "one.pdf"
+    file.write_bytes(DATA)
+    found = Originals(tmp_path / "copies", [tmp_path]).find(record_of(file, DATA))
+    file.unlink()
+    file.write_bytes(OTHER)
+    with pytest.raises(OSError, match="replaced or changed"):
+        found.open()
+
+
+def test_what_another_part_fills_is_read_and_searched_and_never_changed(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    writer, desk = shelf.open(), shelf.open(shelf="standards")
+    known = writer.deposit(Deposit("standards", "pumps.md", PUMPS)).document_id
+    reserving = shelf.open(shelf="application_docs")
+    assert [(each.name, each.read_only) for each in desk.collections()] == [("default", False), ("standards", True)]
+    assert desk.find(known).collection == "standards"
+    with pytest.raises(InvalidInputError, match="filled by knowledge-ingest"):
+        desk.remove_document(known)
+    for act in (
+        lambda: reserving.deposit(Deposit("application_docs", "a.md", PUMPS)),
+        lambda: reserving.submit(Deposit("application_docs", "a.md", PUMPS)),
+        lambda: reserving.drop_collection("application_docs"),
+    ):
+        with pytest.raises(KnowledgeError, match="another part"):
+            act()
+
+
+def test_every_collection_is_asked_and_one_that_fails_is_told(tmp_path: Path) -> None:
+    from knowledge_mcp.model.query import SearchQuery
+
+    desk = Shelf(tmp_path).open()
+    desk.deposit(Deposit("pumps", "pumps.md", PUMPS))
+    desk.deposit(Deposit("valves", "valves.md", VALVES))
+    answers = dict(desk.search_all(SearchQuery("valve turned once a year", 5)))
+    assert sorted(answers) == ["default", "pumps", "valves"]
+    assert answers["valves"].hits[0].score > answers["pumps"].hits[0].score
+    seen = dict(desk.seen_by(lambda name: name == "pumps").search_all(SearchQuery("valve", 5)))
+    assert sorted(seen) == ["pumps"]
+    with pytest.raises(InvalidInputError, match="empty"):
+        desk.search_all(SearchQuery("  ", 5))
+
+
+def test_jobs_are_listed_to_who_may_reach_their_collections(tmp_path: Path) -> None:
+    desk = Shelf(tmp_path).open()
+    for name in ("pumps", "valves"):
+        desk.submit(Deposit(name, "a.md", PUMPS))
+    assert sorted(job.collection for job in desk.jobs()) == ["pumps", "valves"]
+    assert [job.collection for job in desk.seen_by(lambda name: name == "pumps").jobs()] == ["pumps"]
