@@ -31,9 +31,12 @@ _MOST_ITEMS = 3000
 
 
 def _passage_at(chunks: Sequence[Chunk], place: int) -> int | None:
-    """Return the index of the passage that a place stands in, else of the last one before it; None without any."""
+    """Return the index of the passage that a place stands in, else of the next one, else of the last; None for none."""
+    if not chunks:
+        return None
     behind = bisect_right(chunks, place, key=lambda chunk: chunk.span.start)
-    return chunks[max(behind - 1, 0)].index if chunks else None
+    holds = behind > 0 and place < chunks[behind - 1].span.end
+    return chunks[behind - 1 if holds else min(behind, len(chunks) - 1)].index
 
 
 def outlined(held: LibraryDocument) -> list[dict[str, Any]]:

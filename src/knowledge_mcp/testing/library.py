@@ -13,14 +13,13 @@ import re
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from knowledge_mcp.engine.core.documents import outline_of
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk, ChunkType
-from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import (
     InternalError,
@@ -73,7 +72,7 @@ def document_of(deposit: Deposit, source: str) -> LibraryDocument:
     filename = deposit.filename or (deposit.url or "").rpartition("/")[2]
     if filename:
         metadata.setdefault("filename", filename)
-    text, chunks = _cut(source, document_id, title, origin)
+    text, chunks, sections = _cut(source, document_id, title, origin)
     record = DocumentRecord(
         id=document_id, title=title, document_type="custom", source_path=origin, sha256=sha256(source),
         pipeline="fake", size=len(source.encode()), pages=max((n for c in chunks for n in c.page_numbers), default=0),
@@ -81,14 +80,15 @@ def document_of(deposit: Deposit, source: str) -> LibraryDocument:
         created_at=TIME, updated_at=TIME, media_type=deposit.media_type or media_type_of(filename),
         metadata=tuple(metadata.items()),
     )  # fmt: skip
-    sections = DocumentStructure(sections=outline_of(chunks))
-    return LibraryDocument(deposit.collection, record, text, tuple(chunks), sections)
+    structure = DocumentStructure(sections=tuple(sections))
+    return LibraryDocument(deposit.collection, record, text, tuple(chunks), structure)
 
 
-def _cut(source: str, document_id: str, title: str, origin: str) -> tuple[str, list[Chunk]]:
+def _cut(source: str, document_id: str, title: str, origin: str) -> tuple[str, list[Chunk], list[OutlineEntry]]:
     """Take the page markers out, and make a chunk of each paragraph that is no heading."""
     text, page, section, number = "", None, "", None
     chunks: list[Chunk] = []
+    sections: list[OutlineEntry] = []
     for part in re.split(r"\n\s*\n|(<!-- page \d+ -->)", source):
         piece = (part or "").strip()
         if marker := _PAGE.fullmatch(piece):
@@ -100,6 +100,7 @@ def _cut(source: str, document_id: str, title: str, origin: str) -> tuple[str, l
         text += f"{piece}\n\n"
         if heading := _HEADING.fullmatch(piece):
             section, number = heading["title"], heading["number"]
+            sections.append(OutlineEntry(piece.index(" "), number, section, span, page))
             continue
         pages = () if page is None else (page,)
         chunks.append(
@@ -112,7 +113,13 @@ def _cut(source: str, document_id: str, title: str, origin: str) -> tuple[str, l
                 normative=False, source_path=origin, page_numbers=pages, page_labels=tuple(map(str, pages)),
             )
         )  # fmt: skip
-    return text, chunks
+    return text, chunks, [_whole(each, sections[place + 1 :], len(text)) for place, each in enumerate(sections)]
+
+
+def _whole(section: OutlineEntry, after: Sequence[OutlineEntry], end: int) -> OutlineEntry:
+    """Let a section reach to the next one that is not below it."""
+    ends = [each.span.start for each in after if each.level <= section.level]
+    return replace(section, span=Span(section.span.start, ends[0] if ends else end))
 
 
 _NAME = re.compile(COLLECTION_NAME)
