@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.settings import load_settings
 
@@ -24,5 +24,22 @@ def test_collections_of_other_surfaces_are_neither_read_nor_filled_nor_dropped(t
             library.drop_collection(name)
         with pytest.raises(InvalidInputError, match="another part"):
             library.submit(Deposit(name, "a.md", "x"))
+    finally:
+        library.close()
+
+
+def test_only_the_service_shows_what_knowledge_ingest_filled_and_nobody_changes_it_there(tmp_path: Path) -> None:
+    settings = load_settings(environ={"DATA_PATH": str(tmp_path)}, folder=tmp_path, surface="rag")
+    library = wiring.build_library(settings, with_shelf=True)
+    try:
+        with pytest.raises(NotFoundError):
+            library.records(settings.collection)  # nothing was ingested yet
+        with pytest.raises(InvalidInputError, match="another part"):
+            library.drop_collection(settings.collection)
+        with pytest.raises(InvalidInputError, match="another part"):
+            library.submit(Deposit(settings.collection, "a.md", "x"))
+        for name in (f"{settings.collection}.old-20261122", "application_docs"):
+            with pytest.raises(InvalidInputError, match="another part"):
+                library.records(name)
     finally:
         library.close()

@@ -37,9 +37,9 @@ IMAGES = ROOT / "docs" / "images"
 STANDARD, GUIDE = "unattended-weather-stations.pdf", "quality-control-guide.md"
 EARLIER = (("every working day", "twice a week"), ("Somebody should", "Somebody may"), ("130 records", "120 records"))
 """What the older edition of the guide says, beside what the example says."""
-QUESTION = "What does a station switch off first when its battery runs low?"
-COLOURS = 160
-"""Few enough for 150 kB, enough for smooth letters."""
+QUESTION = "minimum autonomy in days of a class 1 station"
+COLOURS = 256
+"""As many as a palette holds: a third of the bytes of a picture without one."""
 
 
 @dataclass(frozen=True)

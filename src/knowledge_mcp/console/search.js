@@ -281,8 +281,8 @@ function notices(answer, question, found) {
 }
 
 const LIKELIHOODS = [
-  ["bad", "Answer unlikely", "These passages are the nearest there are; probably none of them answers the question."],
-  ["warn", "Answer uncertain", "One of these passages may answer the question: read before you rely on it."],
+  ["warn", "Answer unlikely", "These passages are the nearest there are; perhaps none of them answers the question."],
+  ["", "Answer uncertain", "One of these passages may answer the question: read before you rely on it."],
   ["good", "Answer likely", "One of these passages probably answers the question."],
 ];
 
