@@ -19,6 +19,7 @@ INSTALL_LINES = {
     "chromium-headless-shell": "apt-get install chromium-headless-shell (or chromium)",
     "git": "apt-get install git",
     "kubectl": "install kubectl 1.27 or newer (its own repository; Debian's kubernetes-client is too old)",
+    "pgbouncer": "apt-get install pgbouncer",
     "node": "apt-get install nodejs (22 or newer)",
     "strace": "apt-get install strace",
     "tesseract": "apt-get install tesseract-ocr",

@@ -28,7 +28,7 @@ from typing import Any, Self
 
 import psycopg
 
-__all__ = ["PostgresServer"]
+__all__ = ["PostgresServer", "as_nobody", "free_port"]
 
 _MEMORY = Path("/dev/shm")
 _NOBODY = 65534
@@ -69,7 +69,7 @@ class PostgresServer:
         usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
         self.folder = Path(tempfile.mkdtemp(prefix="postgres-", dir=_MEMORY if usable else None))
         self.data = self.folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
         self._settings = settings
         self._programs = _programs(version)
         self._process: subprocess.Popen[Any] | None = None
@@ -122,7 +122,7 @@ class PostgresServer:
             command += ["-c", each]
         with (self.folder / "log").open("ab") as log:
             process: subprocess.Popen[Any] = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **_as_nobody()
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **as_nobody()
             )
         self._process = process
         while not self._answers():
@@ -179,17 +179,19 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
             [str(self._programs / program), *arguments],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.folder, check=False, **_as_nobody(),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.folder, check=False, **as_nobody(),
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{program} failed: {done.stderr}")
 
 
-def _as_nobody() -> dict[str, Any]:
+def as_nobody() -> dict[str, Any]:
+    """Say as whom a program runs that refuses to run as root."""
     return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Find a port of the loopback that nobody listens on, for a program that must be told one."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

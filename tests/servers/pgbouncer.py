@@ -1,0 +1,100 @@
+"""A real PgBouncer in transaction mode in front of a test's PostgreSQL server, on a free port of the loopback.
+
+```python
+with Pooler(server) as pooler:
+    store = PostgresStore(pooler.through(server.url("test")), analyser)
+```
+
+A transaction gets whichever connection to the server is free, so whatever outlived one would be met by another.
+PgBouncer refuses to run as root: there it runs as `nobody`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+
+from tests.machine import needs
+from tests.servers.postgres_server import PostgresServer, as_nobody, free_port
+
+__all__ = ["CONNECTIONS", "Pooler"]
+
+CONNECTIONS = 4
+"""To each database: fewer than a store has threads in these tests, so that they share."""
+
+
+class Pooler:
+    """Run PgBouncer until the end of a `with` block; leaves the test where the program is missing.
+
+    Args:
+        server: that it stands in front of.
+    """
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._program = needs("pgbouncer")
+        self._server = server
+        self._port = free_port()
+        self._folder = Path(tempfile.mkdtemp(prefix="pgbouncer-"))
+        self._process: subprocess.Popen[Any] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start it, again on the same port, and wait until it takes connections."""
+        users = self._folder / "users"
+        users.write_text('"postgres" ""\n')
+        settings = self._folder / "pgbouncer.ini"
+        settings.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={self._server.port}\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self._port}\nunix_socket_dir =\n"
+            f"auth_type = trust\nauth_file = {users}\n"
+            f"pool_mode = transaction\ndefault_pool_size = {CONNECTIONS}\nmax_client_conn = 200\n"
+        )
+        if os.geteuid() == 0:
+            for each in (self._folder, users, settings):
+                shutil.chown(each, "nobody")
+        with (self._folder / "log").open("ab") as log:
+            process: subprocess.Popen[Any] = subprocess.Popen(
+                [self._program, str(settings)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder, **as_nobody(),
+            )  # fmt: skip
+        self._process = process
+        while not self._answers():
+            if process.poll() is not None:
+                raise RuntimeError(f"PgBouncer did not start: {(self._folder / 'log').read_text()[-2000:]}")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.kill()
+        shutil.rmtree(self._folder)
+
+    def through(self, url: str) -> str:
+        """Name a database of the server by way of the pooler."""
+        return url.replace(f":{self._server.port}/", f":{self._port}/")
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.through(self._server.url("postgres"))).close()
+        except psycopg.OperationalError:
+            return False
+        return True
