@@ -193,6 +193,7 @@ def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -
         start = start or Start(backend=base.store.backend, degraded=base.degraded)
         try:
             base.check_space()
+            base.warn_of_size()
         except KnowledgeError as exc:
             problems.setdefault(exc.message, exc)
         base.store.close()

@@ -281,6 +281,8 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
                 "contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it."
             )
             return
+        if (outgrown := base.outgrown()) is not None:
+            yield CheckOutcome("store size", "warn", outgrown.message, outgrown.suggestion)
         findings = verify(base, repair=repair)
         counted = base.opened.statistics()
         with noticing():  # what is damaged is among the findings

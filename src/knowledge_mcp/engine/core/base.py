@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import threading
@@ -28,6 +29,7 @@ from knowledge_mcp.model.errors import (
     leave_out,
     noticing,
 )
+from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.ports import Analyser, Collection, Embedder, Fusion, Reranker, Store, Synonyms
 from knowledge_mcp.support.checkpoints import checkpoint, watched
@@ -166,6 +168,17 @@ class Base:
         """Say what of the store or of the collection cannot be used and why, empty where all can."""
         info = self.opened.info()
         return " ".join(each for each in (self.degraded, info.degraded if info is not None else "") if each)
+
+    def outgrown(self) -> Finding | None:
+        """Say that the collection is too large for its kind of store and how to move it, None where it is not."""
+        ask: Callable[[], Finding | None] | None = getattr(self.opened, "outgrown", None)  # only some have a bound
+        return None if ask is None or not self.exists() else ask()
+
+    def warn_of_size(self) -> None:
+        """Log a warning where the collection is too large for its kind of store; a failing store is met elsewhere."""
+        with contextlib.suppress(KnowledgeError):
+            if (told := self.outgrown()) is not None:
+                log_event(_logger, logging.WARNING, "store_outgrown", reason=told.message, next=told.suggestion)
 
     def warm_up(self) -> None:
         """Load the models, as the first question would; nothing is paid for. A reranker that fails is only told of.

@@ -177,6 +177,7 @@ class Ingest:
         try:
             self._base.store.create_collection(self._base.collection, self._base.embedder.space)
             self._embed_and_store(plan, names)
+            self._base.warn_of_size()
         except KnowledgeError as exc:
             for uri in self._outcomes.left:
                 self._fail(uri, exc, 0, 0)

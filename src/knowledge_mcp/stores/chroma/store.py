@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.chroma.verify import Specified
     from knowledge_mcp.stores.chroma.view import ChromaView
 
-__all__ = ["ChromaHandle", "ChromaStore", "from_options"]
+__all__ = ["MOST_PASSAGES", "ChromaHandle", "ChromaStore", "from_options"]
 
 T = TypeVar("T")
 
 _TRIES = 3
+MOST_PASSAGES = 100_000
+"""Above these a search takes seconds to answer ten people at once (docs/sizing.md), and filters over 100 ms."""
 
 _logger = logging.getLogger(__name__)
 
@@ -326,6 +328,17 @@ class ChromaHandle:
             )
 
         return self._at(count)
+
+    def outgrown(self) -> Finding | None:
+        """Say that the collection is too large for ChromaDB and how to move it, None where it is not."""
+        count = self._at(lambda place, _: place.chunks.count())
+        if count <= MOST_PASSAGES:
+            return None
+        return Finding(
+            f"'{self._name}' has {count:,} passages; above {MOST_PASSAGES:,} ChromaDB is slow and takes much memory.",
+            suggestion=f"Move it: `knowledge migrate --from chromadb --to postgres --collection {self._name}`, "
+            "or --to qdrant, or --to sqlite where one machine serves it.",
+        )
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         from knowledge_mcp.stores.chroma.search import legs
