@@ -1,6 +1,7 @@
 """The Qdrant client's local mode as a server would behave: one call at a time, and failures as a server answers them.
 
-It stands for a server in tests of the store, directly or behind `testing.qdrant_server`. Needs the `qdrant` extra.
+It stands for a server in tests of the store, directly or behind `tests.servers.qdrant_server`; where a real one is
+named (`tests.servers.qdrant_real`), that one answers instead. Needs the `qdrant` extra.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from qdrant_client.local.qdrant_local import QdrantLocal
 
 from tests.servers.qdrant_indexed import IndexedCollection
+from tests.servers.qdrant_real import REAL
 
 __all__ = ["LocalQdrant", "refusal"]
 
@@ -28,22 +30,30 @@ def refusal(status: int, reason: str) -> UnexpectedResponse:
 
 
 class LocalQdrant:
-    """Keep collections in this process by the client's local mode.
+    """Keep collections in this process by the client's local mode, or ask the real server that is named, emptied.
 
-    Unlike it, this remembers payload indexes (`get_collection` names them), looks points up by them (the answers are
-    the same), and can be shared by threads.
+    Unlike local mode, this remembers payload indexes (`get_collection` names them), looks points up by them (the answers
+    are the same), and can be shared by threads.
 
     Args:
         location: `:memory:`, or a folder that is kept.
         indexed: False leaves collections as local mode makes them, which compares every point in every call; so are
-            those in a folder.
+            those in a folder. Neither asks a real server.
+
+    Attributes:
+        real: the server that answers instead, None where local mode does.
     """
 
     def __init__(self, location: str = ":memory:", *, indexed: bool = True) -> None:
-        folder = {"location": location} if location == ":memory:" else {"path": location}
-        self._client = QdrantClient(**cast("Any", folder), force_disable_check_same_thread=True)
+        self.real = REAL if location == ":memory:" and indexed else None
         self._indexes: dict[str, dict[str, Any]] = {}
         self._indexed = indexed and location == ":memory:"
+        if self.real is not None:
+            self.real.empty()
+            self._client = self.real.client()
+            return
+        folder = {"location": location} if location == ":memory:" else {"path": location}
+        self._client = QdrantClient(**cast("Any", folder), force_disable_check_same_thread=True)
 
     @property
     def client(self) -> QdrantClient:
@@ -59,6 +69,8 @@ class LocalQdrant:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._client, name)
+        if self.real is not None:
+            return method
 
         def called(*args: Any, **kwargs: Any) -> Any:
             with _LOCK, warnings.catch_warnings():
@@ -78,6 +90,8 @@ class LocalQdrant:
             made[args[0]] = IndexedCollection(made[args[0]].config)
         elif name == "create_payload_index":
             self._indexes.setdefault(args[0], {})[args[1]] = args[2]
+        elif name == "delete_payload_index":
+            self._indexes[args[0]].pop(args[1])
         elif name == "delete_collection":
             self._indexes.pop(args[0], None)
         elif name == "get_collection":

@@ -16,7 +16,7 @@ from qdrant_client import QdrantClient, models
 
 from tests.servers.qdrant_local import LocalQdrant, refusal
 
-__all__ = ["ROUTES", "Request", "answer"]
+__all__ = ["ROUTES", "Request", "answer", "route_of"]
 
 M = TypeVar("M", bound=BaseModel)
 Parameters = Mapping[str, str]
@@ -48,14 +48,23 @@ def answer(local: LocalQdrant, method: str, path: str, parameters: Parameters, b
     Raises:
         UnexpectedResponse: what a server would refuse, with the status that it would answer.
     """
+    name, handler = route_of(method, path, parameters)
+    return handler(Request(local.client, name, parameters, body))
+
+
+def route_of(method: str, path: str, parameters: Parameters) -> tuple[str, Handler]:
+    """Find the collection that a request names, and who answers.
+
+    Raises:
+        UnexpectedResponse: nobody answers such a path, or it takes no such parameters.
+    """
     for (verb, pattern), (allowed, handler) in ROUTES.items():
         found = re.fullmatch(pattern, path)
         if found is not None and verb == method:
             unknown = parameters.keys() - allowed
             if unknown:
                 raise refusal(400, f"unknown parameters {sorted(unknown)} of {method} {path}")
-            name = urllib.parse.unquote(found.groupdict().get("name") or "")
-            return handler(Request(local.client, name, parameters, body))
+            return urllib.parse.unquote(found.groupdict().get("name") or ""), handler
     raise refusal(404, f"no route {method} {path}")
 
 

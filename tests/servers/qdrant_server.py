@@ -1,5 +1,7 @@
 """A stand-in for a Qdrant server: its REST protocol over loopback, in front of the client's local mode.
 
+Where a real server is named (`tests.servers.qdrant_real`), requests are handed on to it.
+
 It answers the calls that `stores.qdrant` makes, and refuses every other route, parameter or field, so that a call that
 only it would understand is seen. It can fail in all the ways a server and a network can. Needs the `qdrant` extra.
 
@@ -23,7 +25,7 @@ from pydantic_core import to_jsonable_python
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from tests.servers.qdrant_local import LocalQdrant
-from tests.servers.qdrant_routes import answer
+from tests.servers.qdrant_routes import answer, route_of
 
 __all__ = ["Fault", "QdrantServer", "main"]
 
@@ -164,6 +166,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answered(self, url: urllib.parse.SplitResult, body: bytes) -> tuple[int, bytes]:
         parameters = dict(urllib.parse.parse_qsl(url.query))
         try:
+            if self.owner.local.real is not None:
+                route_of(self.command, url.path, parameters)  # what nobody else would understand is refused there too
+                return self.owner.local.real.forwarded(self.command, url._replace(scheme="", netloc="").geturl(), body)
             result = answer(self.owner.local, self.command, url.path, parameters, body)
         except UnexpectedResponse as exc:
             return exc.status_code or 500, exc.content

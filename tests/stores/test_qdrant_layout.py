@@ -6,7 +6,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -316,7 +316,7 @@ def test_damage_is_found_and_what_is_derived_is_repaired(
 
 
 def test_a_missing_payload_index_is_found_and_made(local: LocalQdrant, store: QdrantStore) -> None:
-    cast("Any", local)._indexes["c__1"].pop("clauses")
+    local.client.delete_payload_index("c__1", "clauses")
     assert ["clauses" in each.message for each in store.open("c").verify()] == [True]
     store.open("c").verify(repair=True)
     assert store.open("c").verify() == []
