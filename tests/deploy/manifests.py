@@ -1,7 +1,8 @@
 """The manifests as a cluster would see them: built by kustomize, looked up by kind and name, held against schemas.
 
-The Kubernetes schemas are those that the package kubernetes-validate carries, read as data. Those of OpenShift's Route
-and of Prometheus' ServiceMonitor are ours (`schemas/`), from the documented fields that we use, closed to all others.
+The Kubernetes schemas are those that the package kubernetes-validate carries, read as data. Those of OpenShift's Route,
+of Prometheus' ServiceMonitor and of CloudNativePG's Cluster are ours (`schemas/`), from the documented fields that we
+use, closed to all others.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
     "CLUSTERS",
     "COMPONENTS",
     "DEPLOY",
+    "OF_THE_OPERATOR",
     "OPENSHIFT",
     "Object",
     "build",
@@ -43,13 +45,22 @@ Object = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 OPENSHIFT = DEPLOY / "openshift"
-BUILDS = ("base", "overlays/dev", "overlays/production")
+BUILDS = ("base", "overlays/dev", "overlays/production", "overlays/postgres")
 COMPONENTS = ("rag-api", "rag-mcp")
 CLUSTERS = ("1.29", "1.33", "1.37")
 """Kubernetes versions: of OpenShift 4.16, of 4.20, and the newest that has schemas here."""
 
 _SCHEMAS = Path(__file__).parent / "schemas"
-_OURS = {"route.openshift.io/v1": "Route", "monitoring.coreos.com/v1": "ServiceMonitor"}
+_OURS = {
+    "monitoring.coreos.com/v1": "ServiceMonitor",
+    "postgresql.cnpg.io/v1": "Cluster",
+    "route.openshift.io/v1": "Route",
+}
+OF_THE_OPERATOR = {
+    "knowledge-db-app": {"uri": "postgresql://knowledge:CHANGE-ME@knowledge-db-rw.knowledge-rag:5432/knowledge"},
+    "knowledge-db-ca": {"ca.crt": "CHANGE-ME"},
+}
+"""Secrets that CloudNativePG makes beside its cluster `knowledge-db`, with those of their keys that are used."""
 _OLDEST_KUSTOMIZE = 5
 
 
@@ -123,7 +134,7 @@ def environment(objects: list[Object], component: str, pod_ip: str = "10.128.2.7
 
     Variables of `env` win over those of `envFrom`, and `$(NAME)` stands for one that was named before it in `env`.
     """
-    by_name = {each["metadata"]["name"]: each["stringData"] for each in secrets()}
+    by_name = {**OF_THE_OPERATOR, **{each["metadata"]["name"]: each["stringData"] for each in secrets()}}
     config = settings_of(objects, component)
     own: dict[str, str] = {}
     for entry in container(objects, component)["env"]:

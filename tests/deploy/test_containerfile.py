@@ -22,7 +22,6 @@ LEFT_OUT_EXTRAS = {
     "eval": "answers are measured where the questions are, not in the service",
     "all": "it is all of them, the tests' own too",
     "chroma": "a service without its Qdrant would fall back to an embedded store that goes with its pod",
-    "postgres": "the image's stores are Qdrant and SQLite; docs/postgres.md says how to build one for PostgreSQL",
     "hub": "fetches other models, and a container fetches none",
     "testing": "for tests of stores that others write",
 }

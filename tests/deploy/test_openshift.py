@@ -15,6 +15,7 @@ from tests.deploy.manifests import (
     BUILDS,
     CLUSTERS,
     COMPONENTS,
+    OF_THE_OPERATOR,
     OPENSHIFT,
     build,
     container,
@@ -52,12 +53,14 @@ def test_the_template_of_the_secrets_fits_the_schema(version: str) -> None:
         ("Route", "spec.tls.termination", "Edge"),
         ("Route", "spec.to.weight", 300),
         ("Route", "spec.host", "https://rag.example.com"),
+        ("Cluster", "spec.postgresql.synchronous.number", "1"),
+        ("Cluster", "spec.bootstrap.initDB", {}),
         ("ServiceMonitor", "spec.endpoints.0.bearerToken", "x"),
         ("ServiceMonitor", "spec.endpoints.0.interval", 30),
     ],
 )
 def test_a_mistake_in_a_manifest_is_found(kind: str, path: str, value: object) -> None:
-    thing = of_kind(build("base"), kind)[0]
+    thing = of_kind(build("overlays/postgres"), kind)[0]
     assert wrong_with(thing, CLUSTERS[0]) == []
     place: Any = thing
     *way, last = path.split(".")
@@ -78,7 +81,7 @@ def test_there_is_one_of_each_kind_for_each_component(name: str) -> None:
     assert len(of_kind(objects, "HorizontalPodAutoscaler")) == (0 if name == "overlays/dev" else 1)
     assert named(objects, "ServiceMonitor", "rag-api")
     assert {each["metadata"].get("namespace", "") for each in objects} == {
-        {"base": "", "overlays/dev": "knowledge-rag-dev", "overlays/production": "knowledge-rag"}[name]
+        {"base": "", "overlays/dev": "knowledge-rag-dev"}.get(name, "knowledge-rag")
     }
 
 
@@ -146,6 +149,9 @@ def test_the_two_routes_of_all_builds_have_hosts_of_their_own(name: str) -> None
 def test_every_secret_and_every_configuration_that_is_named_is_there(name: str) -> None:
     objects = build(name)
     known = {each["metadata"]["name"]: set(each["stringData"]) for each in secrets()}
+    if named_clusters := [each["metadata"]["name"] for each in of_kind(objects, "Cluster")]:
+        assert named_clusters == ["knowledge-db"], "the operator names its Secrets after the cluster"
+        known |= {secret: set(keys) for secret, keys in OF_THE_OPERATOR.items()}
     configured = {each["metadata"]["name"]: set(each["data"]) for each in of_kind(objects, "ConfigMap")}
     for component in COMPONENTS:
         for entry in container(objects, component)["env"]:

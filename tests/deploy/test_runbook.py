@@ -68,7 +68,8 @@ def test_every_deployment_and_overlay_of_the_runbook_is_built() -> None:
     deployments = {each["metadata"]["name"] for each in of_kind(build("base"), "Deployment")}
     assert {name for text in SHOWN for name in re.findall(r"\bdeployment/([\w-]+)", text)} == deployments
     assert {name for text in SHOWN for name in re.findall(r"-k (\S+)", text)} == {
-        "deploy/openshift/overlays/production"
+        "deploy/openshift/overlays/production",
+        "deploy/openshift/overlays/postgres",
     }
     host = named(build("overlays/production"), "Route", "rag-api")["spec"]["host"]
     assert f"https://{host}/ready" in CODE

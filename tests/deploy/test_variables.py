@@ -14,7 +14,19 @@ from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.settings import Reading, choose_embedding, choose_store, read_settings, variables
 from tests.deploy.containerfile import environment as image_environment
 from tests.deploy.containerfile import parse
-from tests.deploy.manifests import BUILDS, COMPONENTS, DEPLOY, build, container, environment, secrets, settings_of
+from tests.deploy.manifests import (
+    BUILDS,
+    COMPONENTS,
+    DEPLOY,
+    OF_THE_OPERATOR,
+    build,
+    container,
+    environment,
+    named,
+    of_kind,
+    secrets,
+    settings_of,
+)
 from tests.servers.qdrant_server import QdrantServer
 
 OTHER_SURFACES = {"Repositories surface"}
@@ -31,7 +43,6 @@ LEFT_OUT = {
     "CHUNK_SIZE_MAX": "as CHUNK_OVERLAP",
     "CHUNK_SIZE_MIN": "as CHUNK_OVERLAP",
     "ALLOWED_ROOTS": "a server in a pod may read no file for its clients, which is the default",
-    "DATABASE_URL": "the store is Qdrant, or SQLite in dev; docs/postgres.md says how to take PostgreSQL",
     "DOCUMENT_PASSWORDS_FILE": "protected files come with their password removed; whoever wants it mounts a Secret",
     "EMBEDDING_BATCH_SIZE": "the default is what the service takes",
     "EMBEDDING_CACHE": "on by default; the data volume has room for it",
@@ -73,6 +84,8 @@ NOT_OURS = {
     "HF_HUB_OFFLINE": "keeps every library from downloading a model",
     "HOME": "for libraries that want one; a user without an entry in /etc/passwd has none",
     "PATH": "where the commands are",
+    "PGSSLMODE": "PostgreSQL's client library's own",
+    "PGSSLROOTCERT": "as PGSSLMODE",
     "POD_IP": "for MCP_ALLOWED_HOSTS",
     "PUBLIC_HOSTS": "for MCP_ALLOWED_HOSTS",
     "PYTHONDONTWRITEBYTECODE": "the root is read-only",
@@ -129,7 +142,8 @@ def test_a_secret_never_stands_in_a_configmap_an_image_or_in_clear_in_a_manifest
             for entry in container(build(overlay), component)["env"]:
                 if entry["name"] in secret:
                     assert set(entry["valueFrom"]) == {"secretKeyRef"}
-                    assert entry["name"] == entry["valueFrom"]["secretKeyRef"]["key"]
+                    source = entry["valueFrom"]["secretKeyRef"]
+                    assert source["key"] == entry["name"] or source["name"] in OF_THE_OPERATOR
     assert template - {each.name for each in variables()} == {"rag-api-keys.json", "mcp-tokens", "token"}
 
 
@@ -185,6 +199,25 @@ def test_the_remote_mcp_server_takes_the_address_and_the_key_of_the_rest_service
     assert settings.rag_api_url == "http://rag-api:8000"
     assert settings.rag_api_key is not None
     assert settings.rag_api_key.get_secret_value() == "CHANGE-ME"
+
+
+def test_the_overlay_with_postgresql_takes_the_operators_database_and_nothing_of_qdrant(tmp_path: Path) -> None:
+    objects = build("overlays/postgres")
+    environ = environment(objects, "rag-api")
+    settings = read_settings(surface="rag", environ=environ, folder=tmp_path).settings
+    assert choose_store(settings).backend == "postgres"
+    assert settings.database_url is not None
+    assert settings.database_url.get_secret_value() == OF_THE_OPERATOR["knowledge-db-app"]["uri"]
+    assert "QDRANT_API_KEY" not in environ
+    (cluster,) = of_kind(objects, "Cluster")
+    initial = cluster["spec"]["bootstrap"]["initdb"]
+    assert (initial["encoding"], initial["postInitApplicationSQL"]) == ("UTF8", ["CREATE EXTENSION vector"])
+    assert cluster["spec"]["instances"] > cluster["spec"]["postgresql"]["synchronous"]["number"]
+    mounts = {each["name"]: each["mountPath"] for each in container(objects, "rag-api")["volumeMounts"]}
+    assert environ["PGSSLROOTCERT"] == f"{mounts['database']}/ca.crt"
+    egress = named(objects, "NetworkPolicy", "rag-api")["spec"]["egress"]
+    assert {"podSelector": {"matchLabels": {"cnpg.io/cluster": "knowledge-db"}}} in egress[1]["to"]
+    assert "qdrant" not in str(egress)
 
 
 def test_dev_needs_neither_qdrant_nor_azure(tmp_path: Path) -> None:
