@@ -32,8 +32,8 @@ def refusal(status: int, reason: str) -> UnexpectedResponse:
 class LocalQdrant:
     """Keep collections in this process by the client's local mode, or ask the real server that is named, emptied.
 
-    Unlike local mode, this remembers payload indexes (`get_collection` names them), looks points up by them (the answers
-    are the same), and can be shared by threads.
+    Unlike local mode, this remembers payload indexes (`get_collection` names them), looks points up by them (the
+    answers are the same), and can be shared by threads.
 
     Args:
         location: `:memory:`, or a folder that is kept.

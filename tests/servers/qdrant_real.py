@@ -49,10 +49,12 @@ class RealQdrant:
     grpc: int | None = None
     key: str | None = field(default=None, repr=False)
 
-    def config(self, **more: Any) -> QdrantConfig:
-        """Say it as a store is told."""
-        spoken = {"grpc": "off"} if self.grpc is None else {"grpc": "on", "grpc_port": self.grpc}
-        return QdrantConfig(self.url, **{"api_key": self.key, **spoken, **more})
+    @property
+    def config(self) -> QdrantConfig:
+        """Say it as a store is told; weights follow the mean length at once, so that scores equal the memory store's."""
+        if self.grpc is None:
+            return QdrantConfig(self.url, api_key=self.key, grpc="off", drift=0.0)
+        return QdrantConfig(self.url, api_key=self.key, grpc="on", grpc_port=self.grpc, drift=0.0)
 
     def client(self, *, grpc: bool = True) -> QdrantClient:
         """Make a client."""
