@@ -24,7 +24,7 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import httpx
 from qdrant_client import QdrantClient
@@ -51,7 +51,7 @@ class RealQdrant:
 
     @property
     def config(self) -> QdrantConfig:
-        """Say it as a store is told; weights follow the mean length at once, so that scores equal the memory store's."""
+        """Say it as a store is told; weights follow the mean length at once: scores are the memory store's."""
         if self.grpc is None:
             return QdrantConfig(self.url, api_key=self.key, grpc="off", drift=0.0)
         return QdrantConfig(self.url, api_key=self.key, grpc="on", grpc_port=self.grpc, drift=0.0)
