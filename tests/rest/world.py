@@ -16,6 +16,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app, living
+from knowledge_mcp.transports.shared.admission import Resource
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 
@@ -73,6 +74,7 @@ async def make_world(
     before: Callable[[str], None] | None = None,
     degraded: tuple[str, ...] = (),
     mcp_app: ASGIApp | None = None,
+    resource: Resource | None = None,
 ) -> AsyncGenerator[World]:
     """Start the app over a library in memory, without a network; its lifespan is that of the block.
 
@@ -81,7 +83,7 @@ async def make_world(
         key: that the client shows, None for none.
         options: of the service.
         web, before, degraded: as `FakeLibrary` takes them.
-        mcp_app: as the service takes it.
+        mcp_app, resource: as the service takes them.
     """
     library = FakeLibrary(web=web, before=before, degraded=degraded)
     app = build_rest_app(
@@ -90,6 +92,7 @@ async def make_world(
         options=options or Options(),
         version="9.9.9",
         mcp_app=mcp_app,
+        resource=resource,
     )
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     transport = httpx.ASGITransport(app, raise_app_exceptions=True, client=("192.0.2.7", 5555))

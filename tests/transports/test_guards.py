@@ -12,6 +12,7 @@ from starlette.types import Message
 from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.mcp.http import BearerAuth, build_app
 from knowledge_mcp.transports.mcp.server import build_server
+from knowledge_mcp.transports.shared.admission import Admission
 from knowledge_mcp.transports.shared.guards import BodyLimit, HostGuard
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.transports.asgi import Echo, ask
@@ -139,7 +140,7 @@ CREDENTIALS = {
 @pytest.mark.parametrize(("header", "name"), CREDENTIALS.items())
 async def test_a_token_is_recognised_by_its_name_or_refused(header: str, name: str | None) -> None:
     echo = Echo()
-    answer = await ask(BearerAuth(echo, KeyRing.of(TOKENS)), headers=[GOOD_HOST, ("authorization", header)])
+    answer = await ask(BearerAuth(echo, Admission(KeyRing.of(TOKENS))), headers=[GOOD_HOST, ("authorization", header)])
     if name is not None:
         assert answer.status == 200
         assert echo.asked[0]["user"].access_token.client_id == name
@@ -159,14 +160,14 @@ async def test_a_token_is_recognised_by_its_name_or_refused(header: str, name: s
     ],
 )  # fmt: skip
 async def test_exactly_the_health_check_needs_no_token(method: str, path: str, status: int) -> None:
-    answer = await ask(BearerAuth(Echo(), KeyRing.of(TOKENS)), path, method=method, headers=[GOOD_HOST])
+    answer = await ask(BearerAuth(Echo(), Admission(KeyRing.of(TOKENS))), path, method=method, headers=[GOOD_HOST])
     assert answer.status == status
 
 
 async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the_token(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    app = BearerAuth(Echo(), KeyRing.of(TOKENS))
+    app = BearerAuth(Echo(), Admission(KeyRing.of(TOKENS)))
     await ask(app, "/sse", headers=[GOOD_HOST, ("authorization", "Bearer guessed")])
     await ask(app, "/sse", headers=[GOOD_HOST], kind="websocket")
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.WARNING]
@@ -178,14 +179,14 @@ async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the
 @pytest.mark.parametrize("tokens", [{}, {"alice": ""}])
 def test_authentication_without_a_token_cannot_be_built(tokens: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="token"):
-        BearerAuth(Echo(), KeyRing.of(tokens))
+        BearerAuth(Echo(), Admission(KeyRing.of(tokens)))
 
 
 @pytest.mark.requirement("document-store-api:FR-010")
 async def test_a_token_is_revoked_and_another_granted_by_a_change_of_their_file(tmp_path: Path) -> None:
     path, now = tmp_path / "tokens", [0.0]
     path.write_text("alice: one\nbob: two\n")
-    app = BearerAuth(Echo(), KeyRing(None, path, clock=lambda: now[0]))
+    app = BearerAuth(Echo(), Admission(KeyRing(None, path, clock=lambda: now[0])))
 
     async def status(token: str) -> int:
         now[0] += 2.0

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
+from knowledge_mcp.settings.access import AccessSettings, signing_on_problems
 from knowledge_mcp.settings.groups import (
     LOCAL_RERANKER,
     EmbeddingSettings,
@@ -190,7 +191,7 @@ class _OtherSettings(BaseModel):
     )  # fmt: skip
 
 
-class Settings(_OtherSettings, RagSettings, RankingSettings, EmbeddingSettings, StoreSettings):
+class Settings(_OtherSettings, AccessSettings, RagSettings, RankingSettings, EmbeddingSettings, StoreSettings):
     """Hold every setting, read once and frozen; paths are absolute, secrets masked in every text form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -287,7 +288,12 @@ def choose_store(settings: Settings) -> StoreChoice:
 
 def contradictions(settings: Settings, surface: str = "standards") -> list[str]:
     """List values that are right alone and wrong together, and keys and addresses of the wrong form."""
-    return [*_chunk_problems(settings), *_address_problems(settings), *_embedding_problems(settings, surface)]
+    return [
+        *_chunk_problems(settings),
+        *_address_problems(settings),
+        *signing_on_problems(settings),
+        *_embedding_problems(settings, surface),
+    ]
 
 
 def _chunk_problems(settings: Settings) -> list[str]:

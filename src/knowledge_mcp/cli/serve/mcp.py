@@ -148,7 +148,11 @@ def _serve(arguments: McpArguments) -> int:
 
         tokens = read_tokens(settings, problems)
         problems.extend(
-            listening_problems(arguments.host, tokens=bool(tokens.names), allowed=arguments.allow_unauthenticated)
+            listening_problems(
+                arguments.host,
+                tokens=bool(tokens.names) or settings.oauth_issuer is not None,
+                allowed=arguments.allow_unauthenticated,
+            )
         )
     from knowledge_mcp import wiring
 
@@ -200,7 +204,8 @@ def _run(
     else:
         from knowledge_mcp.cli.serve.starting import listen
 
-        host = arguments.host or ("0.0.0.0" if tokens.required else "127.0.0.1")
+        closed = tokens.required or settings.oauth_issuer is not None
+        host = arguments.host or ("0.0.0.0" if closed else "127.0.0.1")
         port = arguments.port or settings.port
         listen(
             server,

@@ -21,6 +21,7 @@ from knowledge_mcp.cli.serve.starting import (
     own_hosts,
     port_from,
     raise_problems,
+    resource_of,
     run_to_exit_code,
     tell_who_may_come,
     what_it_runs_on,
@@ -144,12 +145,11 @@ def _serve(arguments: RestArguments) -> int:
 
     key = settings.rag_api_key
     keys = KeyRing(None if key is None else key.get_secret_value(), settings.rag_api_keys_file)
-    host = arguments.host or settings.rag_api_host or ("0.0.0.0" if keys.required else "127.0.0.1")
+    closed = keys.required or settings.oauth_issuer is not None
+    host = arguments.host or settings.rag_api_host or ("0.0.0.0" if closed else "127.0.0.1")
     engines = _names(arguments.engine)
     problems = [*reading.problems, *([keys.problem] if keys.problem else [])]
-    problems += listening_problems(
-        host, tokens=keys.required, allowed=arguments.allow_unauthenticated, setting="RAG_API_KEY"
-    )
+    problems += listening_problems(host, tokens=closed, allowed=arguments.allow_unauthenticated, setting="RAG_API_KEY")
     problems += [
         f"--engine names '{name}', which has no engine here." for name in engines if name not in registry.SURFACES
     ]
@@ -161,7 +161,7 @@ def _serve(arguments: RestArguments) -> int:
     from knowledge_mcp.transports.shared.serving import listen
 
     listener = listen(host, port)
-    tell_who_may_come(host, settings, tokens=keys.required)
+    tell_who_may_come(host, settings, tokens=closed)
     service, providers = _build(arguments, settings, start, keys, (host, listener.getsockname()[1]), engines)
     drain = arguments.drain if arguments.drain is not None else 0.0 if is_loopback(host) else 2.0
     try:
@@ -224,6 +224,7 @@ def _build(
         keys,
         options=settings.model_copy(update={"allowed_hosts": hosts}),
         version=__version__,
+        resource=resource_of(settings),
         mcp_app=_mcp_app(library, settings, hosts) if arguments.with_mcp else None,
         engine_router=router,
         linker=functools.cache(lambda: wiring.build_linker(settings)),

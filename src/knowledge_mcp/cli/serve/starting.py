@@ -16,6 +16,7 @@ from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeErro
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.transports.mcp.server import KnowledgeServer
+    from knowledge_mcp.transports.shared.admission import Resource
     from knowledge_mcp.transports.shared.keys import KeyRing
     from knowledge_mcp.wiring import Start
 
@@ -30,6 +31,7 @@ __all__ = [
     "port_from",
     "raise_problems",
     "read_tokens",
+    "resource_of",
     "run_to_exit_code",
     "tell_who_may_come",
     "what_it_runs_on",
@@ -157,6 +159,25 @@ def read_tokens(settings: Settings, problems: list[str]) -> KeyRing:
     return ring
 
 
+def resource_of(settings: Settings) -> Resource | None:
+    """Describe this server as a resource of the OAuth issuer that is configured, None where none is."""
+    if settings.oauth_issuer is None or settings.oauth_resource is None:
+        return None
+    from knowledge_mcp.transports.shared.admission import Resource
+    from knowledge_mcp.transports.shared.issuer import Issuer
+    from knowledge_mcp.transports.shared.tokens import TokenVerifier
+
+    name, secret = settings.oauth_introspection_client_id, settings.oauth_introspection_client_secret
+    client = (name, secret.get_secret_value()) if name is not None and secret is not None else None
+    verifier = TokenVerifier(
+        Issuer(settings.oauth_issuer, client=client),
+        audiences=settings.oauth_audience or (settings.oauth_resource,),
+        scopes=settings.oauth_scopes,
+        groups_claim=settings.oauth_groups_claim,
+    )
+    return Resource(settings.oauth_resource, verifier)
+
+
 def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting: str = "MCP_API_KEY") -> list[str]:
     """Refuse an address that others reach while nobody has to show a key, unless that is asked for.
 
@@ -217,10 +238,12 @@ def listen(
 
     host, port = address
     with contextlib.closing(serving.listen(host, port)) as listener:
-        tell_who_may_come(host, settings, tokens=tokens.required)
+        resource = resource_of(settings)
+        tell_who_may_come(host, settings, tokens=tokens.required or resource is not None)
         app = http.build_app(
             server,
             keys=tokens,
+            resource=resource,
             allowed_hosts=(*settings.allowed_hosts, *own_hosts(host, port)),
             allowed_origins=settings.allowed_origins,
             max_body_bytes=settings.max_body_bytes,

@@ -32,6 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
+from knowledge_mcp.transports.shared.admission import Admission, Admitted, Refusal, Resource
 from knowledge_mcp.transports.shared.guards import (
     LOOK_SECONDS,
     VALID,
@@ -40,7 +41,7 @@ from knowledge_mcp.transports.shared.guards import (
     send_error,
     serve_while_valid,
 )
-from knowledge_mcp.transports.shared.keys import Key, KeyRing
+from knowledge_mcp.transports.shared.keys import KeyRing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -262,26 +263,27 @@ async def _ignore(_: Message) -> None:
     return
 
 
-_CHALLENGE = (b"www-authenticate", b'Bearer realm="knowledge-mcp"')
+_REALM = 'Bearer realm="knowledge-mcp"'
 
 
 class BearerAuth:
-    """Ask every request for `Authorization: Bearer <token>`; exactly `GET /health` needs none.
+    """Ask every request for `Authorization: Bearer <token>`; only `GET /health` and the metadata need none.
 
     Who was recognised becomes the request's user, to whom the SDK binds the sessions it opens: another name's valid
-    token does not reach them. A failure is answered with 401 and logged with the client's address, method and path.
+    token does not reach them. A failure is answered with 401 (403 where a token lacks a scope, 503 where its issuer
+    cannot be asked) and logged with the client's address, method and path.
 
     Args:
         app: what stands behind.
-        keys: the tokens by name; one that is limited to some collections is refused, for limits are not looked at here.
-            A token that is taken out of its file is refused from the next request on, and its open streams end.
+        admission: recognises keys and tokens; one that is limited to some collections is refused, for limits are not
+            looked at here. One that is taken away is refused from then on, and its open streams end.
     """
 
-    def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
-        if not keys.required:
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        if not admission.required:
             raise ValueError("at least one token is needed")
         self._app = AuthContextMiddleware(app)
-        self._keys = keys
+        self._admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in {"http", "websocket"}:
@@ -290,27 +292,24 @@ class BearerAuth:
         if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/health":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).getlist("authorization")
-        key = self._recognise(given[0]) if len(given) == 1 else None
-        if key is None:
-            await self._refuse(scope, send, missing=not given)
+        if scope["type"] == "http" and self._admission.describes(scope["method"], scope["path"]):
+            await self._admission.describe(send)
             return
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=key.name, scopes=[]))
-        valid = self._keys.validity(_token(given[0]), key)
-        await serve_while_valid(self._app, scope, receive, send, valid)
-
-    def _recognise(self, header: str) -> Key | None:
-        found = self._keys.recognise(_token(header))
-        if found is None or not found.may_do_everything:
-            return None
-        return found if header.partition(" ")[0].lower() == "bearer" else None
+        judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
+        if isinstance(judged, Admitted) and not judged.key.may_do_everything:
+            judged = Refusal("wrong", "A valid bearer token is required.")
+        if isinstance(judged, Refusal):
+            await self._refuse(scope, send, judged)
+            return
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=judged.key.name, scopes=[]))
+        await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
     @staticmethod
-    async def _refuse(scope: Scope, send: Send, *, missing: bool) -> None:
+    async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
         client = scope.get("client")
         logger.warning(
             "authentication failed: %s token from %s, %s %s",
-            "no" if missing else "wrong",
+            {"missing": "no", "unknown": "unchecked"}.get(refusal.reason, "wrong"),
             client[0] if client else "unknown",
             scope.get("method", "WEBSOCKET"),
             scope["path"],
@@ -318,11 +317,12 @@ class BearerAuth:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        await send_error(send, 401, "unauthorized", "A valid bearer token is required.", [_CHALLENGE])
-
-
-def _token(header: str) -> bytes:
-    return header.partition(" ")[2].strip(" ").encode("latin-1")  # the bytes as they came
+        if refusal.reason == "unknown":
+            await send_error(send, 503, "issuer_down", refusal.message, [_WAIT])
+            return
+        challenge = ", ".join([_REALM, *([refusal.challenge] if refusal.challenge else [])])
+        status, code = (403, "insufficient_scope") if refusal.reason == "scope" else (401, "unauthorized")
+        await send_error(send, status, code, refusal.message, [(b"www-authenticate", challenge.encode("latin-1"))])
 
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -339,6 +339,7 @@ def build_app(
     server: KnowledgeServer,
     *,
     keys: KeyRing,
+    resource: Resource | None = None,
     allowed_hosts: Iterable[str] = (),
     allowed_origins: Iterable[str] = (),
     max_body_bytes: int = MAX_BODY_BYTES,
@@ -347,7 +348,9 @@ def build_app(
 
     Args:
         server: what to serve; it is warmed up when the app starts and closed when it stops.
-        keys: bearer tokens by name; a ring that requires none means no authentication, which is the caller's decision.
+        keys: bearer tokens by name; a ring that requires none, without a resource, means no authentication, which is
+            the caller's decision.
+        resource: this server as a resource of an OAuth issuer, None where its tokens are not taken.
         allowed_hosts, allowed_origins: beside the loopback ones, as `HostGuard` takes them. Browsers get CORS answers
             for the origins named here.
         max_body_bytes: larger request bodies are answered with 413.
@@ -379,8 +382,9 @@ def build_app(
     routes = [Route("/health", health, methods=["GET"]), *streamable.routes, *sse.routes]
     sessions = SessionLimit(Starlette(routes=routes, lifespan=lifespan))
     app: ASGIApp = BodyLimit(sessions, max_body_bytes)
-    if keys.required:
-        app = BearerAuth(app, keys)
+    admission = Admission(keys, resource)
+    if admission.required:
+        app = BearerAuth(app, admission)
     if origins := list(allowed_origins):
         app = _with_cors(app, origins)
     return HostGuard(app, allowed_hosts, origins)

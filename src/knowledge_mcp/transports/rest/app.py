@@ -41,6 +41,7 @@ from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
 from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
 from knowledge_mcp.transports.rest.viewing import viewing_routes
+from knowledge_mcp.transports.shared.admission import Admission, Resource
 from knowledge_mcp.transports.shared.guards import HostGuard
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
@@ -139,6 +140,7 @@ def build_rest_app(
     *,
     options: RestOptions,
     version: str,
+    resource: Resource | None = None,
     mcp_app: ASGIApp | None = None,
     engine_router: APIRouter | None = None,
     linker: Callable[[], Proposer] | None = None,
@@ -148,6 +150,7 @@ def build_rest_app(
     Args:
         library: gives the Library; it is warmed up when the app starts and closed when it stops.
         keys: who may ask; where none is required, everybody may do everything, which is the caller's decision.
+        resource: the service as a resource of an OAuth issuer, None where its tokens are not taken.
         options: limits, Hosts and Origins, where spans go.
         version: of the product.
         mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; only keys without limits
@@ -177,7 +180,7 @@ def build_rest_app(
     if mcp_app is not None:
         inner = _Fork(mcp_app, inner)
     guard = HostGuard(inner, options.allowed_hosts, options.allowed_origins)
-    inner = KeyGate(inner, keys, metrics, is_open=is_open, is_whole=_is_mcp)
+    inner = KeyGate(inner, Admission(keys, resource), metrics, is_open=is_open, is_whole=_is_mcp)
     inner = CorsGate(inner, guard, configured=bool(options.allowed_origins))
     service.app = AccessLayer(HostGate(inner, guard), metrics, tracing, template=_templates(routes))
     return service

@@ -6,7 +6,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,8 +18,9 @@ from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
+from knowledge_mcp.transports.shared.admission import METADATA_PATH, Admission, Refusal
 from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
-from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key, KeyRing
+from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 
 __all__ = [
     "KEY",
@@ -259,9 +260,11 @@ class CorsGate:
 class KeyGate:
     """Ask for `Authorization: Bearer <key>`: 401 without one, 403 with a wrong one; the key is kept in the scope.
 
+    Where tokens of an issuer are taken, what does not hold is answered with 401, so that clients get another.
+
     Args:
         app: what stands behind.
-        keys: which are known; where none is required, everybody is `anonymous` and may do everything.
+        admission: recognises keys and tokens; where none is required, everybody is `anonymous` and may do everything.
         metrics: counts the refused.
         is_open: tells by method and path what needs no key.
         is_whole: tells by path what only a key without limits reaches: doors behind which rights are not looked at.
@@ -270,14 +273,14 @@ class KeyGate:
     def __init__(
         self,
         app: ASGIApp,
-        keys: KeyRing,
+        admission: Admission,
         metrics: RestMetrics,
         *,
         is_open: Callable[[str, str], bool],
         is_whole: Callable[[str], bool],
     ) -> None:
         self._app = app
-        self._keys = keys
+        self._admission = admission
         self._metrics = metrics
         self._is_open = is_open
         self._is_whole = is_whole
@@ -286,52 +289,51 @@ class KeyGate:
         if scope["type"] != "http" or self._is_open(str(scope["method"]), str(scope["path"])):
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).getlist("authorization")
-        key = self._recognise(given)
-        if key is None:
-            await self._refuse(scope, send, missing=not _shows_one(given))
+        if self._admission.describes(str(scope["method"]), str(scope["path"])):
+            scope[ROUTE] = METADATA_PATH
+            await self._admission.describe(send)
             return
-        scope[KEY] = key
+        if not self._admission.required:
+            scope[KEY] = ANONYMOUS
+            await self._app(scope, receive, send)
+            return
+        judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
+        if isinstance(judged, Refusal):
+            await self._refuse(scope, send, judged)
+            return
+        scope[KEY] = key = judged.key
         if self._is_whole(str(scope["path"])) and not key.may_do_everything:
             text = f"The key '{key.name}' is limited to some collections, and this address knows no such limits."
             await send_failure(scope, send, Failure(403, text, "Use a key with all rights."))
             return
-        if not self._keys.required:
-            await self._app(scope, receive, send)
-            return
-        await serve_while_valid(self._app, scope, receive, send, self._keys.validity(_token(given[0]), key))
+        await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
-    def _recognise(self, given: Sequence[str]) -> Key | None:
-        if not self._keys.required:
-            return ANONYMOUS
-        if len(given) != 1:
-            return None
-        found = self._keys.recognise(_token(given[0]))
-        return found if given[0].partition(" ")[0].lower() == "bearer" else None
-
-    async def _refuse(self, scope: Scope, send: Send, *, missing: bool) -> None:
+    async def _refuse(self, scope: Scope, send: Send, refusal: Refusal) -> None:
+        missing = refusal.reason == "missing"
         self._metrics.refused(missing=missing)
         log_event(
             logger, logging.WARNING, "authentication_failed", request_id=scope[REQUEST_ID],
-            reason="missing" if missing else "wrong", client=client_of(scope), method=scope["method"],
+            reason=refusal.reason, client=client_of(scope), method=scope["method"],
             path=in_one_line(str(scope["path"]), 200),
         )  # fmt: skip
-        if missing:
-            text, headers = "A key is needed: `Authorization: Bearer <key>`.", {"WWW-Authenticate": _CHALLENGE}
-            await send_failure(scope, send, Failure(401, text, "Send the key in the Authorization header.", headers))
-            return
-        await send_failure(scope, send, Failure(403, "The key is not valid.", "Ask for a valid key."))
+        await send_failure(scope, send, _failure_of(refusal))
 
 
-def _token(header: str) -> bytes:
-    return header.partition(" ")[2].strip(" ").encode("latin-1")  # the bytes as they came
-
-
-def _shows_one(given: Sequence[str]) -> bool:
-    """Tell whether a bearer key was shown at all, right or wrong."""
-    return any(
-        scheme.lower() == "bearer" and value.strip() for scheme, _, value in (each.partition(" ") for each in given)
-    )
+def _failure_of(refusal: Refusal) -> Failure:
+    challenge = ", ".join([_CHALLENGE, *([refusal.challenge] if refusal.challenge else [])])
+    headers = {"WWW-Authenticate": challenge}
+    match refusal.reason:
+        case "missing":
+            text = "A key is needed: `Authorization: Bearer <key>`."
+            return Failure(401, text, "Send the key in the Authorization header.", headers)
+        case "unknown":
+            return Failure(503, refusal.message, "Try again later.", {"Retry-After": "30"})
+        case "scope":
+            return Failure(403, refusal.message, "Ask the issuer for a token with that scope.", headers)
+        case _ if refusal.challenge:
+            return Failure(401, refusal.message, "Sign on again, or send a valid key.", headers)
+        case _:
+            return Failure(403, "The key is not valid.", "Ask for a valid key.")
 
 
 def key_of(request: Request) -> Key:

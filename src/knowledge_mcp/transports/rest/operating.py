@@ -74,10 +74,10 @@ class _Operating:
         return _json(answer.model_dump_json(), status)
 
     async def metrics(self, key: Annotated[Key, Depends(key_of)]) -> Response:
-        """Give the figures of all collections in Prometheus' text form, to who may read all, or none as Prometheus."""
+        """Give the figures of all collections as Prometheus reads them, to administrators and a key for only that."""
         if not key.may_read_totals:
-            text = f"The key '{key.name}' is limited to some collections, and these figures are of all."
-            raise RefusedRequest(403, text, "Use a key that may read all collections, or one with no rights at all.")
+            text = f"The key '{key.name}' has not all rights, and these figures are of all collections."
+            raise RefusedRequest(403, text, "Use a key with all rights, or one with no rights at all.")
         text = await anyio.to_thread.run_sync(self._desk.metrics.text)
         return Response(text, media_type=CONTENT_TYPE)
 

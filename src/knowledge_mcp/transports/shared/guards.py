@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
@@ -26,6 +26,7 @@ __all__ = [
     "VALID",
     "BodyLimit",
     "HostGuard",
+    "send_body",
     "send_error",
     "serve_while_valid",
 ]
@@ -44,7 +45,14 @@ async def send_error(
     send: Send, status: int, code: str, message: str, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
     """Answer with `{"error": {"code", "message"}}` as JSON."""
-    body = json.dumps({"error": {"code": code, "message": message}}).encode()
+    await send_body(send, status, {"error": {"code": code, "message": message}}, headers)
+
+
+async def send_body(
+    send: Send, status: int, content: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    """Answer with a JSON object."""
+    body = json.dumps(content).encode()
     lines = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": lines})
     await send({"type": "http.response.body", "body": body})

@@ -19,18 +19,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
 
-__all__ = ["ANONYMOUS", "Key", "KeyRing", "parse_keys"]
+__all__ = ["ANONYMOUS", "TOKEN_PREFIX", "Key", "KeyFile", "KeyRing", "Role", "parse_keys"]
 
 logger = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 1.0
 """How often, at most, the file is looked at."""
 
+TOKEN_PREFIX = "oauth:"
+"""Begins the name of whoever signed on with a token; no key's name begins so."""
+
 _EVERYTHING = ("*",)
 _DEFAULT_NAME = "default"
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _NAME = re.compile(r"[^\x00-\x20\x7f](?:[^\x00-\x1f\x7f]{0,98}[^\x00-\x20\x7f])?")
-_FIELDS = frozenset({"name", "key", "sha256", "read", "write"})
+_RIGHTS = frozenset({"read", "write", "groups"})
+_FIELDS = frozenset({"name", "key", "sha256"}) | _RIGHTS
 
 
 class _UnfitError(ValueError):
@@ -43,11 +47,15 @@ class Key:
 
     What is no collection has a name with a colon, such as `engine:standards`: only `*`, or a pattern that begins with
     what stands up to the colon, gives a right to it.
+
+    Attributes:
+        groups: whose documents may be read too, where a document is for some groups only; `*` for all.
     """
 
     name: str
     read: tuple[str, ...] = _EVERYTHING
     write: tuple[str, ...] = _EVERYTHING
+    groups: tuple[str, ...] = _EVERYTHING
 
     def may_read(self, collection: str) -> bool:
         """Tell whether a collection may be read."""
@@ -59,13 +67,21 @@ class Key:
 
     @property
     def may_do_everything(self) -> bool:
-        """Tell whether the key is limited to no collection, neither in reading nor in writing."""
-        return "*" in self.read and "*" in self.write
+        """Tell whether the key is limited to no collection and no document, neither in reading nor in writing."""
+        return self.may_read_everything and "*" in self.write
+
+    @property
+    def may_read_everything(self) -> bool:
+        """Tell whether the key is limited to no collection and no document in reading."""
+        return "*" in self.read and "*" in self.groups
 
     @property
     def may_read_totals(self) -> bool:
-        """Tell whether figures of all collections together may be read: by who reads all, or touches none."""
-        return "*" in self.read or not (self.read or self.write)
+        """Tell whether figures of all collections together may be read: by administrators, and by a key for that.
+
+        A key for that has no other right, as Prometheus' own; a token without a role has none at all.
+        """
+        return self.may_do_everything or not (self.read or self.write or self.name.startswith(TOKEN_PREFIX))
 
 
 def _names(patterns: Iterable[str], what: str) -> bool:
@@ -78,6 +94,24 @@ def _names(patterns: Iterable[str], what: str) -> bool:
 
 ANONYMOUS = Key("anonymous")
 """Who asks where no key is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Give a group of people, as their tokens name it, the rights that a key of these fields would have."""
+
+    group: str
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """Hold what a file of keys says: the digest of each key, and the roles of groups."""
+
+    keys: Mapping[Key, bytes]
+    roles: tuple[Role, ...] = ()
 
 
 class KeyRing:
@@ -110,6 +144,7 @@ class KeyRing:
         self._checked = clock()
         self._problem = ""
         self._keys: dict[Key, bytes] = dict(self._own)
+        self._roles: tuple[Role, ...] = ()
         self._look(first=True)
 
     @classmethod
@@ -155,13 +190,36 @@ class KeyRing:
         digest = hashlib.sha256(shown).digest()
         return lambda: self._current().get(key) == digest
 
+    def holder(self, name: str, groups: Iterable[str]) -> Key:
+        """Return the rights of whoever signed on with a token: those of all roles of their groups together.
+
+        Where no roles are defined, everybody who may sign on reads every collection, and writes none. Documents that
+        are for some groups are read by these.
+        """
+        own = sorted(set(groups) - {"*"})  # an issuer's group of that name would be everybody's
+        with self._lock:
+            self._follow()
+            roles = self._roles
+        if not roles:
+            return Key(f"{TOKEN_PREFIX}{name}", _EVERYTHING, (), tuple(own))
+        mine = [role for role in roles if role.group in own]
+        return Key(
+            f"{TOKEN_PREFIX}{name}",
+            tuple(sorted({each for role in mine for each in role.read})),
+            tuple(sorted({each for role in mine for each in role.write})),
+            tuple(sorted({*own, *(each for role in mine for each in role.groups)})),
+        )
+
     def _current(self) -> dict[Key, bytes]:
         with self._lock:
-            now = self._clock()
-            if self._path is not None and now - self._checked >= RECHECK_SECONDS:
-                self._checked = now
-                self._look()
+            self._follow()
             return dict(self._keys)
+
+    def _follow(self) -> None:
+        now = self._clock()
+        if self._path is not None and now - self._checked >= RECHECK_SECONDS:
+            self._checked = now
+            self._look()
 
     def _look(self, *, first: bool = False) -> None:
         """Read the file where it is another one than last time."""
@@ -184,30 +242,39 @@ class KeyRing:
             if not first:
                 logger.error("%s The keys read before stay in force.", self._problem)  # noqa: TRY400 - nothing of the file
             return
-        named = {key.name for key in read}
-        self._keys = {**{key: digest for key, digest in self._own.items() if key.name not in named}, **read}
+        named = {key.name for key in read.keys}
+        self._keys = {**{key: digest for key, digest in self._own.items() if key.name not in named}, **read.keys}
+        self._roles = read.roles
         self._problem = ""
         if not first:
-            logger.info("%s was read again: %d keys", self._setting, len(read))
+            logger.info("%s was read again: %d keys, %d roles", self._setting, len(read.keys), len(read.roles))
         if self._path.stat().st_mode & 0o004:
             logger.warning("%s %s can be read by every user of this machine; `chmod 600` it", self._setting, self._path)
 
 
-def parse_keys(text: str) -> dict[Key, bytes]:
-    """Read a file of keys: digest by key.
+def parse_keys(text: str) -> KeyFile:
+    """Read a file of keys, and of the roles of groups.
 
-    Three forms are understood: `{"keys": [{"name", "key" or "sha256", "read"?, "write"?}]}`; a JSON object of key by
-    name; lines `name: key`. Where no right is named, a key has it for all collections.
+    Three forms are understood: `{"keys": [{"name", "key" or "sha256", "read"?, "write"?, "groups"?}], "roles":
+    [{"group", "read"?, "write"?, "groups"?}]}`, where one of the two lists is enough; a JSON object of key by name;
+    lines `name: key`. A key has the rights that are not named for all collections, and reads the documents of all
+    groups where it reads all collections. A role has only what is named.
 
     Raises:
         ValueError: the text is of no such form, or holds no key; tells the place and never a key.
     """
+    roles: tuple[Role, ...] = ()
     if text.lstrip().startswith("{"):
         try:
             content = cast("dict[str, object]", json.loads(text))
         except (ValueError, RecursionError):
             raise ValueError("it is not a valid JSON object") from None
-        entries = _listed(content["keys"]) if isinstance(content.get("keys"), list) else _plain(content.items())
+        if isinstance(content.get("keys"), list) or isinstance(content.get("roles"), list):
+            if unknown := sorted(set(content) - {"keys", "roles"}):
+                raise ValueError(f"there is an unknown field '{unknown[0][:60]}'")
+            entries, roles = _listed(content.get("keys", [])), _roles(content.get("roles", []))
+        else:
+            entries = _plain(content.items())
     else:
         entries = _plain(_lines(text))
     keys: dict[Key, bytes] = {}
@@ -217,9 +284,9 @@ def parse_keys(text: str) -> dict[Key, bytes]:
         if digest in keys.values():
             raise ValueError(f"the key of '{key.name}' is another one's too")
         keys[key] = digest
-    if not keys:
+    if not keys and not roles:
         raise ValueError("it holds no key")
-    return keys
+    return KeyFile(keys, roles)
 
 
 def _lines(text: str) -> Iterable[tuple[str, object]]:
@@ -237,11 +304,29 @@ def _plain(pairs: Iterable[tuple[str, object]]) -> Iterable[tuple[Key, bytes]]:
         yield Key(_checked_name(name)), _digest(_checked_secret(name, secret))
 
 
-def _listed(content: object) -> Iterable[tuple[Key, bytes]]:
+def _objects(content: object, what: str) -> Iterable[Mapping[str, object]]:
+    if not isinstance(content, list):
+        raise _UnfitError(f"'{what}' is no list")
     for number, each in enumerate(cast("list[object]", content), 1):
         if not isinstance(each, dict):
-            raise _UnfitError(f"entry {number} of keys is no object")
-        entry = cast("Mapping[str, object]", each)
+            raise _UnfitError(f"entry {number} of {what} is no object")
+        yield cast("Mapping[str, object]", each)
+
+
+def _roles(content: object) -> tuple[Role, ...]:
+    found: list[Role] = []
+    for entry in _objects(content, "roles"):
+        group = entry.get("group")
+        if not isinstance(group, str) or not group.strip() or group == "*" or not group.isprintable():
+            raise _UnfitError("a role's group is missing, or is no name of a group")
+        if unknown := sorted(set(entry) - _RIGHTS - {"group"}):
+            raise ValueError(f"the role of '{group[:100]}' has an unknown field '{unknown[0][:60]}'")
+        found.append(Role(group, *(_patterns(entry, group, right, ()) for right in ("read", "write", "groups"))))
+    return tuple(found)
+
+
+def _listed(content: object) -> Iterable[tuple[Key, bytes]]:
+    for entry in _objects(content, "keys"):
         name = _checked_name(entry.get("name"))
         if unknown := sorted(set(entry) - _FIELDS):
             raise ValueError(f"the key '{name}' has an unknown field '{unknown[0]}'")
@@ -254,19 +339,24 @@ def _listed(content: object) -> Iterable[tuple[Key, bytes]]:
             if not isinstance(hexadecimal, str) or not _DIGEST.fullmatch(hexadecimal):
                 raise ValueError(f"the sha256 of '{name}' is not 64 hexadecimal digits")
             digest = bytes.fromhex(hexadecimal)
-        yield Key(name, _patterns(entry, name, "read"), _patterns(entry, name, "write")), digest
+        read, write = (_patterns(entry, name, right, _EVERYTHING) for right in ("read", "write"))
+        groups = _patterns(entry, name, "groups", _EVERYTHING if "*" in read else ())
+        yield Key(name, read, write, groups), digest
 
 
-def _patterns(entry: Mapping[str, object], name: str, right: str) -> tuple[str, ...]:
-    value = entry.get(right, ["*"])
+def _patterns(entry: Mapping[str, object], name: str, right: str, unnamed: tuple[str, ...]) -> tuple[str, ...]:
+    value = entry.get(right, list(unnamed))
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in cast("list[object]", value)):
-        raise ValueError(f"'{right}' of '{name}' is not a list of collection patterns")
+        what = "groups" if right == "groups" else "collection patterns"
+        raise ValueError(f"'{right}' of '{name}' is not a list of {what}")
     return tuple(cast("list[str]", value))
 
 
 def _checked_name(name: object) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError("a key's name is missing, too long, or holds characters that cannot be shown")
+    if name.startswith(TOKEN_PREFIX):
+        raise ValueError(f"a key's name begins with '{TOKEN_PREFIX}', as those of tokens do")
     return name
 
 

@@ -1,0 +1,104 @@
+"""Settings of who may come: tokens of an OAuth issuer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, SecretStr
+
+from knowledge_mcp.settings.groups import Words, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["AccessSettings", "SigningOn", "signing_on_problems"]
+
+_sign = partial(setting, group="Signing on")
+
+
+class AccessSettings(BaseModel):
+    """Say whose tokens are taken, and what they must hold."""
+
+    oauth_issuer: str | None = _sign(
+        "OAUTH_ISSUER", None,
+        "Address of the OAuth 2.1 or OpenID Connect issuer whose access tokens `knowledge-mcp` over HTTP and `rag-api` "
+        "take, beside their keys. Needs OAUTH_RESOURCE.",
+        key="OAUTH_INTROSPECTION_CLIENT_SECRET", widens=True, example="https://login.example.com/realms/work",
+    )  # fmt: skip
+    oauth_resource: str | None = _sign(
+        "OAUTH_RESOURCE", None,
+        "Address of this server as clients reach it; its metadata (RFC 9728) say so.",
+        widens=True, example="https://kb.example.com/mcp",
+    )  # fmt: skip
+    oauth_audience: Words = _sign(
+        "OAUTH_AUDIENCE", (),
+        "Comma-separated audiences, of which a token must have one. Unset: OAUTH_RESOURCE.",
+        widens=True, example="api://kb",
+    )  # fmt: skip
+    oauth_scopes: Words = _sign(
+        "OAUTH_SCOPES", (), "Comma-separated scopes, all of which a token must have.", example="knowledge.read"
+    )
+    oauth_groups_claim: str = _sign(
+        "OAUTH_GROUPS_CLAIM", "groups",
+        "Claim of a token that lists the groups of whom it names; claims within claims are joined by dots.",
+        widens=True, example="realm_access.roles",
+    )  # fmt: skip
+    oauth_introspection_client_id: str | None = _sign(
+        "OAUTH_INTROSPECTION_CLIENT_ID", None,
+        "Client as which every token is shown to the issuer (RFC 7662). Unset: only JWTs are taken, and one that the "
+        "issuer takes back holds until it expires.",
+        example="knowledge-mcp",
+    )  # fmt: skip
+    oauth_introspection_client_secret: SecretStr | None = _sign(
+        "OAUTH_INTROSPECTION_CLIENT_SECRET", None, "Secret of that client.", example="your-secret"
+    )
+
+
+class SigningOn(Protocol):
+    """What of the settings is about tokens."""
+
+    @property
+    def oauth_issuer(self) -> str | None: ...
+    @property
+    def oauth_resource(self) -> str | None: ...
+    @property
+    def oauth_audience(self) -> Sequence[str]: ...
+    @property
+    def oauth_scopes(self) -> Sequence[str]: ...
+    @property
+    def oauth_groups_claim(self) -> str: ...
+    @property
+    def oauth_introspection_client_id(self) -> str | None: ...
+    @property
+    def oauth_introspection_client_secret(self) -> SecretStr | None: ...
+
+
+def signing_on_problems(settings: SigningOn) -> list[str]:
+    """List what of the settings about tokens is wrong together, or of the wrong form."""
+    problems: list[str] = []
+    if (settings.oauth_issuer is None) != (settings.oauth_resource is None):
+        problems.append("OAUTH_ISSUER and OAUTH_RESOURCE need each other: whose tokens, and for which server.")
+    for name, url in (("OAUTH_ISSUER", settings.oauth_issuer), ("OAUTH_RESOURCE", settings.oauth_resource)):
+        if url is not None and not _is_address(url):
+            problems.append(f"{name} must be an https address (http on this machine only) without query and fragment.")
+    pair = (settings.oauth_introspection_client_id, settings.oauth_introspection_client_secret)
+    if (pair[0] is None) != (pair[1] is None):
+        problems.append("OAUTH_INTROSPECTION_CLIENT_ID and OAUTH_INTROSPECTION_CLIENT_SECRET need each other.")
+    if any(
+        not scope.isascii() or not scope.isprintable() or set(scope) & set(' "\\') for scope in settings.oauth_scopes
+    ):
+        problems.append("OAUTH_SCOPES holds what is no name of a scope.")
+    return problems
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    here = host in {"localhost", "::1"} or host.startswith("127.")
+    plain = url.isascii() and url.isprintable() and not set(url) & set(' "\\?#') and parts.username is None
+    return bool(host) and plain and (parts.scheme == "https" or (parts.scheme == "http" and here))

@@ -1,0 +1,206 @@
+"""Who is let in: by a key of ours, or by an access token of the OAuth issuer, each with the rights that go with it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+from starlette.types import Send
+
+from knowledge_mcp.support.events import in_one_line, log_event
+from knowledge_mcp.transports.shared.guards import send_body
+from knowledge_mcp.transports.shared.issuer import IssuerDownError
+from knowledge_mcp.transports.shared.keys import Key, KeyRing
+from knowledge_mcp.transports.shared.tokens import TokenRefusedError, TokenVerifier
+
+__all__ = ["METADATA_PATH", "Admission", "Admitted", "Refusal", "Resource"]
+
+logger = logging.getLogger(__name__)
+
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+"""Where a protected resource describes itself (RFC 9728)."""
+
+MAX_CHECKS = 8
+"""Most tokens that are checked at a time: a check may wait for the issuer, ten seconds at the most."""
+
+RECHECK_SECONDS = 15.0
+"""How often the token of an open session or stream is checked again; with what the issuer's answer is believed for
+(30), what it may take (10) and the second between two looks, one taken back ends within 60."""
+
+UNCHECKED_SECONDS = 60.0
+"""How long an open session or stream goes on while its token cannot be checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Describe this server to clients that sign on.
+
+    Attributes:
+        url: as clients reach it.
+        tokens: checks what they bring.
+    """
+
+    url: str
+    tokens: TokenVerifier
+
+    @property
+    def metadata_url(self) -> str:
+        """Return where the metadata stands: the well-known path goes between the host and the resource's own path."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}{METADATA_PATH}{parts.path.rstrip('/')}"
+
+    def metadata(self) -> dict[str, Any]:
+        """Build the metadata (RFC 9728)."""
+        told: dict[str, Any] = {
+            "resource": self.url,
+            "authorization_servers": [self.tokens.issuer],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Knowledge",
+        }
+        return {**told, "scopes_supported": list(self.tokens.scopes)} if self.tokens.scopes else told
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Let somebody in.
+
+    Attributes:
+        key: the name and the rights.
+        valid: tells whether that still holds; quick, for it is asked every second.
+    """
+
+    key: Key
+    valid: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Turn somebody away.
+
+    Attributes:
+        reason: `missing`, `wrong`, `scope` or `unknown`, where the issuer cannot be asked.
+        message: for who was turned away.
+        challenge: of the header `WWW-Authenticate`, without scheme and realm; empty where no tokens are taken.
+    """
+
+    reason: str
+    message: str
+    challenge: str = ""
+
+
+class Admission:
+    """Recognise who asks; used on the event loop.
+
+    Args:
+        keys: of ours, and the roles of groups.
+        resource: this server as an OAuth resource; None where no tokens are taken.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self, keys: KeyRing, resource: Resource | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.keys = keys
+        self.resource = resource
+        self._clock = clock
+        self._places = anyio.CapacityLimiter(MAX_CHECKS)
+
+    @property
+    def required(self) -> bool:
+        """Tell whether a key or a token must be shown."""
+        return self.keys.required or self.resource is not None
+
+    async def admit(self, given: Sequence[str]) -> Admitted | Refusal:
+        """Judge the `Authorization` headers of a request."""
+        scheme, _, rest = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        shown = rest.strip(" ")
+        key = self.keys.recognise(shown.encode("latin-1"))  # the bytes as they came
+        if scheme.lower() != "bearer" or not shown:
+            reason = "wrong" if any(_shows_one(each) for each in given) else "missing"
+            return Refusal(reason, "A valid bearer token is required.", self._challenge())
+        if key is not None:
+            return Admitted(key, self.keys.validity(shown.encode("latin-1"), key))
+        if self.resource is None:
+            return Refusal("wrong", "A valid bearer token is required.")
+        return await self._by_token(shown, self.resource.tokens)
+
+    async def _by_token(self, token: str, tokens: TokenVerifier) -> Admitted | Refusal:
+        def check() -> Admitted:
+            holder = tokens.verify(token)
+            key = self.keys.holder(holder.name, holder.groups)
+            return Admitted(key, _Watch(tokens, token, self.keys, key, self._clock))
+
+        try:
+            return await anyio.to_thread.run_sync(check, limiter=self._places)
+        except TokenRefusedError as exc:
+            log_event(logger, logging.WARNING, "token_refused", reason=in_one_line(str(exc), 200))
+            reason = "scope" if exc.error == "insufficient_scope" else "wrong"
+            return Refusal(reason, f"The token does not hold here: {exc}.", self._challenge(exc.error))
+        except IssuerDownError as exc:
+            log_event(logger, logging.ERROR, "issuer_down", issuer=tokens.issuer, reason=in_one_line(str(exc), 300))
+            return Refusal("unknown", "The token cannot be checked now: its issuer does not answer.")
+
+    def _challenge(self, error: str = "") -> str:
+        if self.resource is None:
+            return ""
+        parts = [f'error="{error}"'] if error else []
+        if self.resource.tokens.scopes:
+            parts.append(f'scope="{" ".join(self.resource.tokens.scopes)}"')
+        return ", ".join([*parts, f'resource_metadata="{self.resource.metadata_url}"'])
+
+    def describes(self, method: str, path: str) -> bool:
+        """Tell whether a request asks for the metadata, which needs no token."""
+        if self.resource is None or method not in {"GET", "HEAD"}:
+            return False
+        return path in {METADATA_PATH, urlsplit(self.resource.metadata_url).path}
+
+    async def describe(self, send: Send) -> None:
+        """Answer with the metadata; pages of any origin may read it."""
+        assert self.resource is not None
+        open_to_all = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=300")]
+        await send_body(send, 200, self.resource.metadata(), open_to_all)
+
+
+def _shows_one(header: str) -> bool:
+    """Tell whether a header shows a bearer token at all, right or wrong."""
+    scheme, _, value = header.partition(" ")
+    return scheme.lower() == "bearer" and bool(value.strip())
+
+
+class _Watch:
+    """Tell whether a token still holds, of the same holder with the same rights; asks the issuer on a thread."""
+
+    def __init__(self, tokens: TokenVerifier, token: str, keys: KeyRing, key: Key, clock: Callable[[], float]) -> None:
+        self._tokens = tokens
+        self._token = token
+        self._keys = keys
+        self._key = key
+        self._clock = clock
+        self._checked = self._held = clock()
+        self._asking = threading.Lock()
+        self._holds = True
+
+    def __call__(self) -> bool:
+        if self._holds and self._clock() - self._checked >= RECHECK_SECONDS and self._asking.acquire(blocking=False):
+            threading.Thread(target=self._check, name="token check", daemon=True).start()
+        return self._holds
+
+    def _check(self) -> None:
+        try:
+            holder = self._tokens.verify(self._token)
+            self._holds = self._keys.holder(holder.name, holder.groups) == self._key
+            self._held = self._clock()
+        except TokenRefusedError:
+            self._holds = False
+        except IssuerDownError:
+            self._holds = self._clock() - self._held < UNCHECKED_SECONDS
+        finally:
+            self._checked = self._clock()
+            self._asking.release()

@@ -1,0 +1,22 @@
+"""What the tests of signing on share."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.signon.issuer import TestIssuer
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run asynchronous tests on asyncio, as the server does."""
+    return "asyncio"
+
+
+@pytest.fixture
+def issuer() -> Generator[TestIssuer]:
+    """Run an issuer on this machine."""
+    with TestIssuer() as running:
+        yield running
