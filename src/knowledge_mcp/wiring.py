@@ -86,10 +86,10 @@ class Start:
 
 def build_store(settings: Settings, backend: str) -> Store:
     """Make one kind of store as the settings describe it; nothing is connected before its use."""
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
 
     memory = _index_memory(settings.index_memory_mb)
-    store: Store = registry.load(registry.STORES[backend])(settings, EnglishAnalyser(), memory)
+    store: Store = registry.load(registry.STORES[backend])(settings, MultilingualAnalyser(), memory)
     return store
 
 
@@ -109,6 +109,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
     """
     from knowledge_mcp.engine.core.base import Base
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
     from knowledge_mcp.lexical.synonyms import from_options as synonyms_of
     from knowledge_mcp.ranking.fusion import fuse
 
@@ -126,13 +127,12 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         store, degraded = _open_store(settings, falls_back=surface != "rag")
     else:
         store, degraded = build_store(settings, start.backend), start.degraded
-    analyser = EnglishAnalyser()
     reranks = surface in RERANKED
     return Base(
         store=store,
         collection=COLLECTIONS.get(surface, settings.collection),
         embedder=embedder,
-        analyser=analyser,
+        analyser=MultilingualAnalyser(),
         fuse=fuse,
         blends=settings.hybrid_fusion == "scores",
         hybrid=settings.hybrid_search,
@@ -140,7 +140,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         reranker=_reranker(settings) if reranks else None,
         rerank_top=settings.reranker_top,
         rerank_seconds=settings.reranker_budget_ms / 1000,
-        synonyms=synonyms_of(settings.synonym_lists, analyser) if reranks and settings.synonym_lists else None,
+        synonyms=synonyms_of(settings.synonym_lists, EnglishAnalyser()) if reranks and settings.synonym_lists else None,
         degraded=degraded,
     )
 

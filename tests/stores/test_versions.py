@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
 from knowledge_mcp.model.collection import CollectionInfo
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Analyser, Store
@@ -88,6 +89,8 @@ def test_the_number_decides_before_what_follows_it(one: int, other: int, rest: s
 def test_this_version_has_a_number_that_later_ones_raise() -> None:
     """A changed term is another version: raise `_VERSION` of the analyser, or replicas of two versions will differ."""
     assert EnglishAnalyser().version == "english-1-porter2-b7cb99eb"
+    assert MultilingualAnalyser().version == "multilingual-2-snowball-4c42afd5"
+    assert is_newer(MultilingualAnalyser().version, EnglishAnalyser().version)
 
 
 # SQLite and Qdrant: one index for all

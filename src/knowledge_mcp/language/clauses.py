@@ -30,6 +30,9 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"(?:normative |informative |external |applicable |related |cited |list of )*"
             r"(?:references?|bibliography|documents|referenced documents|works cited|literature)"
             r"(?: documents)?(?: \((?:normative|informative)\))?"
+            r"|(?:normative )?verweisungen|literatur(?:hinweise|verzeichnis)?"
+            r"|références(?: normatives)?|bibliographie"
+            r"|(?:normas para consulta|referencias)(?: normativas)?|bibliografía"
         ),
     ),
     (
@@ -44,6 +47,7 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
         re.compile(
             r"(?:list of |symbols and |glossary of )?(?:abbreviations?|acronyms|abbreviated terms|initialisms)"
             r"(?: and (?:symbols|acronyms|abbreviations|initialisms|abbreviated terms))?(?: list)?|acronym list"
+            r"|(?:symbole und )?abkürzungen|(?:symboles et )?abréviations|(?:símbolos y )?abreviaturas"
         ),
     ),
     (
@@ -55,7 +59,9 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"|terminology|concepts))*(?:,? (?:definitions|acronyms|symbols|abbreviations|abbreviated terms|and)+)*"
             r"(?: used in .*)?|definitions?,? acronyms,? (?:and|&) abbreviations|terms,? definitions .*"
             r"|(?:glossary|vocabulary|definitions?) of .{1,60}|.{1,60}\b(?:glossary|terminology|terms and definitions)"
-            r"|interpretation|termes(?:(?:,| et) (?:définitions|symboles|abréviations|termes abrégés))+|begriffe"
+            r"|interpretation|termes(?:(?:,| et) (?:définitions|symboles|abréviations|termes abrégés))+"
+            r"|begriffe(?: und (?:definitionen|abkürzungen))?|definitionen|définitions"
+            r"|términos(?: y definiciones)?|definiciones"
         ),
     ),
     (
@@ -65,20 +71,27 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"|scope and purpose|purpose, scope.*|background|about(?: this)? .*|status of this (?:memo|document)"
             r"|document overview|system overview|general introduction|(?:table of )?contents|list of (?:figures|tables)"
             r"|acknowledge?ments?|revision history|document history|change (?:log|history)|authority|copyright.*"
-            r"|note to readers|identification)"
+            r"|note to readers|identification"
+            r"|(?:nationales |europäisches )?vorwort|einleitung"
+            r"|anwendungsbereich|inhalt(?:sverzeichnis)?|avant-propos(?: européen| national)?|sommaire"
+            r"|domaine d['’]application|résumé|prólogo|introducción|índice"
+            r"|objeto(?: y campo de aplicación)?|campo de aplicación)"
         ),
     ),
     (SectionRole.EXAMPLE, re.compile(r"examples?(?: \d+)?(?:[:.–—-].*)?|(?:worked|informative) examples?.*")),
 )
-_ANNEX = re.compile(r"\W*(?:annex|appendix|appendices)\b", re.IGNORECASE)
+_ANNEX = re.compile(r"\W*(?:annex|appendix|appendices|anhang|annexe|anexo)\b", re.IGNORECASE)
 _ANNEX_NUMBER = re.compile(r"[A-Z]\Z")
-_ANNEX_LABEL = re.compile(r"^(?:annex|appendix) [a-z0-9]+\s*[:.–—-]?\s*|\((?:normative|informative)\)\s*")
-_INFORMATIVE = re.compile(r"\((?:informative|non-normative|for information)\)|^non-normative\b", re.IGNORECASE)
-_NORMATIVE = re.compile(r"\(normative\)", re.IGNORECASE)
+_ANNEX_LABEL = re.compile(
+    r"^(?:annexe?|appendix|anhang|anexo) [a-z0-9]+\s*[:.–—-]?\s*|\((?:normativ[eo]?|informativ[eo]?)\)\s*"
+)
+_INFORMATIVE = re.compile(r"\((?:informativ[eo]?|non-normative|for information)\)|^non-normative\b", re.IGNORECASE)
+_NORMATIVE = re.compile(r"\(normativ[eo]?\)", re.IGNORECASE)
 _FRONT_MATTER = re.compile(
     r"(?:foreword|preface|abstract|(?:executive )?summary|acknowledge?ments?|(?:table of )?contents"
     r"|list of (?:figures|tables)|revision history|document history|change (?:log|history)|copyright.*"
-    r"|note to readers|status of this (?:memo|document))\Z"
+    r"|note to readers|status of this (?:memo|document)|(?:nationales |europäisches )?vorwort|inhalt(?:sverzeichnis)?"
+    r"|avant-propos(?: européen| national)?|sommaire|prólogo|índice)\Z"
 )
 _NOISE = re.compile(r"[*_`#]+|\s+")
 
@@ -175,6 +188,6 @@ def _is_informative(section: Section, title: str, inherited: bool) -> bool:
 
 
 def _is_prefatory(section: Section, title: str) -> bool:
-    if section.number in {None, "0"} and title == "introduction":
+    if section.number in {None, "0"} and title in {"introduction", "einleitung", "introducción"}:
         return True
     return section.number is None and _FRONT_MATTER.match(title) is not None

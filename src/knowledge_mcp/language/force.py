@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from knowledge_mcp.language.multilingual.force import FORCEFUL, KEY_WORDS, forces, masked
+from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.model.chunk import Modality
-from knowledge_mcp.support.checkpoints import checkpoint
+from knowledge_mcp.support.checkpoints import checked, checkpoint
 
 __all__ = ["PLAIN", "RANK", "Convention", "Force", "detect_convention", "force_of"]
 
@@ -19,11 +21,13 @@ class Convention:
         capitals: only words in capitals carry force (BCP 14).
         can: CAN in capitals expresses possibility, as in publications that declare it beside SHALL and SHOULD.
         will: "will" obliges, as in lists of requirements that say "shall" and "will" by turns.
+        language: whose words carry force, as ISO 639-1 code: `de`, `fr` or `es`; empty for English.
     """
 
     capitals: bool = False
     can: bool = False
     will: bool = False
+    language: str = ""
 
 
 PLAIN = Convention()
@@ -113,6 +117,8 @@ _NEAR = 4000
 """Characters before and behind a keyword that are looked at; no sentence of an ordinary document is as long."""
 _REQUIREMENTS_SHARE = 0.5
 """Share of a text's sentences that oblige or advise, from which on it is a list of requirements."""
+_KEY_WORDS_USED = 3
+"""Words of force in capitals that a declaration of RFC 2119 in another language needs, so that they count alone."""
 _CAN_WORD = re.compile(r"\bCANNOT\b|[\"“‘]CAN[\"”’]")
 _LOWER = re.compile(r"[a-z]")
 
@@ -122,8 +128,13 @@ def detect_convention(text: str) -> Convention:
 
     Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
     at least five times amid ordinary sentences, "shall" hardly ever small, and small words not in the majority.
-    Elsewhere "will" counts too where the text is a list of requirements.
+    Elsewhere "will" counts too where the text is a list of requirements. A document in German, French or Spanish marks
+    force by the words of its language.
     """
+    language = language_of(text)
+    if language in FORCEFUL:
+        used = len(KEY_WORDS[language].findall(text)) >= _KEY_WORDS_USED and _INTERPRETED.search(text) is not None
+        return Convention(capitals=used, language=language)
     capitals = sum(1 for line in text.splitlines() if _LOWER.search(line) for _ in _CAPITAL_WORD.finditer(line))
     if not capitals:
         return _plain_convention(text)
@@ -154,6 +165,8 @@ def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
     plain mode the words inside an opening condition ("If it must be moved, ...") have none either.
     "need not" and "is not required" are negated permissions, "is not permitted" is a negated requirement.
     """
+    if convention.language:
+        return _force_in(sentence, convention)
     pattern = _CAPITALS if convention.capitals else _PLAIN
     if pattern.search(sentence) is None or _names_key_words(sentence) or _EXPLAINS.search(sentence):
         return None
@@ -169,6 +182,18 @@ def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
         force = _judge(masked, match, convention)
         if force is not None and (best is None or RANK[force.modality] > RANK[best.modality]):
             best = force
+    return best
+
+
+def _force_in(sentence: str, convention: Convention) -> Force | None:
+    """Tell the strongest force of a sentence in another language; a sentence in English among them has its own."""
+    plain = masked(_MASK.sub(lambda m: " " * len(m.group()), sentence))
+    best: Force | None = None
+    for found in checked(forces(plain, convention.language, capitals=convention.capitals)):
+        if best is None or RANK[found[0]] > RANK[best.modality]:
+            best = Force(*found)
+    if best is None and language_of(sentence) == "en":
+        return force_of(sentence, Convention(capitals=convention.capitals))
     return best
 
 

@@ -16,6 +16,7 @@ _ABBREVIATIONS = frozenset(
     "e.g i.e cf viz resp approx incl excl fig figs tab no nos vol ch chap sec sect cl art par para paras eq eqs"
     " ref refs"
     " ed eds rev ver vs mr mrs ms dr prof st inc ltd co corp dept max min ca ff al pp p app ann encl op ibid a.k.a"
+    " bzw evtl ggf inkl nr sog usw vgl abs abschn abb anm aufl pág núm p.ex p.ej"
     " u.s u.k u.n jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
 """Words that keep their full stop without ending a sentence, lower case, last stop left off."""
@@ -36,6 +37,8 @@ _ENUMERATOR = re.compile(r"\(?(?:\d+(?:\.\d+)*|[A-Za-z]|[ivxIVX]{1,5}|[A-Z](?:\.
 _NAME = re.compile(r"[a-z]{1,3}[A-Z]")
 """A name that opens a sentence with a small letter: "cFE", "iOS"."""
 _DOTTED = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]\Z")
+_SPACED = re.compile(r"(?:z\. ?[BT]|u\. ?U|i\. ?A)\.")
+"""German abbreviations with a capital behind their first stop."""
 _QUOTED = re.compile(r"(?=[“\"])(?:“[^”\n]{1,400}”|(?<![\w\"])\"[^\"\n]{1,400}\"(?!\w))")
 
 
@@ -102,7 +105,7 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
         word_start -= 1
     word = text[word_start : match.start()].lstrip(_OPENERS)
     lowered = word.lower()
-    if lowered in _ABBREVIATIONS or _DOTTED.match(word):
+    if lowered in _ABBREVIATIONS or _DOTTED.match(word) or _SPACED.match(text, word_start):
         return False
     if word_start == begin and _ENUMERATOR.match(word):
         return False

@@ -22,6 +22,7 @@ from knowledge_mcp.language.identifiers import (
     table_identifier,
     trailing_tag,
 )
+from knowledge_mcp.language.multilingual.force import NOTES
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
@@ -34,10 +35,11 @@ _EXEMPT = frozenset(
 )
 _NOTE_LIKE = re.compile(
     r"\s*(?:[-*•–]\s+)?[*_(\[]*(?:NOTES?(?:\s+\d+)?(?:\s+to\s+entry)?\b|Notes?(?:\s+\d+)?\s*[:.–—]|EXAMPLES?(?:\s+\d+)?\b"
-    r"|Examples?(?:\s+\d+)?\s*[:.–—]|For example\b|e\.g\.)"
+    rf"|Examples?(?:\s+\d+)?\s*[:.–—]|For example\b|e\.g\.|{NOTES})"
 )
 _ASIDE = re.compile(
-    r"[*_(\[]*(?:(?P<note>NOTES?(?:\s+\d+)?\s*[:.–—]|Notes?(?:\s+\d+)?\s*[:–—])|For (?:example|instance)\b|E\.g\.)"
+    r"[*_(\[]*(?:(?P<note>NOTES?(?:\s+\d+)?\s*[:.–—]|Notes?(?:\s+\d+)?\s*[:–—])|For (?:example|instance)\b|E\.g\."
+    r"|Zum\s+Beispiel\b|Par\s+exemple\b|Por\s+ejemplo\b)"
 )
 _ILLUSTRATES = re.compile(r"\b(?:such\s+as|for\s+(?:example|instance)|e\.g\.)\W*\Z", re.IGNORECASE)
 _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{1,5})[.)])\s+")

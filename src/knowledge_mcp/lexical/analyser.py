@@ -24,28 +24,21 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-__all__ = ["ENGLISH", "EnglishAnalyser"]
+from knowledge_mcp.language.multilingual.function_words import FUNCTION_WORDS
 
-_WORDS = (
-    "a an the this that these those such and or but nor if then than as so because while although though of in on at "
-    "by for from to into onto with within without about between through during before after above below up down out "
-    "off over under upon again further is are was were be been being am do does did doing done have has had having "
-    "will would can could may might should ought i me my we us our ours you your yours he him his she her hers it its "
-    "they them their theirs what which who whom whose when where why how there here all any both each some other only "
-    "own same too very just also not no s t don"
-)
+__all__ = ["CHUNK", "ENGLISH", "LONGEST_TERM", "MEMO_ENTRIES", "UNSPACED", "EnglishAnalyser", "fold"]
 
-ENGLISH: frozenset[str] = frozenset(_WORDS.split())
+ENGLISH: frozenset[str] = FUNCTION_WORDS["en"]
 """Of the modal verbs, `shall` and `must` give a statement its force in a standard and are kept on purpose."""
 
 _INDIC = "\u0900-\u0963\u0966-\u0dff\u0e30-\u0e3a\u0e47-\u0e4e\u0eb0-\u0ebc\u1000-\u1049\u1780-\u17d3"
 """Letters with the vowel signs between them, which `\\w` leaves out."""
 
 _WORD = rf"[\w{_INDIC}]+"
-_CHUNK = re.compile(rf"{_WORD}(?:(?:['’./:\-‐‑]|::)(?={_WORD}){_WORD}|\(\w{{1,4}}\))*")
+CHUNK = re.compile(rf"{_WORD}(?:(?:['’./:\-‐‑]|::)(?={_WORD}){_WORD}|\(\w{{1,4}}\))*")
 """A word with whatever hangs on it without a blank: `REQ-12`, `AC-2(3)`, `a::b`, `system's`."""
 
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 """Runs of the scripts that put no blanks between words (and Korean, whose particles hang on its words)."""
@@ -77,8 +70,8 @@ _LETTERS = str.maketrans(
 )
 _OPTIONAL_PLURAL = re.compile(r"\((?:s|es)\)")
 
-_LONGEST_TERM = 64
-_MEMO_ENTRIES = 200_000
+LONGEST_TERM = 64
+MEMO_ENTRIES = 200_000
 _VERSION = "english-1"
 
 
@@ -109,7 +102,7 @@ class EnglishAnalyser:
     def document_terms(self, text: str) -> list[str]:
         memo = self._memo
         terms: list[str] = []
-        for chunk in _CHUNK.findall(_fold(text)):
+        for chunk in CHUNK.findall(fold(text)):
             known = memo.get(chunk)
             terms.extend(self._remember(chunk) if known is None else known)
         return terms
@@ -117,20 +110,23 @@ class EnglishAnalyser:
     def query_terms(self, text: str) -> list[str]:
         return list(self._terms_asked(text))
 
+    def query_words(self, text: str) -> list[tuple[str, ...]]:
+        return [(term,) for term in self._terms_asked(text)]
+
     def term_key(self, term: str) -> str:
-        folded = _OPTIONAL_PLURAL.sub("", _fold(term).lower())
+        folded = _OPTIONAL_PLURAL.sub("", fold(term).lower())
         words = [_singular(_POSSESSIVE.sub("", word)) for word in re.split(r"[^\w'’+#]+|_+", folded) if word]
         return " ".join(words) or folded.strip()
 
     def _terms_of_query(self, text: str) -> tuple[str, ...]:
         terms: dict[str, None] = {}
-        for chunk in _CHUNK.findall(_fold(text)):
+        for chunk in CHUNK.findall(fold(text)):
             terms.update(dict.fromkeys(self._analyse(chunk, single_characters=False)))
         return tuple(terms)
 
     def _remember(self, chunk: str) -> tuple[str, ...]:
         terms = self._analyse(chunk, single_characters=True)
-        if len(self._memo) >= _MEMO_ENTRIES:
+        if len(self._memo) >= MEMO_ENTRIES:
             self._memo = {}
         self._memo[chunk] = terms
         return terms
@@ -138,7 +134,7 @@ class EnglishAnalyser:
     def _analyse(self, chunk: str, *, single_characters: bool) -> tuple[str, ...]:
         if chunk.isalpha() and chunk.isascii() and (chunk.islower() or chunk.istitle() or chunk.isupper()):
             return self._word(chunk.lower())
-        if _UNSPACED.search(chunk):
+        if UNSPACED.search(chunk):
             return self._unspaced(chunk, single_characters=single_characters)
         if _CLAUSE_NUMBER.fullmatch(chunk):
             return _clause_number(chunk)
@@ -151,29 +147,29 @@ class EnglishAnalyser:
         """Give an identifier whole, then without its bracketed end, then in parts; hyphenated words only in parts."""
         parts = [part.lower() for part in _PARTS.findall(chunk)]
         terms: list[str] = []
-        whole = _SEPARATORS.sub("_", chunk).strip("_").lower()[:_LONGEST_TERM]
+        whole = _SEPARATORS.sub("_", chunk).strip("_").lower()[:LONGEST_TERM]
         if len(parts) > 1 and not _HYPHENATED.fullmatch(chunk):
             terms.extend(self._word(whole))
             if "(" in chunk:
-                terms.append(_SEPARATORS.sub("_", chunk[: chunk.index("(")]).strip("_").lower()[:_LONGEST_TERM])
+                terms.append(_SEPARATORS.sub("_", chunk[: chunk.index("(")]).strip("_").lower()[:LONGEST_TERM])
         elif not parts and whole:
             terms.append(whole)
         for part in parts:
-            terms.extend(_clause_number(part) if "." in part else self._word(part[:_LONGEST_TERM]))
+            terms.extend(_clause_number(part) if "." in part else self._word(part[:LONGEST_TERM]))
         return tuple(terms)
 
     def _unspaced(self, chunk: str, *, single_characters: bool) -> tuple[str, ...]:
         terms: list[str] = []
         position = 0
-        for run in _UNSPACED.finditer(chunk):
-            for rest in _CHUNK.findall(chunk[position : run.start()]):
+        for run in UNSPACED.finditer(chunk):
+            for rest in CHUNK.findall(chunk[position : run.start()]):
                 terms.extend(self._compound(rest))
             characters = _SEPARATORS.sub("", run.group())
             terms.extend(characters[i : i + 2] for i in range(len(characters) - 1))
             if single_characters or len(characters) == 1:
                 terms.extend(characters)
             position = run.end()
-        for rest in _CHUNK.findall(chunk[position:]):
+        for rest in CHUNK.findall(chunk[position:]):
             terms.extend(self._compound(rest))
         return tuple(terms)
 
@@ -181,11 +177,11 @@ class EnglishAnalyser:
         if word in self._stop_words:
             return ()
         if not self._stemming or len(word) < 3 or not word.isascii() or not word.isalpha():
-            return (word[:_LONGEST_TERM],)
+            return (word[:LONGEST_TERM],)
         with self._lock:
             if self._stem_word is None:
                 self._stem_word = _porter2()
-            return (self._stem_word(word[:_LONGEST_TERM]),)
+            return (self._stem_word(word[:LONGEST_TERM]),)
 
 
 def _porter2() -> Callable[[str], str]:
@@ -195,7 +191,7 @@ def _porter2() -> Callable[[str], str]:
     return module.Stemmer("english", 0).stemWord
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """Unify the ways to write one character, and drop accents; case stays, for it shows where words join."""
     if text.isascii():
         return text
@@ -208,7 +204,7 @@ def _clause_number(chunk: str) -> tuple[str, ...]:
     places = chunk.lower().split(".")
     whole = "_".join(places)
     ends = list(accumulate(len(place) + 1 for place in places))
-    return tuple(whole[: min(end - 1, _LONGEST_TERM)] for end in reversed(ends[1:]))
+    return tuple(whole[: min(end - 1, LONGEST_TERM)] for end in reversed(ends[1:]))
 
 
 def _singular(word: str) -> str:

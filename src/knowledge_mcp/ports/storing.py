@@ -40,6 +40,13 @@ class Analyser(Protocol):
         """List the terms of a query, without repetitions; may be empty."""
         ...
 
+    def query_words(self, text: str) -> list[tuple[str, ...]]:
+        """List the words of a query, each with the terms that say it, one of which a passage has that holds the word.
+
+        All of them together are `query_terms`; a word has several terms where languages would write it differently.
+        """
+        ...
+
     def term_key(self, term: str) -> str:
         """Normalise a defined term for exact look-up: case, accents, blanks, hyphens, plural."""
         ...

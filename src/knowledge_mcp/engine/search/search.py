@@ -439,7 +439,7 @@ def _ranked(
     by_scores = base.blends and query.weight is None and mode is SearchMode.HYBRID
     vector = question.vector
     if by_scores and vector is not None and dense is not None and lexical is not None:
-        in_full = words_in_full(len(base.analyser.query_terms(question.text)), chunks) / question.unit
+        in_full = words_in_full(len(base.analyser.query_words(question.text)), chunks) / question.unit
         ranked = _blended(base, passages, query, vector, dense, lexical, only, in_full)
     else:
         named = USUAL_WEIGHT if query.weight is None else query.weight

@@ -1,0 +1,236 @@
+"""Words of force in German (DIN 820-2), French and Spanish standards, and whether they are negated.
+
+| | requirement | prohibition | recommendation | permission | possibility |
+|---|---|---|---|---|---|
+| de | muss, hat zu, ist zu | darf nicht, darf nur (restricts) | soll, sollte | darf, muss nicht (no duty) | kann |
+| fr | doit | ne doit pas | il convient de, devrait | peut | |
+| es | debe, deberá | no debe, no podrá | debería, conviene | puede, podrá | |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from knowledge_mcp.model.chunk import Modality
+
+__all__ = ["FORCEFUL", "KEY_WORDS", "NOTES", "forces", "masked"]
+
+Found = tuple[Modality, bool, int, int]
+"""Force, whether it is negated, and where its word stands."""
+
+FORCEFUL = frozenset({"de", "fr", "es"})
+"""ISO 639-1 codes of the languages whose words of force are known, beside English."""
+
+NOTES = (
+    r"ANMERKUNG(?:EN)?(?:\s+\d+)?(?:\s+zum\s+Begriff)?\b|BEISPIELE?(?:\s+\d+)?\b|(?:Anmerkung|Beispiel)(?:\s+\d+)?\s*[:.–—]"
+    r"|REMARQUES?(?:\s+\d+)?\b|EXEMPLES?(?:\s+\d+)?\b|(?:Remarque|Exemple)(?:\s+\d+)?\s*[:.–—]"
+    r"|NOTAS?(?:\s+\d+)?\b|EJEMPLOS?(?:\s+\d+)?\b|(?:Nota|Ejemplo)(?:\s+\d+)?\s*[:.–—]"
+)
+"""How notes and examples open; a pattern without groups."""
+
+_QUOTED = re.compile(r"„[^“”\n]{0,400}[“”]|«[^»\n]{0,400}»|»[^«\n]{0,400}«")
+_BREAK = re.compile(r"[;:()]|,(?!\d)")
+_SEGMENT = 400
+"""Characters before and behind a word of force that are looked at; clauses of ordinary documents are shorter."""
+
+_WORDS = {
+    "de": re.compile(
+        r"\b(?:(?P<requirement>m(?:uss|uß|üssen|üsste|üssten|üsse))"
+        r"|(?P<recommendation>soll(?:en|te|ten)?)"
+        r"|(?P<permission>d(?:arf|ürfen|ürfe))"
+        r"|(?P<possibility>k(?:ann|önnen))"
+        r"|(?P<no_duty>brauch(?:t|en)(?=\s+(?:\w{1,20}\s+){0,3}nicht\b))"
+        r"|(?P<state>erforderlich|notwendig|verpflichtend|vorgeschrieben|verpflichtet|unzulässig|verboten|untersagt"
+        r"|zulässig|erlaubt|gestattet|statthaft|empfohlen|empfehlenswert)"
+        r"|(?P<advises>empfiehlt)"
+        r"|zu\s+(?P<to>[a-zäöüß]{2,30}n)(?=\s*(?:[.,;:)]|\Z|(?:und|oder|sowie|sein|haben)\b))"
+        r"|(?P<into>(?:ab|an|auf|aus|be|bei|bereit|dar|durch|ein|fern|fest|frei|gegen|her|heran|hin|hinzu|mit|nach|nieder"
+        r"|sicher|über|um|unter|vor|weg|wieder|zu|zurück|zusammen)zu[a-zäöüß]{2,30}n)"
+        r"(?=\s*(?:[.,;:)]|\Z|(?:und|oder|sowie|sein)\b)))\b",
+        re.IGNORECASE,
+    ),
+    "fr": re.compile(
+        r"\b(?:(?P<requirement>doi(?:t|vent)|devr(?:a|ont)|faut)"
+        r"|(?P<recommendation>devrai(?:t|ent)|convient)"
+        r"|(?P<permission>peut|peuvent|pourr(?:a|ont))"
+        r"|(?P<state>tenue?s?|obligatoires?|requise?s?|exigée?s?|nécessaires?|interdite?s?|prohibée?s?"
+        r"|autorisée?s?|permise?s?|admise?s?|recommandée?s?))\b",
+        re.IGNORECASE,
+    ),
+    "es": re.compile(
+        r"\b(?:(?P<requirement>debe|deben|deberá|deberán|tienen?(?=\s+que\b)|han?(?=\s+de\s+\w{1,30}[aeií]r(?:se)?\b)"
+        r"|hay(?=\s+que\b))"
+        r"|(?P<recommendation>deber[íi]an?|recomiendan?|conviene)"
+        r"|(?P<ban>podr(?:á|án))"
+        r"|(?P<permission>puede|pueden)"
+        r"|(?P<state>obligatori[oa]s?|necesari[oa]s?|prohibid[oa]s?|permitid[oa]s?|autorizad[oa]s?|recomendables?"
+        r"|recomendad[oa]s?|requerid[oa]s?)"
+        r"|se\s+(?P<impersonal>permiten?|proh[íi]ben?|requieren?|exigen?))\b",
+        re.IGNORECASE,
+    ),
+}
+KEY_WORDS = {
+    "de": re.compile(r"\b(?:MUSS|MÜSSEN|DARF|DÜRFEN|SOLL|SOLLTE|SOLLEN|SOLLTEN|KANN|KÖNNEN)\b"),
+    "fr": re.compile(r"\b(?:DOIT|DOIVENT|DEVRAIT|DEVRAIENT|PEUT|PEUVENT)\b"),
+    "es": re.compile(r"\b(?:DEBE|DEBEN|DEBERÁ|DEBERÁN|DEBERÍA|DEBERÍAN|PUEDE|PUEDEN)\b"),
+}
+"""Words of force in capitals, by language."""
+
+_COPULA = {
+    "de": re.compile(r"\b(?:ist|sind|wird|werden|bleibt|bleiben|gilt|gelten|sei|seien)\b", re.IGNORECASE),
+    "fr": re.compile(r"\b(?:est|sont|sera|seront|soit|soient)\b", re.IGNORECASE),
+    "es": re.compile(r"\b(?:es|son|será|serán|está|están|queda|quedan)\b", re.IGNORECASE),
+}
+_DUTY = re.compile(r"\b(?:ist|sind|hat|haben)\b", re.IGNORECASE)
+_BANNED = re.compile(r"unzulässig|verboten|untersagt|interdit|prohib|proh[íi]b", re.IGNORECASE)
+_ALLOWED = re.compile(r"zulässig|erlaubt|gestattet|statthaft|autoris|autoriz|permi|admis", re.IGNORECASE)
+_ADVISED = re.compile(r"empf|recom", re.IGNORECASE)
+_NOT = {
+    "de": re.compile(
+        r"\b(?:nicht(?!\s+nur\b)|kein|keine|keinen|keinem|keiner|keines|niemand|nie|niemals|keinesfalls|nirgends|weder"
+        r"|keineswegs)\b",
+        re.IGNORECASE,
+    ),
+    "fr": re.compile(r"\b(?:ne\b|n['’])(?!\s+pas\s+(?:seulement|que)\b)", re.IGNORECASE),
+    "es": re.compile(r"\b(?:no(?!\s+s[óo]lo\b)|nunca|jamás|ning[úu]n|ningun[oa]|nadie|tampoco)\b", re.IGNORECASE),
+}
+_ONLY = re.compile(r"\b(?:nur|ausschließlich|lediglich|höchstens|maximal)\b", re.IGNORECASE)
+_NO_DUTY = re.compile(
+    r"\b(?:kein|keine|keinen|keinem|keiner|nicht(?!\s+(?:nur\b|(?:mehr|weniger|größer|kleiner|höher|länger)\s+als\b"
+    r"|[a-zäöü]{1,30}(?:bar|bare|barem|baren|barer|bares|end|ende|endem|enden|ender|endes)\b)))\b",
+    re.IGNORECASE,
+)
+"""What turns "muss" into "need not", but for "aus nicht brennbarem Holz" and "nicht mehr als"."""
+_EASY = re.compile(r"\b(?:leicht|leichter|schwer|schwerer|einfach|schwierig|möglich)\s*\Z", re.IGNORECASE)
+_BUT = re.compile(r"\bqu(?:e\b|['’])", re.IGNORECASE)
+_DENIAL = re.compile(r"\b(?:pas|jamais|aucune?|ni|point|nullement)\b", re.IGNORECASE)
+_NOBODY = re.compile(r"\b(?:aucune?|nul|nulle|personne|rien)\b", re.IGNORECASE)
+_ADVISED_NOT = re.compile(r"\s+(?:\w{1,30}\s+){0,2}de\s+ne\s+pas\b", re.IGNORECASE)
+_CONDITION = {
+    "de": re.compile(
+        r"\W*(?:wenn|falls|sofern|sobald|solange|soweit|bevor|nachdem|obwohl|weil|da|während|ob|muss|müssen|soll|sollen"
+        r"|darf|dürfen|kann|können|ist|sind|wird|werden|hat|haben)\b",
+        re.IGNORECASE,
+    ),
+    "fr": re.compile(
+        r"\W*(?:si|s['’]ils?|lorsqu(?:e|['’])\w*|quand|bien\s+qu(?:e|['’])\w*|puisqu(?:e|['’])\w*|avant\s+qu(?:e|['’])\w*)",
+        re.IGNORECASE,
+    ),
+    "es": re.compile(
+        r"\W*(?:si|cuando|aunque|siempre\s+que|en\s+caso\s+de\s+que|mientras|antes\s+de\s+que)\b", re.IGNORECASE
+    ),
+}
+_SUBORDINATE = re.compile(
+    r"\s*(?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach)\s+)?(?:die|der|das|den|dem|deren|dessen|denen"
+    r"|welche[mnrs]?|wenn|falls|ob|weil|sofern|soweit|sobald|damit|bevor|wo\w{0,10}|wie|was|wer)\b",
+    re.IGNORECASE,
+)
+"""How a German clause begins whose verb stands at its end, but for "dass", which may carry the demand."""
+
+
+def masked(sentence: str) -> str:
+    """Blank what stands in German and French quotation marks; lengths stay."""
+    return _QUOTED.sub(lambda match: " " * len(match.group()), sentence)
+
+
+def forces(sentence: str, code: str, *, capitals: bool = False) -> Iterator[Found]:
+    """Find the words of force of a sentence in German, French or Spanish, with what each does.
+
+    Args:
+        sentence: without what is quoted.
+        code: one of `FORCEFUL`.
+        capitals: only words in capitals count.
+    """
+    condition = 0
+    if not capitals and _CONDITION[code].match(sentence):
+        condition = max(sentence.find(","), 0)
+    for match in _WORDS[code].finditer(sentence):
+        if match.start() < condition or (capitals and not match.group().isupper()):
+            continue
+        found = _JUDGES[code](match, *_clause(sentence, match))
+        if found is not None:
+            yield (*found, match.start(), match.end())
+
+
+def _clause(sentence: str, match: re.Match[str]) -> tuple[str, str, str]:
+    """Cut out what stands before and behind a word in its own clause, and the mark that the clause begins behind."""
+    before = sentence[max(0, match.start() - _SEGMENT) : match.start()]
+    after = sentence[match.end() : match.end() + _SEGMENT]
+    mark, begin = "", 0
+    for found in _BREAK.finditer(before):
+        mark, begin = found.group(), found.end()
+    end = _BREAK.search(after)
+    return before[begin:], after[: end.start()] if end else after, mark
+
+
+def _german(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+    kind = match.lastgroup or ""
+    ends = not after.strip() or after.split(maxsplit=1)[0] in {"und", "oder"}
+    if mark == "," and ends and _SUBORDINATE.match(before):
+        return None
+    clause = f"{before}\n{after}"
+    denied = _NOT["de"].search(clause) is not None
+    if kind == "permission":
+        limits = denied or _ONLY.search(clause) is not None
+        return (Modality.REQUIREMENT, denied) if limits else (Modality.PERMISSION, False)
+    if kind in {"to", "into"}:
+        bound = _DUTY.search(before) is not None and _EASY.search(before) is None
+        return (Modality.REQUIREMENT, denied) if bound else None
+    if kind == "state":
+        if _COPULA["de"].search(clause) is None:
+            return None
+        restricts = _ONLY.search(before) is not None and _ALLOWED.search(match.group()) is not None
+        return (Modality.REQUIREMENT, denied) if restricts else _state(match.group(), denied)
+    if kind in {"requirement", "no_duty"}:
+        free = kind == "no_duty" or _NO_DUTY.search(clause) is not None
+        return (Modality.PERMISSION, True) if free else (Modality.REQUIREMENT, False)
+    return (Modality.POSSIBILITY if kind == "possibility" else Modality.RECOMMENDATION), denied
+
+
+def _french(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+    del mark
+    kind = match.lastgroup or ""
+    denied = _NOT["fr"].search(before) is not None
+    if denied and _DENIAL.search(after) is None and _NOBODY.search(before) is None and _BUT.search(after):
+        denied = False  # "ne doit être utilisé que": only
+    if kind == "permission":
+        return (Modality.POSSIBILITY, True) if denied else (Modality.PERMISSION, False)
+    if kind == "recommendation":
+        if match.group().lower() == "convient" and re.search(r"\bil\b", before, re.IGNORECASE) is None:
+            return None
+        return Modality.RECOMMENDATION, denied or _ADVISED_NOT.match(after) is not None
+    if kind == "state":
+        return _state(match.group(), denied) if _COPULA["fr"].search(before) else None
+    return Modality.REQUIREMENT, denied
+
+
+def _spanish(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+    del after, mark
+    kind = match.lastgroup or ""
+    denied = _NOT["es"].search(before) is not None
+    if kind == "permission":
+        return (Modality.POSSIBILITY, True) if denied else (Modality.PERMISSION, False)
+    if kind == "ban":
+        return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
+    if kind == "recommendation":
+        return Modality.RECOMMENDATION, denied
+    if kind == "state":
+        return _state(match.group(), denied) if _COPULA["es"].search(before) else None
+    if kind == "impersonal":
+        return _state(match.group(), denied)
+    return Modality.REQUIREMENT, denied
+
+
+_JUDGES = {"de": _german, "fr": _french, "es": _spanish}
+
+
+def _state(word: str, denied: bool) -> tuple[Modality, bool]:
+    """Judge what something is said to be: required, allowed, forbidden, recommended."""
+    if _BANNED.search(word):
+        return (Modality.PERMISSION, False) if denied else (Modality.REQUIREMENT, True)
+    if _ALLOWED.search(word):
+        return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
+    if _ADVISED.search(word):
+        return Modality.RECOMMENDATION, denied
+    return (Modality.PERMISSION, True) if denied else (Modality.REQUIREMENT, False)

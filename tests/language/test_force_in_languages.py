@@ -1,0 +1,144 @@
+"""What one German, French or Spanish sentence does: oblige, advise, permit, enable, or nothing of these."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.language.force import Convention, detect_convention, force_of
+from knowledge_mcp.language.statements import find_statements
+from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.testing.documents import Part, build_document
+
+_R, _S, _M, _C = Modality.REQUIREMENT, Modality.RECOMMENDATION, Modality.PERMISSION, Modality.POSSIBILITY
+
+_SENTENCES = [
+    ("de", "Das Ventil muss innerhalb von 2 s schließen.", _R, False),
+    ("de", "Das Ventil darf nicht undicht sein.", _R, True),
+    ("de", "Die Temperatur darf 50 °C nicht überschreiten.", _R, True),
+    ("de", "Es darf kein Wasser eindringen.", _R, True),
+    ("de", "Niemand darf die Zelle betreten.", _R, True),
+    ("de", "Die Temperatur darf höchstens 50,5 °C betragen.", _R, False),
+    ("de", "Nur Fachkräfte dürfen die Anlage öffnen.", _R, False),
+    ("de", "Der Deckel darf geöffnet werden.", _M, False),
+    ("de", "Der Bericht sollte ein Jahr aufbewahrt werden.", _S, False),
+    ("de", "Die Dichtung soll nicht wiederverwendet werden.", _S, True),
+    ("de", "Es wird empfohlen, das Öl zu wechseln.", _S, False),
+    ("de", "Das Messgerät kann negative Werte anzeigen.", _C, False),
+    ("de", "Das Gerät kann keine negativen Werte anzeigen.", _C, True),
+    ("de", "Die Dichtung muss nicht ersetzt werden.", _M, True),
+    ("de", "Die Prüfung braucht nicht wiederholt zu werden.", _M, True),
+    ("de", "Eine Prüfung ist nicht erforderlich.", _M, True),
+    ("de", "Das Gehäuse muss aus nicht brennbarem Werkstoff sein.", _R, False),
+    ("de", "Der Bericht muss nicht nur auflisten, sondern erklären.", _R, False),
+    ("de", "Die Grenzwerte sind einzuhalten.", _R, False),
+    ("de", "Der Betreiber hat die Anlage jährlich zu prüfen.", _R, False),
+    ("de", "Die Luke ist nicht zu öffnen.", _R, True),
+    ("de", "Rauchen ist verboten.", _R, True),
+    ("de", "Das Betreten ist nicht erlaubt.", _R, True),
+    ("de", "Wenn die Pumpe bewegt werden muss, sollte das Ventil geschlossen sein.", _S, False),
+    ("de", "The valve shall close within the time that is given.", _R, False),
+    ("fr", "La vanne doit se fermer en 2 s.", _R, False),
+    ("fr", "La vanne ne doit pas fuir.", _R, True),
+    ("fr", "Aucun opérateur ne doit entrer.", _R, True),
+    ("fr", "Le produit ne doit être utilisé que par des experts.", _R, False),
+    ("fr", "Il est interdit de fumer.", _R, True),
+    ("fr", "L'entrée n'est pas autorisée.", _R, True),
+    ("fr", "Il convient de conserver le registre.", _S, False),
+    ("fr", "Il convient que le registre soit conservé.", _S, False),
+    ("fr", "Il convient de ne pas réutiliser le joint.", _S, True),
+    ("fr", "Si la pompe doit être déplacée, la vanne devrait être fermée.", _S, False),
+    ("fr", "Le joint peut être réutilisé.", _M, False),
+    ("fr", "Il n'est pas nécessaire de remplacer le joint.", _M, True),
+    ("fr", "Le manomètre ne peut pas indiquer de valeurs négatives.", _C, True),
+    ("es", "La válvula deberá cerrarse en 2 s.", _R, False),
+    ("es", "La válvula no debe tener fugas.", _R, True),
+    ("es", "La válvula no deberá abrirse.", _R, True),
+    ("es", "Ningún operador debe entrar.", _R, True),
+    ("es", "El operador no podrá abrir la puerta.", _R, True),
+    ("es", "No se permite fumar.", _R, True),
+    ("es", "Queda prohibido fumar.", _R, True),
+    ("es", "El sistema tiene que registrar los accesos.", _R, False),
+    ("es", "No solo debe enumerar los fallos.", _R, False),
+    ("es", "El registro debería conservarse un año.", _S, False),
+    ("es", "Se recomienda conservar el registro.", _S, False),
+    ("es", "La junta puede reutilizarse.", _M, False),
+    ("es", "No es necesario cambiar la junta.", _M, True),
+    ("es", "El manómetro no puede indicar valores negativos.", _C, True),
+    ("es", "Cuando la bomba deba moverse, la válvula deberá cerrarse.", _R, False),
+]
+
+
+@pytest.mark.requirement("A-REQ-DATA-005")
+@pytest.mark.parametrize(("language", "sentence", "modality", "negated"), _SENTENCES)
+def test_a_sentence_has_the_force_of_its_language(
+    language: str, sentence: str, modality: Modality, negated: bool
+) -> None:
+    force = force_of(sentence, Convention(language=language))
+    assert force is not None
+    assert (force.modality, force.negated) == (modality, negated)
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("de", "Die Pumpe läuft."),
+        ("de", "Die Teile, die ausgetauscht werden müssen, sind markiert."),
+        ("de", "Ist ein Nachweis erforderlich, wird er beigelegt."),
+        ("de", "Das Gehäuse ist leicht zu reinigen."),
+        ("de", "Das Wort „muss“ bezeichnet eine Anforderung."),
+        ("fr", "La pompe tourne."),
+        ("fr", "Le mot « doit » désigne une exigence."),
+        ("fr", "Ces règles conviennent à tous."),
+        ("es", "La bomba funciona."),
+        ("es", "La palabra «debe» indica un requisito."),
+    ],
+)
+def test_sentences_without_force_have_none_in_any_language(language: str, sentence: str) -> None:
+    assert force_of(sentence, Convention(language=language)) is None
+
+
+def test_a_document_is_read_by_the_words_of_its_language() -> None:
+    assert detect_convention("Die Pumpe muss laufen, und der Deckel darf nicht offen sein.").language == "de"
+    assert detect_convention("The pump shall run, and the cover shall not be open.").language == ""
+
+
+def test_words_in_capitals_count_alone_where_a_german_document_declares_them() -> None:
+    text = (
+        "Die Schlüsselwörter MUSS, DARF NICHT und SOLL sind nach RFC 2119 zu verstehen. Der Dienst MUSS antworten. "
+        "Der Client DARF NICHT warten, er SOLL sich abmelden."
+    )
+    convention = detect_convention(text)
+    assert convention.capitals
+    assert force_of("Der Dienst MUSS die Anfrage beantworten.", convention) is not None
+    assert force_of("Der Dienst muss die Anfrage beantworten.", convention) is None
+
+
+@pytest.mark.requirement("A-REQ-DATA-005")
+def test_statements_of_a_german_standard_leave_out_notes_forewords_and_informative_annexes() -> None:
+    def heading(text: str, number: str | None = None) -> Part:
+        return Part(BlockKind.HEADING, text, 1, number)
+
+    def text(words: str) -> Part:
+        return Part(BlockKind.PARAGRAPH, words)
+
+    found = find_statements(
+        build_document(
+            (
+                heading("Vorwort"),
+                text("Dieses Dokument muss mit dem Vorgänger und seinen Änderungen gelesen werden."),
+                heading("Prüfung", "5"),
+                text("Der Rahmen muss 5,5 kN tragen, z. B. bei der Montage. Er ist grau. Er sollte leicht sein."),
+                text("ANMERKUNG 1 Der Rahmen darf nicht aus Holz sein."),
+                text("Der Lieferant muss:"),
+                Part(BlockKind.LIST_ITEM, "- die Prüfung aufzeichnen;", depth=0),
+                heading("Anhang B (informativ) Hinweise", None),
+                text("Der Rahmen darf nicht aus Holz sein."),
+            )
+        )
+    )
+    assert [(each.text, each.modality, each.clause_number) for each in found] == [
+        ("Der Rahmen muss 5,5 kN tragen, z. B. bei der Montage.", _R, "5"),
+        ("Er sollte leicht sein.", _S, "5"),
+        ("Der Lieferant muss: - die Prüfung aufzeichnen;", _R, "5"),
+    ]
