@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from knowledge_mcp.embedders.local import model_files, session
 from knowledge_mcp.embedders.local.model_files import FileCheck
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.collection import CollectionInfo
+from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Store
@@ -30,6 +31,7 @@ from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, without_check_sums
 from tests.cli.conftest import Command
 from tests.engine.overridden import OverriddenStore
+from tests.engine.world import World
 from tests.ranking.cross_encoder import make_cross_encoder
 
 COLLECTION = "se_knowledge_base"
@@ -314,3 +316,32 @@ def test_a_data_folder_that_cannot_be_written_fails(
     done = knowledge("doctor", "--json")
     assert done.code == 1
     assert "DATA_PATH" in checks(done.out)["data folder"]["what_to_do"]
+
+
+class _Named(HashingEmbedder):
+    """An embedder that calls itself the built-in model."""
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return dataclasses.replace(super().space, provider="local", model="all-MiniLM-L6-v2")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("Die Pumpe muss laufen, und der Deckel darf nicht offen sein.", "warn"),
+        ("The pump shall run, and the cover shall not be open.", "ok"),
+    ],
+)
+def test_a_language_that_the_model_does_not_know_is_named(
+    clinic: Clinic, knowledge: Command, tmp_path: Path, text: str, status: str
+) -> None:
+    embedder = _Named()
+    world = World(tmp_path / "documents", embedder=embedder, collection=COLLECTION)
+    world.write("pump.md", f"# DIN 1\n\n## 1 X\n\n{text}\n")
+    world.ingest()
+    clinic.use(world.store, embedder, filled=False)
+    found = checks(knowledge("doctor", "--json").out)["languages"]
+    assert found["status"] == status
+    assert ("German" in found["message"]) == (status == "warn")
+    assert ("multilingual-e5-small" in found["what_to_do"]) == (status == "warn")

@@ -119,3 +119,20 @@ def test_a_configuration_survives_json_and_another_form_is_refused(tiny_model: P
     for damage in ({"bert": None}, {**asdict(config), "pooling": "sum"}, {**asdict(config), "new": 1}):
         with pytest.raises(ConfigError):
             config_from_json(damage)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefixes"),
+    [
+        ("intfloat/multilingual-e5-small", ("query: ", "passage: ")),
+        ("intfloat/e5-base-v2", ("query: ", "passage: ")),
+        ("owner/re5-small", ("", "")),
+        ("owner/multilingual-e5-large-instruct", ("", "")),
+    ],
+)
+def test_a_model_of_the_e5_family_has_the_prefixes_of_its_card(
+    tiny_model: Path, name: str, prefixes: tuple[str, str]
+) -> None:
+    (tiny_model / "config_sentence_transformers.json").unlink(missing_ok=True)
+    found = read_config(tiny_model, name)
+    assert (found.query_prefix, found.document_prefix) == prefixes

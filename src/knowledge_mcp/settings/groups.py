@@ -149,7 +149,8 @@ class EmbeddingSettings(BaseModel):
     )  # fmt: skip
     embedding_model: str | None = _embed(
         "EMBEDDING_MODEL", None,
-        "Model name. Unset: `all-MiniLM-L6-v2` for `local`, `text-embedding-3-small` for `openai`.",
+        "Model name. Unset: `all-MiniLM-L6-v2` for `local` (English), `text-embedding-3-small` for `openai`. "
+        "`multilingual-e5-small` is `local` for about a hundred languages.",
         surface="standards", config="embedding.model", example="all-MiniLM-L6-v2",
     )  # fmt: skip
     embedding_dimensions: int | None = _embed(

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ __all__ = ["CheckOutcome", "doctor"]
 
 LITTLE_DISK = 1_000_000_000
 TOO_LITTLE_DISK = 100_000_000
+LOOKED_AT = 100
+"""Documents whose language is looked at, spread over all of them: some milliseconds each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[CheckOutcome]:
         if model.status == "ok":
             yield _tried("embedding", lambda: _embedding(base))
             yield _tried("collection", lambda: _collection(base))
+            yield from _languages(base)
         reranker = base.reranker
         if reranker is not None:
             yield _tried("reranker", lambda: _reranker(reranker, settings))
@@ -251,6 +255,37 @@ def _embedding(base: Base) -> CheckOutcome:
 def _collection(base: Base) -> CheckOutcome:
     base.check_space()
     return CheckOutcome("collection", "ok", f"'{base.collection}' is in the configured embedding space")
+
+
+def _languages(base: Base) -> Iterator[CheckOutcome]:
+    """Look at some documents: a model that does not know their language finds little by meaning."""
+    from knowledge_mcp.embedders.local.model_folders import MULTILINGUAL_E5, pinned
+    from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
+
+    space = base.embedder.space
+    known = pinned(space.model) if space.provider == "local" else None
+    if known is None or not known.languages or base.opened.info() is None:
+        return
+    try:
+        with noticing():  # what is damaged is among the findings
+            records = base.opened.documents()
+            step = max(1, len(records) // LOOKED_AT)
+            parts = [base.opened.parts(each.id) for each in records[::step][:LOOKED_AT]]
+            told = [language_of(each.text or "") for each in parts if each is not None]
+    except KnowledgeError as exc:
+        yield _failure("languages", exc)
+        return
+    other = Counter(code for code in told if code and code not in known.languages)
+    if other:
+        names = " and ".join(LANGUAGE_NAMES[code] for code, _ in other.most_common())
+        yield CheckOutcome(
+            "languages", "warn",
+            f"{other.total()} of {len(told)} documents looked at are in {names}, which {known.name} does not know: "
+            "they are found by their words, hardly by their meaning",
+            f"Set EMBEDDING_MODEL={MULTILINGUAL_E5.name} and run `knowledge reembed`.",
+        )  # fmt: skip
+    elif told:
+        yield CheckOutcome("languages", "ok", f"{known.name} knows the language of the documents")
 
 
 def _reranker(reranker: Reranker, settings: Settings) -> CheckOutcome:

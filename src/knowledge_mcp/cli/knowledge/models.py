@@ -55,9 +55,12 @@ def fetch(
 ) -> None:
     """Download a model, check its hashes and build what is needed to run it.
 
-    With `ms-marco-MiniLM-L12-v2` it fetches the reranker that RERANKER=local uses.
+    With `multilingual-e5-small` it fetches the model for about a hundred languages that EMBEDDING_MODEL names, with
+    `ms-marco-MiniLM-L12-v2` the reranker that RERANKER=local uses.
 
-    Example: knowledge models fetch
+    Examples:
+      knowledge models fetch
+      knowledge models fetch multilingual-e5-small
     """
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)

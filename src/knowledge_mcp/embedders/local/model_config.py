@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -110,8 +111,8 @@ def config_from_json(value: Json) -> ModelConfig:
     return config
 
 
-def read_config(directory: Path) -> ModelConfig:
-    """Read the configuration of the model in a directory.
+def read_config(directory: Path, name: str = "") -> ModelConfig:
+    """Read the configuration of the model in a directory; `name` is the hub's, where it came from there.
 
     Raises:
         ConfigError: a file is missing or malformed, or asks for something that is not supported; names the file.
@@ -122,6 +123,8 @@ def read_config(directory: Path) -> ModelConfig:
     if sentence.get("do_lower_case"):
         raise ConfigError(f"The model in {directory} wants its texts lower-cased first, which is not supported.")
     query_prefix, document_prefix = _prefixes(directory)
+    if not query_prefix and not document_prefix and _FAMILY.search(name or directory.name):
+        query_prefix, document_prefix = "query: ", "passage: "
     return ModelConfig(
         dimensions=_positive(transformer, "hidden_size", directory),
         pooling=_pooling(directory),
@@ -130,6 +133,10 @@ def read_config(directory: Path) -> ModelConfig:
         document_prefix=document_prefix,
         bert=_bert(transformer, directory) if transformer.get("model_type") == "bert" else None,
     )
+
+
+_FAMILY = re.compile(r"(?:^|[/-])e5-(?:small|base|large)(?:-v2)?\Z")
+"""E5 and multilingual E5: their prefixes stand on their model cards only."""
 
 
 def _load(path: Path, *, required: bool = False) -> Json:

@@ -361,7 +361,7 @@ def _from_hub(
         if file.is_file()
     }
     label = f"model hub {model}" + (f"@{revision}" if revision else "")
-    return ModelManifest(model, hash_of_weights(files.weights), read_config(scratch), label, files=marks)
+    return ModelManifest(model, hash_of_weights(files.weights), read_config(scratch, model), label, files=marks)
 
 
 def _move_in(scratch: Path, directory: Path, manifest: ModelManifest) -> None:

