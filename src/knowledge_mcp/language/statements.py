@@ -23,6 +23,7 @@ from knowledge_mcp.language.identifiers import (
     trailing_tag,
 )
 from knowledge_mcp.language.multilingual.force import NOTES
+from knowledge_mcp.language.requirements.weak import with_weak
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
@@ -74,7 +75,8 @@ def find_statements(
     has the stronger; items behind "such as:" inherit none. A statement without identifier of its own has its block's
     or lead-in's, else that of the heading or property table above it. Where the document labels its requirements
     ("SRS 7 - ..."), a label makes its first sentence one even without force, and "will" obliges behind it. What
-    follows "Rationale:" in a paragraph is left out.
+    follows "Rationale:" in a paragraph is left out. Where words in capitals alone do not carry the force, numbered items,
+    steps and stories below a heading that announces requirements are weak requirements (`with_weak`).
 
     Args:
         document: the document as read.
@@ -86,7 +88,9 @@ def find_statements(
     finder = _Finder(document, facts, convention or detect_convention(document.text), exempt)
     for block in checked(document.blocks):
         finder.take(block)
-    return finder.statements
+    if finder.convention.capitals:
+        return finder.statements
+    return with_weak(document, facts, finder.statements, exempt)
 
 
 class _Finder:

@@ -87,6 +87,7 @@ class Statement:
         identifier: explicit requirement id ("SRS-4.2.1", "REQ-12"), None where there is none.
         lead_in: span of the sentence that a list item depends on ("The supplier shall:"), None otherwise.
         text: the sentence itself, with the lead-in before it where there is one; blanks normalised.
+        weak: no word obliges; it is a numbered item, step or story below a heading that announces requirements.
     """
 
     span: Span
@@ -96,6 +97,7 @@ class Statement:
     text: str
     identifier: str | None = None
     lead_in: Span | None = None
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

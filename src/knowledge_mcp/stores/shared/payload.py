@@ -93,6 +93,7 @@ def chunk_to_json(chunk: Chunk) -> str:
                 each.text,
                 each.identifier,
                 None if each.lead_in is None else _span(each.lead_in),
+                *([True] if each.weak else []),
             ]
             for each in chunk.statements
         ]
@@ -368,7 +369,7 @@ def space_from_json(text: str) -> EmbeddingSpace:
 
 
 def _statement(data: list[Any]) -> Statement:
-    start, end, modality, negated, clause_number, text, identifier, lead_in = data
+    start, end, modality, negated, clause_number, text, identifier, lead_in, *weak = data
     return Statement(
         span=Span(start, end),
         modality=Modality(modality),
@@ -377,6 +378,7 @@ def _statement(data: list[Any]) -> Statement:
         text=text,
         identifier=identifier,
         lead_in=None if lead_in is None else Span(*lead_in),
+        weak=bool(weak),
     )
 
 

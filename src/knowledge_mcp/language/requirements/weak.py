@@ -1,0 +1,313 @@
+"""Weak requirements: items, steps and user stories that only the heading above them makes requirements."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
+from knowledge_mcp.language.identifiers import is_void, own_end, requirement_identifier
+from knowledge_mcp.language.sentences import row_cells, sentence_spans
+from knowledge_mcp.model.chunk import Modality, Statement
+from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.support.checkpoints import checked
+
+__all__ = ["with_weak"]
+
+
+class _Place(Enum):
+    """What a heading says of the items below it: nothing, the opposite, or how they are requirements."""
+
+    CLOSED = 0
+    NUMBERED = 1
+    """Numbered items, stories and rows with identifiers are requirements."""
+    STEPS = 2
+    """Every item is one: the steps of a use case."""
+
+
+_LONGEST_TITLE = 160
+_LONGEST_LABEL = 60
+"""Characters of a paragraph that may be a label ("Flow of events:") for the items below it."""
+_LEAST_WORDS = 3
+"""Words from which on an item says something: "2. Performance" is a name."""
+_STEP = (
+    r"(?:(?:main|basic|normal|primary|alternat(?:e|ive)|exception(?:al)?|success|typical|happy)\s+){1,3}"
+    r"(?:flows?|courses?|paths?|scenarios?|steps?)(?:\s+of\s+events)?|flows?\s+of\s+events|(?:use\s+case\s+)?steps"
+    r"|(?:use\s+case\s+)?extensions|use\s+case\s+scenarios?"
+)
+_STEPS = re.compile(rf"(?:{_STEP})(?:\s*[(:–—-].{{0,80}})?\Z", re.IGNORECASE)
+_USE_CASE = re.compile(r"(?:use\s+cases?|uc[-_. ]?\d{1,4})\b|.{0,80}\buse\s+cases?\Z", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\b(?:non-?requirements?|no\s+requirements?|(?:about|verification|validation|source|origin|analysis|management|traceability"
+    r"|summary|overview|changes?|test(?:s|ing)?|review|elicitation|derivation|prioriti[sz]ation|understanding|writing)\s+"
+    r"(?:of|to|for|the|from|\s){0,6}.{0,30}requirements?)\b",
+    re.IGNORECASE,
+)
+_REQUIREMENTS = re.compile(
+    r"(?:\brequirements?|\buser\s+stories|\bstories|anforderungen|\bexigences|\brequisitos|\brequisiti)"
+    r"(?:\s+(?:list|catalogue?)|\s*#?\s?\d{1,4})?(?:\s*[(:–—-].{0,80})?\Z"
+    r"|\A(?:requirements?|exigences|user\s+stories)\s+(?:for|of|on|to|concerning|imposed|placed|pour|by)\b",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"(?:(?:design\s+)?rationale|justification|background|discussion|notes?|remarks?|comments?|examples?|glossary|definitions?|terms?|references?"
+    r"|bibliography|history|changes?|open\s+(?:issues|points|questions)|(?:out\s+of\s+)?scope|non-?goals?|goals?|assumptions?"
+    r"|dependencies|actors?|primary\s+actors?|stakeholders?|triggers?|(?:pre|post)-?\s?conditions?|(?:entry|exit)\s+conditions?"
+    r"|risks?|priorit(?:y|ies)|traceability.{0,40}|verification.{0,40}|validation.{0,40}|tests?\b.{0,40}|acceptance\s+(?:tests?|criteria)"
+    r"|purpose|overview|summary|introduction|audience|approvals?|index|contents)\Z",
+    re.IGNORECASE,
+)
+_STORY = re.compile(r"\bas\s+an?\s[^.!?\n]{1,120}?,?\s(?:I|we)\s(?:want|need|can|would|wish|should|must|like|am|have)\b", re.I)
+_OPENS_STORY = 40
+"""Characters before which a story begins: its marker, number and name stand before "As a …"."""
+_NUMBER = re.compile(
+    r"\s*(?:step\s+)?\(?(?P<number>[A-Z]{0,3}\d{1,4}(?:\.\d{1,4}){0,5}[a-z]?)(?P<end>[.):]|\s[–—-])\s+",
+    re.IGNORECASE,
+)
+_PLAIN_NUMBER = re.compile(r"\s*(?P<number>\d{1,3}(?:\.\d{1,4}){1,5})\s+(?=[A-Z\"“])")
+_IDENTIFIER = re.compile(r"[A-Za-z]{2}|[A-Za-z]-?\d+\Z")
+"""An item's number that names it: FR-1, UC 2, R3; not 4, 4.2 or A.1."""
+_BULLET = re.compile(r"\s*[-*•–·▪]\s+")
+_EMPHASIS = re.compile(r"[*_`]+")
+_WHITE = re.compile(r"\s+")
+_ID_HEAD = re.compile(r"(?:\w{1,20}\s){0,2}(?:ids?|identifier|number|no\.?|nr\.?|#|key|step)\Z|#|us|uc|req\.?", re.IGNORECASE)
+_TEXT_HEAD = re.compile(
+    r"(?:.{0,30}\b)?(?:requirements?|description|text|statement|story|action|step|shall|specification)\b.{0,20}", re.IGNORECASE
+)
+_STORY_HEAD = re.compile(r"(?:as\s+an?|I\s+want|so\s+that)\b", re.IGNORECASE)
+
+
+def with_weak(document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span]) -> list[Statement]:
+    """Add the requirements that their place makes ones: what stands below a heading that announces requirements.
+
+    Taken are numbered items and paragraphs, steps of use cases, user stories, and rows of tables with identifiers, each
+    with its whole text, the items below it, and its number for an identifier. What has force keeps it; "can" alone is
+    no force there. An item whose first sentence has none and a later one has is one requirement with both. Where most
+    of what stands below such a heading is obliged in words, its other items oblige nobody, unless they are stories or
+    bear identifiers.
+
+    Args:
+        document: the document as read.
+        facts: what its sections are.
+        statements: those that words of force mark, in order.
+        exempt: spans (sorted) in which no statement may begin, e.g. definitions.
+    """
+    finder = _Weak(document, facts, statements, exempt)
+    for position in checked(range(len(document.blocks))):
+        finder.take(position)
+    return finder.all()
+
+
+class _Weak:
+    def __init__(
+        self, document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span]
+    ) -> None:
+        self.document, self.facts, self.text = document, facts, document.text
+        self.kept: dict[Span, Statement] = {each.span: each for each in statements}
+        self._ordered = sorted(self.kept)
+        self._exempt = sorted(exempt)
+        self._places: dict[int | None, _Place] = {None: _Place.CLOSED}
+        self._roots: dict[int | None, int | None] = {None: None}
+        self._worded: Counter[int | None] = Counter()
+        self._unworded: dict[int | None, list[Span]] = {}
+        self._possible: dict[Span, list[Statement]] = {}
+        self._label: tuple[int | None, _Place] | None = None
+        self._taken = 0
+        for section in document.sections:
+            self._places[section.index] = self._announced(section.index)
+            below = self._places[section.index] is self._places[section.parent]
+            self._roots[section.index] = self._roots[section.parent] if below else section.index
+
+    def all(self) -> list[Statement]:
+        """List all statements in order, without the items below headings where most is obliged in words."""
+        for root, spans in self._unworded.items():
+            if self._worded[root] > len(spans):
+                for span in spans:
+                    del self.kept[span]
+                    self.kept.update((each.span, each) for each in self._possible.pop(span, ()))
+        return sorted(self.kept.values(), key=lambda each: each.span)
+
+    def take(self, position: int) -> None:
+        """Take one block, with the items that belong to it."""
+        block = self.document.blocks[position]
+        if block.span.start < self._taken:
+            return
+        if block.kind is BlockKind.HEADING:
+            self._label = None
+            self._take_heading(position)
+            return
+        words = block.span.of(self.text)
+        if block.kind is BlockKind.PARAGRAPH and len(words) <= _LONGEST_LABEL:
+            said = _said(words.strip().rstrip(":"))
+            if said is not None:
+                self._label = (block.section, said)
+                return
+        place = self._label[1] if self._label is not None else self._places[block.section]
+        if place is _Place.CLOSED:
+            return
+        self._worded[self._roots[block.section]] += sum(
+            self.kept[each].modality is Modality.REQUIREMENT for each in self._within(block.span)
+        )
+        if block.kind is BlockKind.TABLE:
+            self._take_table(block)
+        elif block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
+            self._take_item(position, place)
+
+    def _announced(self, index: int) -> _Place:
+        section = self.document.sections[index]
+        if self.facts.is_informative(index):
+            return _Place.CLOSED
+        said = _said(section.title)
+        if said is not None:
+            return said
+        above = self._places[section.parent]
+        silent = {SectionRole.BODY, SectionRole.ANNEX}
+        return above if self.facts.role(index) in silent or above is _Place.STEPS else _Place.CLOSED
+
+    def _take_heading(self, position: int) -> None:
+        """Take a numbered heading that is a sentence with nothing below it: requirements numbered as clauses are."""
+        blocks = self.document.blocks
+        section = blocks[position].section
+        if section is None or (position + 1 < len(blocks) and blocks[position + 1].kind is not BlockKind.HEADING):
+            return
+        node = self.document.sections[section]
+        title = node.title.strip()
+        if self._places[node.parent] is _Place.CLOSED or node.number is None or node.heading != node.span:
+            return
+        if _is_story(title) or (title.endswith(".") and len(title.split()) > _LEAST_WORDS):
+            self._add(node.heading, section, node.number)
+            if not _is_story(title):
+                self._unworded.setdefault(self._roots[node.parent], []).append(node.heading)
+
+    def _take_item(self, position: int, place: _Place) -> None:
+        block = self.document.blocks[position]
+        words = block.span.of(self.text)
+        number = _number_of(words)
+        if number is None and not _is_story(words) and not (place is _Place.STEPS and block.kind is BlockKind.LIST_ITEM):
+            return
+        stop = own_end(self.text, block.span.start, block.span.end)
+        sentences = sentence_spans(self.text, block.span.start, stop)
+        if not sentences or not _says(words) or self._is_exempt(sentences[0]):
+            return
+        held = self._within(block.span)
+        strong = [each for each in held if self.kept[each].modality is not Modality.POSSIBILITY]
+        if strong:
+            if strong[0].start >= sentences[0].end and self.kept[strong[0]].lead_in is None and number is not None:
+                for span in strong:
+                    own = self.kept[span].identifier or number
+                    self.kept[span] = replace(self.kept[span], identifier=own)
+                self._add(sentences[0], block.section, self.kept[strong[0]].identifier)
+            return
+        end = self._end_with_items(position, stop)
+        possible = [self.kept[span] for span in self._within(Span(block.span.start, end))]
+        if any(each.modality is not Modality.POSSIBILITY for each in possible):
+            return  # an item below has force of its own
+        for each in possible:
+            del self.kept[each.span]
+        self._taken = end
+        whole = Span(sentences[0].start, end).trimmed(self.text)
+        self._possible[whole] = possible
+        self._add(whole, block.section, number)
+        if not _is_story(words) and (number is None or _IDENTIFIER.match(number) is None):
+            self._unworded.setdefault(self._roots[block.section], []).append(whole)
+
+    def _end_with_items(self, position: int, stop: int) -> int:
+        """Tell where an item ends that others belong to: deeper ones without a number in parts."""
+        first = self.document.blocks[position]
+        if first.kind is not BlockKind.LIST_ITEM or stop < first.span.end:
+            return stop
+        for block in self.document.blocks[position + 1 :]:
+            if block.kind is not BlockKind.LIST_ITEM or block.depth <= first.depth:
+                break
+            if _PLAIN_NUMBER.match(self.text, block.span.start, block.span.end) is not None or "." in block.marker.strip("."):
+                break
+            stop = block.span.end
+        return stop
+
+    def _take_table(self, block: Block) -> None:
+        """Take the rows that no word of force marks: by their identifier and the column that has the text."""
+        start = block.span.start
+        lines = block.span.of(self.text).split("\n")
+        heads = [_plain(cell.of(lines[0])) for cell in row_cells(0, lines[0])]
+        stories = [column for column, head in enumerate(heads) if _STORY_HEAD.match(head)]
+        own = next((column for column, head in enumerate(heads) if _ID_HEAD.fullmatch(head)), None)
+        told = next((c for c, head in enumerate(heads) if c != own and _TEXT_HEAD.fullmatch(head)), None)
+        for number, line in enumerate(checked(lines)):
+            cells = row_cells(start, line)
+            start += len(line) + 1
+            if number == 0 or not line.strip(" |:-") or len(cells) != len(heads):
+                continue
+            identifier = None if own is None else _plain(cells[own].of(self.text)) or None
+            if len(stories) > 1:
+                parts = [f"{heads[column]} {cells[column].of(self.text).strip()}" for column in stories]
+                span = Span(cells[stories[0]].start, cells[stories[-1]].end).trimmed(self.text)
+                if not self._within(span) and _says(" ".join(parts)):
+                    self._add(span, block.section, identifier, ", ".join(parts))
+            elif identifier is not None and told is not None:
+                span = cells[told].trimmed(self.text)
+                if not self._within(Span(cells[0].start, cells[-1].end)) and _says(span.of(self.text)):
+                    self._add(span, block.section, identifier)
+
+    def _within(self, span: Span) -> list[Span]:
+        """List the statements that begin in a span."""
+        first, last = (bisect_left(self._ordered, place, key=lambda each: each.start) for place in (span.start, span.end))
+        return [each for each in self._ordered[first:last] if each in self.kept]
+
+    def _is_exempt(self, span: Span) -> bool:
+        position = bisect_left(self._exempt, span.start + 1, key=lambda each: each.start) - 1
+        return position >= 0 and self._exempt[position].end > span.start
+
+    def _add(self, span: Span, section: int | None, identifier: str | None, text: str = "") -> None:
+        self.kept[span] = Statement(
+            span=span,
+            modality=Modality.REQUIREMENT,
+            negated=False,
+            clause_number=self.facts.clause_number(section),
+            text=_WHITE.sub(" ", text or span.of(self.text)).strip(),
+            identifier=identifier,
+            weak=True,
+        )
+
+
+def _said(title: str) -> _Place | None:
+    """Tell what a title says of the items below it; None where it says nothing."""
+    plain = _plain(title)[:_LONGEST_TITLE]
+    if _CLOSING.match(plain) or _ABOUT.search(plain):
+        return _Place.CLOSED
+    if _STEPS.match(plain):
+        return _Place.STEPS
+    if _REQUIREMENTS.search(plain) or _USE_CASE.match(plain):
+        return _Place.NUMBERED
+    return None
+
+
+def _plain(title: str) -> str:
+    return _WHITE.sub(" ", _EMPHASIS.sub("", title)).strip(" .:")
+
+
+def _number_of(words: str) -> str | None:
+    """Read the number or identifier that an item opens with; None where there is none."""
+    own = requirement_identifier(words)
+    if own is not None:
+        return own
+    bullet = _BULLET.match(words)
+    place = bullet.end() if bullet else 0
+    match = _NUMBER.match(words, place) or _PLAIN_NUMBER.match(words, place)
+    return None if match is None else match.group("number")
+
+
+def _is_story(words: str) -> bool:
+    match = _STORY.search(words[:400])
+    return match is not None and match.start() <= _OPENS_STORY
+
+
+def _says(words: str) -> bool:
+    """Tell whether an item is more than a name, a question, or a word that nothing is required."""
+    bullet = _BULLET.match(words)
+    number = _NUMBER.match(words, bullet.end() if bullet else 0)
+    bare = words[number.end() :] if number else words
+    return len(bare.split()) >= _LEAST_WORDS and not bare.rstrip().endswith("?") and not is_void(bare, "")
