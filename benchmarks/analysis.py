@@ -1,6 +1,6 @@
 """Measure what the analysis makes of documents: requirements, force of sentences, definitions, look-ups.
 
-Usage: `python -m benchmarks.analysis [requirements] [modality] [recall] [forms] [lookup] [definitions] [--data FOLDER]`
+Usage: `python -m benchmarks.analysis [requirements] [modality] [recall] [forms] [lookup] [definitions] [kinds] [--data FOLDER]`
 
 Without names all are measured, against `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`; without the folder the script
 says so and ends. It prints one line per measure with its bar, and exits with 1 where a bar is missed.
@@ -28,6 +28,7 @@ from knowledge_mcp.language.clauses import SectionFacts
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.identifiers import identifier_key
+from knowledge_mcp.language.requirements.kinds import RequirementKind, requirement_kind
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
@@ -111,6 +112,26 @@ def measure_requirements(data: Path) -> list[Measured]:
     return found
 
 
+_F1_OF_YES = {"re19-leeds": (0.682, 0.836), "re19-wasp": (0.940, 0.469), "promise-nfr": (0.676, 0.695)}
+"""F1 of calling every requirement of a set functional, and of calling every one a quality: what a rule must beat."""
+
+
+def measure_kinds(data: Path) -> list[Measured]:
+    """Compare what kind of requirement each is, functional and quality apart, set by set; the rules know no set."""
+    found: list[Measured] = []
+    for name, floors in _F1_OF_YES.items():
+        rows = rows_of(data / "req" / name / "requirements.jsonl")
+        kinds = [requirement_kind(row["text"]) for row in rows]
+        for label, other, floor in (
+            ("functional", RequirementKind.QUALITY, floors[0]),
+            ("quality", RequirementKind.FUNCTIONAL, floors[1]),
+        ):
+            pairs = [(bool(row[f"is_{label}"]), kind is not other) for row, kind in zip(rows, kinds, strict=True)]
+            both, either = sum(a and b for a, b in pairs), sum(a + b for a, b in pairs)
+            found.append(Measured(f"{name}, {label}, F1 (every one: {floor})", 2 * both, either, 0.0))
+    return found
+
+
 def measure_modality(data: Path) -> list[Measured]:
     """Compare the force of labelled sentences with what is found in their documents."""
     rows = rows_of(data / "req/normative-sentences/sentences.jsonl")
@@ -163,6 +184,7 @@ Measure = Callable[[Path], list[Measured]]
 MEASURES: dict[str, Measure] = {
     "requirements": measure_requirements,
     "modality": measure_modality,
+    "kinds": measure_kinds,
     "recall": measure_recall,
     "forms": _wrapped(measure_forms),
     "lookup": _wrapped(measure_lookup),

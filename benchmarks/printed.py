@@ -110,7 +110,9 @@ class _Paper:
             self._need(3 * size)
             self._mark(part)
             title = f"{part.number} {part.text}".strip()
-            self._set([*((w, face[1]) for w in title.split()), *((w, face[0]) for w in part.more.split())], self.look.left)
+            self._set(
+                [*((w, face[1]) for w in title.split()), *((w, face[0]) for w in part.more.split())], self.look.left
+            )
         elif part.role in {"item", "story"}:
             left = self.look.left + 18 * (part.level + 1)
             self._need(2 * size)
@@ -125,12 +127,12 @@ class _Paper:
                 self.canvas.drawString(x, _HEIGHT - y, words)
         else:
             emphasised = False
-            words: list[tuple[str, str]] = []
+            runs: list[tuple[str, str]] = []
             for word in part.text.split():
                 emphasised = emphasised or word.startswith("*")
-                words.append((word.replace("*", ""), face[2] if emphasised else face[0]))
+                runs.append((word.replace("*", ""), face[2] if emphasised else face[0]))
                 emphasised = emphasised and not word.rstrip(".,;:").endswith("*")
-            self._set(words, self.look.left)
+            self._set(runs, self.look.left)
 
     def _heading(self, part: Part) -> None:
         size = self.look.size + (max(0, 7 - 2 * part.level) if self.look.larger else 0)

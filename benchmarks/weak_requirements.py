@@ -50,17 +50,18 @@ def document(form: str, seed: int) -> tuple[list[Part], dict[str, str]]:
     gold: dict[str, str] = {}
     if form == "steps":
         parts.append(Part("heading", "Main flow", 2, "2.1"))
-    for place, text in enumerate(told[:8], 1):
+    for place, sentence in enumerate(told[:8], 1):
         second = " It keeps a copy of the old one." if place % 3 == 0 else ""
         if form == "stories":
-            text = f"As {'an' if place % 2 else 'a'} {'auditor' if place % 2 else 'guest'}, I want to see {text[4:-1].lower()} so that nothing is lost."
+            who = "an auditor" if place % 2 else "a guest"
+            text = f"As {who}, I want to know how {sentence[:-1].lower()} so that nothing is lost."
             parts.append(Part("story", text))
             gold[text] = ""
             continue
         number = {"decimal": f"2.{place}", "identifiers": f"FR-{place}"}.get(form, f"{place}.")
         if form == "decimal":
             number = f"2.1.{place}"
-        text += second
+        text = sentence + second
         role = "paragraph" if form in {"identifiers", "decimal"} else "item"
         words = f"{number} {text}" if role == "paragraph" else text
         parts.append(Part(role, words, 0, "" if role == "paragraph" else number))

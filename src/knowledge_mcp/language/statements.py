@@ -75,7 +75,7 @@ def find_statements(
     has the stronger; items behind "such as:" inherit none. A statement without identifier of its own has its block's
     or lead-in's, else that of the heading or property table above it. Where the document labels its requirements
     ("SRS 7 - ..."), a label makes its first sentence one even without force, and "will" obliges behind it. What
-    follows "Rationale:" in a paragraph is left out. Where words in capitals alone do not carry the force, numbered items,
+    follows "Rationale:" in a paragraph is left out. Unless words in capitals alone carry the force, numbered items,
     steps and stories below a heading that announces requirements are weak requirements (`with_weak`).
 
     Args:

@@ -207,7 +207,8 @@ def _print_requirements(console: Console, answer: RequirementsResponse) -> None:
         table.add_column("Score", justify="right")
         for each in answer.results:
             source = "\n".join([each.source.citation, *_also_in(each)])
-            cells = (each.requirement_id, each.requirement_text, source, f"{each.score:.2f}")
+            words = f"{each.requirement_text} (weak: no word obliges)" if each.weak else each.requirement_text
+            cells = (each.requirement_id, words, source, f"{each.score:.2f}")
             table.add_row(*map(shown, cells))
         console.print(table)
     _print_notes(console, answer)

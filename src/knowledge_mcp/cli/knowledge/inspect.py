@@ -129,7 +129,7 @@ def _facts(inspected: Inspected) -> Table:
         ("Tables", str(len(inspected.blocks_of(BlockKind.TABLE)))),
         ("Captions", str(len(inspected.blocks_of(BlockKind.CAPTION)))),
         ("Statements", ", ".join(f"{name} {count}" for name, count in forces.most_common()) or "none"),
-        ("Requirements", str(len(inspected.requirements))),
+        ("Requirements", _counted(inspected.requirements)),
         ("Definitions", str(len(inspected.definitions))),
         ("References", str(len(inspected.references))),
         *document.metadata,
@@ -327,6 +327,7 @@ class Inspected:
                     "id": first.identifier or first.clause_number,
                     "text": words_of(group, text),
                     "modality": _strongest(group).value,
+                    "weak": all(each.weak for each in group),
                     "clause": first.clause_number,
                     "page": page(first.span.start),
                 }
@@ -341,6 +342,12 @@ class Inspected:
             ],
             **({"hidden": dict(self.structure.hidden)} if self.structure.hidden else {}),
         }
+
+
+def _counted(requirements: Sequence[Sequence[Statement]]) -> str:
+    """Count requirements, and those among them that no word marks."""
+    weak = sum(all(each.weak for each in group) for group in requirements)
+    return f"{len(requirements)}, {weak} of them weak (no word obliges)" if weak else str(len(requirements))
 
 
 def _strongest(group: Sequence[Statement]) -> Modality:

@@ -20,6 +20,7 @@ from knowledge_mcp import __version__
 from knowledge_mcp.cli.knowledge import asking
 from knowledge_mcp.cli.shared.session import CollectionName, ConfigFile, Verbose, opened
 from knowledge_mcp.engine.search.requirements import RequirementRecord
+from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
@@ -40,7 +41,7 @@ __all__ = [
 _FIND = "find"
 _COLUMNS = (
     "document_id", "document_title", "id", "explicit", "text", "modality", "negated", "clause", "section", "page",
-    "page_index", "citation",
+    "page_index", "citation", "weak",
 )  # fmt: skip
 
 
@@ -88,6 +89,9 @@ def export(
         list[Modality] | None,
         typer.Option(help="Only statements of this force, instead of all mandatory and all numbered ones; repeatable."),
     ] = None,
+    kinds: Annotated[
+        bool, typer.Option("--kinds", help="Say of each whether it is functional, a quality, or both (English).")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of stdout.")
     ] = None,
@@ -97,11 +101,13 @@ def export(
 ) -> None:
     """Write all requirements with identifier, text, force, clause, page and citation.
 
+    Items below a heading of requirements that no word marks (no "shall") are marked weak.
+
     Example: knowledge requirements export --format reqif --document widget-srs --out widget-srs.reqif
     """
     with opened(config, collection, verbose=verbose, as_json=format is Format.JSON and output is None) as knowledge:
         found = _gather(knowledge, document, frozenset(modality) if modality else None)
-        content = _written(format, found)
+        content = _written(format, found, kinds=kinds)
         if output is None:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
@@ -129,12 +135,14 @@ def _gather(knowledge: Knowledge, wanted: list[str] | None, modalities: frozense
     return found
 
 
-def _written(format: Format, found: _Found) -> bytes:
+def _written(format: Format, found: _Found, *, kinds: bool) -> bytes:
     if format is Format.REQIF:
-        return reqif(found)
+        return reqif(found, kinds=kinds)
     rows = [_plain(requirement) for _, requirements in found for requirement in requirements]
+    if kinds:
+        rows = [{**row, "kind": requirement_kind(row["text"]).value} for row in rows]
     if format is Format.CSV:
-        return _csv(rows)
+        return _csv(rows, (*_COLUMNS, "kind") if kinds else _COLUMNS)
     content = {"requirements": rows, "total": len(rows), "documents": [record.id for record, _ in found]}
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -153,12 +161,13 @@ def _plain(each: RequirementRecord) -> dict[str, Any]:
         "page": each.page,
         "page_index": each.page_index,
         "citation": each.citation,
+        "weak": each.weak,
         "span": [each.span.start, each.span.end],
     }
 
 
-def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
-    return csv_text([_COLUMNS, *([_cell(row[column]) for column in _COLUMNS] for row in rows)]).encode()
+def _csv(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> bytes:
+    return csv_text([columns, *([_cell(row[column]) for column in columns] for row in rows)]).encode()
 
 
 def _cell(value: Any) -> str:
@@ -185,15 +194,21 @@ _ATTRIBUTES = (
     ("Page", _TEXT),
     ("Document", _TEXT),
     ("Citation", _TEXT),
+    ("Weak", _FLAG),
 )
 """Attributes of a requirement and their types; the first two bear the names that ReqIF tools map by themselves."""
 
 
-def reqif(documents: Sequence[tuple[DocumentRecord, Sequence[RequirementRecord]]]) -> bytes:
+_KIND = ("Kind", _TEXT)
+"""Written on request: functional, quality, or both."""
+
+
+def reqif(documents: Sequence[tuple[DocumentRecord, Sequence[RequirementRecord]]], *, kinds: bool = False) -> bytes:
     """Write requirements as one ReqIF file.
 
     Args:
         documents: each document with its requirements in order of place.
+        kinds: whether each requirement says of what kind it is.
 
     Returns:
         UTF-8 XML in the structure of OMG ReqIF 1.2 (namespace 20110401).
@@ -214,11 +229,12 @@ def reqif(documents: Sequence[tuple[DocumentRecord, Sequence[RequirementRecord]]
         _add(header, name).text = value
     content = _add(_add(root, "CORE-CONTENT"), "REQ-IF-CONTENT")
     _datatypes(_add(content, "DATATYPES"), newest)
-    _types(_add(content, "SPEC-TYPES"), newest)
+    attributes = (*_ATTRIBUTES, _KIND) if kinds else _ATTRIBUTES
+    _types(_add(content, "SPEC-TYPES"), attributes, newest)
     objects = _add(content, "SPEC-OBJECTS")
     specifications = _add(content, "SPECIFICATIONS")
     for record, requirements in documents:
-        _Specification(objects, specifications, record).write(requirements)
+        _Specification(objects, specifications, record, attributes).write(requirements)
     ET.indent(root)
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="utf-8") + b"\n"
 
@@ -261,8 +277,8 @@ def _datatypes(parent: ET.Element, time: str) -> None:
         _add(_add(value, "PROPERTIES"), "EMBEDDED-VALUE", KEY=str(key), OTHER_CONTENT=modality.value)
 
 
-def _types(parent: ET.Element, time: str) -> None:
-    _object_type(parent, "ot-requirement", "Requirement", _ATTRIBUTES, time)
+def _types(parent: ET.Element, attributes: Sequence[tuple[str, str]], time: str) -> None:
+    _object_type(parent, "ot-requirement", "Requirement", attributes, time)
     clause = (("ReqIF.ChapterName", _TEXT), ("Clause", _TEXT))
     _object_type(parent, "ot-clause", "Clause", clause, time)
     kind = _add(parent, "SPECIFICATION-TYPE", IDENTIFIER="st-document", LAST_CHANGE=time, LONG_NAME="Document")
@@ -318,11 +334,13 @@ class _Specification:
     Attributes:
         objects, specifications: what it is written into.
         record: of the document.
+        attributes: what is written of each requirement, with types.
     """
 
     objects: ET.Element
     specifications: ET.Element
     record: DocumentRecord
+    attributes: Sequence[tuple[str, str]]
     _counts: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
 
     def write(self, requirements: Sequence[RequirementRecord]) -> None:
@@ -373,8 +391,10 @@ class _Specification:
             "Page": each.page,
             "Document": self.record.id,
             "Citation": each.citation,
+            "Weak": str(each.weak).lower(),
+            "Kind": requirement_kind(each.text).value,
         }
-        for attribute, datatype in _ATTRIBUTES:
+        for attribute, datatype in self.attributes:
             _value(values, "ot-requirement", attribute, datatype, said[attribute])
         self._hierarchy(below, each.path, identifier, time)
 

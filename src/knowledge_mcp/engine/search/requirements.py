@@ -246,6 +246,7 @@ class RequirementRecord:
         document_id, document_title: of its document.
         citation: as an engineer would paste it.
         span: from its first sentence to its last, in the document's canonical text.
+        weak: no word obliges in any of its sentences; its place does (`Statement.weak`).
     """
 
     identifier: str
@@ -261,6 +262,7 @@ class RequirementRecord:
     document_title: str
     citation: str
     span: Span
+    weak: bool = False
 
 
 def requirement_records(
@@ -385,4 +387,5 @@ def _record(
         document_title=document.title,
         citation=cite_statement(first, chunk, document),
         span=Span(first.span.start, max(each.span.end for each in group)),
+        weak=all(each.weak for each in group),
     )

@@ -36,15 +36,21 @@ _LEAST_WORDS = 3
 """Words from which on an item says something: "2. Performance" is a name."""
 _STEP = (
     r"(?:(?:main|basic|normal|primary|alternat(?:e|ive)|exception(?:al)?|success|typical|happy)\s+){1,3}"
-    r"(?:flows?|courses?|paths?|scenarios?|steps?)(?:\s+of\s+events)?|flows?\s+of\s+events|(?:use\s+case\s+)?steps"
+    r"(?:flows?|courses?|paths?|scenarios?|steps?)(?:\s+of\s+events)?|flows?\s+of\s+events"
+    r"|(?:use\s+case\s+)?steps"
     r"|(?:use\s+case\s+)?extensions|use\s+case\s+scenarios?"
 )
 _STEPS = re.compile(rf"(?:{_STEP})(?:\s*[(:–—-].{{0,80}})?\Z", re.IGNORECASE)
 _USE_CASE = re.compile(r"(?:use\s+cases?|uc[-_. ]?\d{1,4})\b|.{0,80}\buse\s+cases?\Z", re.IGNORECASE)
 _ABOUT = re.compile(
-    r"\b(?:non-?requirements?|no\s+requirements?|(?:about|verification|validation|source|origin|analysis|management|traceability"
-    r"|summary|overview|changes?|test(?:s|ing)?|review|elicitation|derivation|prioriti[sz]ation|understanding|writing)\s+"
-    r"(?:of|to|for|the|from|\s){0,6}.{0,30}requirements?)\b",
+    r"\b(?:non-?requirements?|no\s+requirements?|(?:about|verification|validation|source|origin|analysis"
+    r"|management|traceability"
+    r"|summary|overview|changes?|test(?:s|ing)?|review|elicitation|derivation|prioriti[sz]ation"
+    r"|understanding|writing)\s+"
+    r"(?:of|to|for|the|from|\s){0,6}.{0,30}requirements?"
+    r"|requirements?\s+(?:analysis|management|engineering|traceability|process|elicitation|verification"
+    r"|validation|review"
+    r"|overview|summary|notation|language|history|changes))\b",
     re.IGNORECASE,
 )
 _REQUIREMENTS = re.compile(
@@ -54,14 +60,20 @@ _REQUIREMENTS = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"(?:(?:design\s+)?rationale|justification|background|discussion|notes?|remarks?|comments?|examples?|glossary|definitions?|terms?|references?"
-    r"|bibliography|history|changes?|open\s+(?:issues|points|questions)|(?:out\s+of\s+)?scope|non-?goals?|goals?|assumptions?"
-    r"|dependencies|actors?|primary\s+actors?|stakeholders?|triggers?|(?:pre|post)-?\s?conditions?|(?:entry|exit)\s+conditions?"
-    r"|risks?|priorit(?:y|ies)|traceability.{0,40}|verification.{0,40}|validation.{0,40}|tests?\b.{0,40}|acceptance\s+(?:tests?|criteria)"
+    r"(?:(?:design\s+)?rationale|justification|background|discussion|notes?|remarks?|comments?|examples?"
+    r"|glossary|definitions?|terms?|references?"
+    r"|bibliography|history|changes?|open\s+(?:issues|points|questions)|(?:out\s+of\s+)?scope|non-?goals?"
+    r"|goals?|assumptions?"
+    r"|dependencies|actors?|primary\s+actors?|stakeholders?|triggers?|(?:pre|post)-?\s?conditions?"
+    r"|(?:entry|exit)\s+conditions?"
+    r"|risks?|priorit(?:y|ies)|traceability.{0,40}|verification.{0,40}|validation.{0,40}|tests?\b.{0,40}"
+    r"|acceptance\s+(?:tests?|criteria)"
     r"|purpose|overview|summary|introduction|audience|approvals?|index|contents)\Z",
     re.IGNORECASE,
 )
-_STORY = re.compile(r"\bas\s+an?\s[^.!?\n]{1,120}?,?\s(?:I|we)\s(?:want|need|can|would|wish|should|must|like|am|have)\b", re.I)
+_STORY = re.compile(
+    r"\bas\s+an?\s[^.!?\n]{1,120}?,?\s(?:I|we)\s(?:want|need|can|would|wish|should|must|like|am|have)\b", re.I
+)
 _OPENS_STORY = 40
 """Characters before which a story begins: its marker, number and name stand before "As a …"."""
 _NUMBER = re.compile(
@@ -74,14 +86,20 @@ _IDENTIFIER = re.compile(r"[A-Za-z]{2}|[A-Za-z]-?\d+\Z")
 _BULLET = re.compile(r"\s*[-*•–·▪]\s+")
 _EMPHASIS = re.compile(r"[*_`]+")
 _WHITE = re.compile(r"\s+")
-_ID_HEAD = re.compile(r"(?:\w{1,20}\s){0,2}(?:ids?|identifier|number|no\.?|nr\.?|#|key|step)\Z|#|us|uc|req\.?", re.IGNORECASE)
+_ID_HEAD = re.compile(
+    r"(?:\w{1,20}\s){0,2}(?:ids?|identifier|number|no\.?|nr\.?|#|key|step)\Z|#|us|uc|req\.?", re.IGNORECASE
+)
 _TEXT_HEAD = re.compile(
-    r"(?:.{0,30}\b)?(?:requirements?|description|text|statement|story|action|step|shall|specification)\b.{0,20}", re.IGNORECASE
+    r"(?:.{0,30}\b)?(?:requirements?|description|text|statement|story|action|step|shall"
+    r"|specification)\b.{0,20}",
+    re.IGNORECASE,
 )
 _STORY_HEAD = re.compile(r"(?:as\s+an?|I\s+want|so\s+that)\b", re.IGNORECASE)
 
 
-def with_weak(document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span]) -> list[Statement]:
+def with_weak(
+    document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span]
+) -> list[Statement]:
     """Add the requirements that their place makes ones: what stands below a heading that announces requirements.
 
     Taken are numbered items and paragraphs, steps of use cases, user stories, and rows of tables with identifiers, each
@@ -112,6 +130,12 @@ class _Weak:
         self._exempt = sorted(exempt)
         self._places: dict[int | None, _Place] = {None: _Place.CLOSED}
         self._roots: dict[int | None, int | None] = {None: None}
+        self._parents = {each.parent for each in document.sections}
+        self._told = {
+            (each.parent, each.level)
+            for each in document.sections
+            if each.title.endswith(".") and len(each.title.split()) > _LEAST_WORDS
+        }
         self._worded: Counter[int | None] = Counter()
         self._unworded: dict[int | None, list[Span]] = {}
         self._possible: dict[Span, list[Statement]] = {}
@@ -169,50 +193,69 @@ class _Weak:
         return above if self.facts.role(index) in silent or above is _Place.STEPS else _Place.CLOSED
 
     def _take_heading(self, position: int) -> None:
-        """Take a numbered heading that is a sentence with nothing below it: requirements numbered as clauses are."""
-        blocks = self.document.blocks
-        section = blocks[position].section
-        if section is None or (position + 1 < len(blocks) and blocks[position + 1].kind is not BlockKind.HEADING):
+        """Take a numbered heading that is a sentence, or has a sibling that is one: requirements numbered as clauses.
+
+        What follows its first sentence is the text below it.
+        """
+        section = self.document.blocks[position].section
+        if section is None:
             return
         node = self.document.sections[section]
-        title = node.title.strip()
-        if self._places[node.parent] is _Place.CLOSED or node.number is None or node.heading != node.span:
+        if self._places[node.parent] is _Place.CLOSED or node.number is None or section in self._parents:
             return
-        if _is_story(title) or (title.endswith(".") and len(title.split()) > _LEAST_WORDS):
-            self._add(node.heading, section, node.number)
-            if not _is_story(title):
-                self._unworded.setdefault(self._roots[node.parent], []).append(node.heading)
+        title = node.title.strip()
+        story, alone = _is_story(title), node.heading == node.span
+        if not _says(title) or not (story or (node.parent, node.level) in self._told):
+            return
+        span = node.heading if alone else node.span
+        if self._within(span):
+            return
+        below = " " if alone or title.endswith((".", ":")) else ". "
+        self._add(span, section, node.number, f"{node.label}{below}{self.text[node.heading.end : span.end]}")
+        self._taken = span.end
+        if not story:
+            self._unworded.setdefault(self._roots[node.parent], []).append(span)
 
     def _take_item(self, position: int, place: _Place) -> None:
+        """Take an item or paragraph; of a paragraph each part that opens with an identifier is one of its own."""
         block = self.document.blocks[position]
-        words = block.span.of(self.text)
-        number = _number_of(words)
-        if number is None and not _is_story(words) and not (place is _Place.STEPS and block.kind is BlockKind.LIST_ITEM):
-            return
         stop = own_end(self.text, block.span.start, block.span.end)
         sentences = sentence_spans(self.text, block.span.start, stop)
-        if not sentences or not _says(words) or self._is_exempt(sentences[0]):
+        if not sentences:
             return
-        held = self._within(block.span)
+        listed = block.kind is BlockKind.LIST_ITEM
+        opened = [
+            place for place, each in enumerate(sentences)
+            if place == 0 or (not listed and requirement_identifier(each.of(self.text)) is not None)
+        ]  # fmt: skip
+        for first, last in zip(opened, [*opened[1:], len(sentences)], strict=True):
+            whole = Span(sentences[first].start, sentences[last - 1].end)
+            words = whole.of(self.text)
+            number = _number_of(words)
+            steps = place is _Place.STEPS and listed
+            if (number is not None or _is_story(words) or steps) and _says(words) and not self._is_exempt(whole):
+                end = self._end_with_items(position, stop) if listed else whole.end
+                self._take_part(block, sentences[first], Span(whole.start, end), number)
+
+    def _take_part(self, block: Block, first: Span, whole: Span, number: str | None) -> None:
+        held = self._within(Span(block.span.start if first.start == block.span.start else whole.start, whole.end))
         strong = [each for each in held if self.kept[each].modality is not Modality.POSSIBILITY]
         if strong:
-            if strong[0].start >= sentences[0].end and self.kept[strong[0]].lead_in is None and number is not None:
+            own = self.kept[strong[0]].identifier or number
+            if (
+                first.end <= strong[0].start < block.span.end
+                and self.kept[strong[0]].lead_in is None
+                and own is not None
+            ):
                 for span in strong:
-                    own = self.kept[span].identifier or number
-                    self.kept[span] = replace(self.kept[span], identifier=own)
-                self._add(sentences[0], block.section, self.kept[strong[0]].identifier)
-            return
-        end = self._end_with_items(position, stop)
-        possible = [self.kept[span] for span in self._within(Span(block.span.start, end))]
-        if any(each.modality is not Modality.POSSIBILITY for each in possible):
-            return  # an item below has force of its own
-        for each in possible:
-            del self.kept[each.span]
-        self._taken = end
-        whole = Span(sentences[0].start, end).trimmed(self.text)
-        self._possible[whole] = possible
+                    self.kept[span] = replace(self.kept[span], identifier=self.kept[span].identifier or own)
+                self._add(first, block.section, own)
+            return  # it has force of its own, or an item below it has
+        whole = whole.trimmed(self.text)
+        self._possible[whole] = [self.kept.pop(span) for span in held]
+        self._taken = whole.end
         self._add(whole, block.section, number)
-        if not _is_story(words) and (number is None or _IDENTIFIER.match(number) is None):
+        if not _is_story(whole.of(self.text)) and (number is None or _IDENTIFIER.match(number) is None):
             self._unworded.setdefault(self._roots[block.section], []).append(whole)
 
     def _end_with_items(self, position: int, stop: int) -> int:
@@ -223,7 +266,9 @@ class _Weak:
         for block in self.document.blocks[position + 1 :]:
             if block.kind is not BlockKind.LIST_ITEM or block.depth <= first.depth:
                 break
-            if _PLAIN_NUMBER.match(self.text, block.span.start, block.span.end) is not None or "." in block.marker.strip("."):
+            if _PLAIN_NUMBER.match(
+                self.text, block.span.start, block.span.end
+            ) is not None or "." in block.marker.strip("."):
                 break
             stop = block.span.end
         return stop
@@ -254,7 +299,9 @@ class _Weak:
 
     def _within(self, span: Span) -> list[Span]:
         """List the statements that begin in a span."""
-        first, last = (bisect_left(self._ordered, place, key=lambda each: each.start) for place in (span.start, span.end))
+        first, last = (
+            bisect_left(self._ordered, place, key=lambda each: each.start) for place in (span.start, span.end)
+        )
         return [each for each in self._ordered[first:last] if each in self.kept]
 
     def _is_exempt(self, span: Span) -> bool:

@@ -296,6 +296,7 @@ class RequirementResult(Response):
     score: float = Field(ge=0.0, le=1.0)
     identifier: str = Field(default="", description="The statement's own identifier, e.g. REQ-12.")
     negated: bool = Field(default=False, description="It forbids: shall not, must not.")
+    weak: bool = Field(default=False, description="No word obliges; it is an item below a heading of requirements.")
     uri: str = Field(description="Resource that holds the passage.")
     also_in: list[str] = Field(default=[], description="Citations of statements that say the same.")
     also_in_more: int = Field(default=0, description="Further ones that are not listed.")

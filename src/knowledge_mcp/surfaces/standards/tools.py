@@ -230,6 +230,7 @@ def _requirement(hit: RequirementHit) -> shapes.RequirementResult:
         score=rounded(hit.score),
         identifier=statement.identifier or "",
         negated=statement.negated,
+        weak=statement.weak,
         uri=passages.chunk_uri(hit.chunk.id),
         also_in=list(hit.also_in[: passages.MOST_ALSO_IN]),
         also_in_more=max(0, len(hit.also_in) - passages.MOST_ALSO_IN),
