@@ -1,6 +1,7 @@
 """Measure what the analysis makes of documents: requirements, force of sentences, definitions, look-ups.
 
-Usage: `python -m benchmarks.analysis [PART …] [--data FOLDER]`; parts: requirements modality recall forms lookup definitions kinds
+Usage: `python -m benchmarks.analysis [PART …] [--data FOLDER]`; PART is requirements, modality, recall, forms, lookup,
+definitions or kinds.
 
 Without names all are measured, against `$KNOWLEDGE_EVAL_DATA`, else `../shared/data`; without the folder the script
 says so and ends. It prints one line per measure with its bar, and exits with 1 where a bar is missed.
