@@ -378,6 +378,7 @@ def build_knowledge(
         return _filing_desk(settings, base, roots, build_passwords(settings, ask_password))
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.knowledge import LocalKnowledge
+    from knowledge_mcp.engine.repositories.manifest import PREFIX
     from knowledge_mcp.language.document_types import DocumentClassifier
 
     chunker = registry.load(registry.CHUNKERS["standards"])(
@@ -392,6 +393,7 @@ def build_knowledge(
         pipeline,
         health_threshold_ms=settings.health_latency_threshold_ms,
         sources=lambda: list_sources(settings).all(),
+        repositories=PREFIX,
     )
 
 

@@ -78,6 +78,7 @@ class World:
     hybrid: bool = True
     collection: str = "kb"
     slice: int = 64
+    repositories: str = ""
     events: list[IngestEvent] = field(default_factory=list[IngestEvent])
 
     def __post_init__(self) -> None:
@@ -92,7 +93,7 @@ class World:
             slice=self.slice,
         )
         pipeline = Pipeline({"text/markdown": MarkdownReader()}, ClauseChunker(), DocumentClassifier())
-        self.knowledge = LocalKnowledge(self.base, pipeline)
+        self.knowledge = LocalKnowledge(self.base, pipeline, repositories=self.repositories)
 
     def write(self, name: str, text: str) -> Path:
         """Write one file below the folder."""

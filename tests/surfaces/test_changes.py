@@ -156,5 +156,38 @@ def test_impact_of_what_nobody_refers_to_says_so(world: World) -> None:
     world.write("v2/tool.md", "# Tool guide\n\n## 1 Use\n\nThe tool shall be held with one hand at all times.\n")
     world.ingest()
     answer = ask(world, "knowledge_impact", document="Tool guide")
-    assert answer["message"] == "No other document refers to what changed."
+    assert answer["message"] == "No other document and no indexed code refers to what changed."
     assert answer["touched"] == []
+
+
+CODE = """# Timers of the doors
+
+DOOR = 5 # seconds, ACME 100:2018, clause 2
+
+ROPE = 365 # days, ACME 100, clause 3
+
+covers REQ-PIT-7, but not REQ-PIT-70
+
+LIGHT = True # REQ-PIT-8 is as it was
+"""
+
+
+def test_code_of_indexed_repositories_is_touched_too(tmp_path: Path) -> None:
+    world = World(tmp_path / "docs", repositories="repo_")
+    pits = "\n## 9 Light\n\nREQ-PIT-7: The pit shall have {} lamps.\n\nREQ-PIT-8: The lamp shall be white.\n"
+    world.write("acme-2018.md", OLD + pits.format(2))
+    world.write("acme-2023.md", NEW + pits.format(3))
+    world.ingest()
+    code = World(tmp_path / "code", store=world.store, collection="repo_lift")
+    code.write("timers.md", CODE)
+    code.ingest()
+    shadow = World(tmp_path / "code", store=world.store, collection="repo_lift.next")
+    shadow.ingest()
+    answer = ask(world, "knowledge_impact", document="ACME 100")
+    told = [(each["reference"], each["text"]) for each in answer["touched"] if each["kind"] == "code"]
+    assert told == [
+        ("ACME 100:2018, clause 2", "DOOR = 5 # seconds, ACME 100:2018, clause 2"),
+        ("REQ-PIT-7", "covers REQ-PIT-7, but not REQ-PIT-70"),
+    ]
+    assert answer["touched"][0]["citation"].startswith("timers, lines ")
+    assert answer["untouched"] == 1, "the clause on ropes did not change"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -240,6 +241,20 @@ def test_a_prompt_names_the_tool_and_carries_its_arguments() -> None:
     answered = PROMPTS["answer_with_citations"].render({"question": "Why?", "chunk_type": "requirement"})
     assert "chunk_type='requirement'" in answered
     assert "document_type" not in answered
+    reviewed = PROMPTS["edition_review"].render({"document": "ACME 100", "from": "2018"})
+    assert "knowledge_changes with document='ACME 100', from='2018', and" in reviewed
+    ours = PROMPTS["what_changed_for_us"].render({"document": "ACME 100", "about": "doors"})
+    assert "knowledge_impact with document='ACME 100', and" in ours
+    assert "concerned with 'doors'" in ours
+    assert "concerned" not in PROMPTS["what_changed_for_us"].render({"document": "ACME 100"})
+
+
+def test_every_tool_that_a_prompt_names_is_one_of_the_surface() -> None:
+    for prompt in PROMPTS.values():
+        text = prompt.render({argument.name: "x" for argument in prompt.arguments})
+        named = set(re.findall(r"knowledge_[a-z_]+", text))
+        assert named
+        assert named <= {tool.name for tool in SURFACE.tools}
 
 
 def test_document_ids_are_completed_by_beginning_then_middle_then_title() -> None:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from knowledge_mcp.engine.changes.code import code_passages
 from knowledge_mcp.engine.core import documents, health, soundness
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.relabelling import set_by_hand
@@ -53,6 +54,7 @@ class LocalKnowledge:
         pipeline: what reads and cuts documents.
         health_threshold_ms: from when on a check that is up counts as degraded.
         sources: lists the sources that are registered for the collection, with how they stand.
+        repositories: what the names of the collections of indexed repositories begin with; empty for none.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class LocalKnowledge:
         *,
         health_threshold_ms: int = 500,
         sources: Callable[[], Sequence[SourceStatus]] = tuple,
+        repositories: str = "",
     ) -> None:
+        self._repositories = repositories
         self._base = base
         self._sources = sources
         self._pipeline = pipeline
@@ -149,6 +153,10 @@ class LocalKnowledge:
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts as passages are embedded, in order."""
         return self._base.embedder.embed_documents(list(texts))
+
+    def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
+        """List the passages of indexed repositories that share words with a text."""
+        return code_passages(self._base.store, self._repositories, text) if self._repositories else []
 
     def ingest(
         self,

@@ -155,6 +155,14 @@ class Knowledge(Protocol):
         """Embed texts as passages are embedded, in order; none may be blank. Nothing is stored."""
         ...
 
+    def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
+        """List the passages of indexed repositories that share words with a text, best first, each with its place.
+
+        Raises:
+            ConfigError: the code is not looked through from here.
+        """
+        ...
+
     def ingest(
         self,
         source: Source,

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
-from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, KnowledgeError
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
     QuoteQuery,
@@ -163,6 +163,13 @@ class RemoteKnowledge(_RemoteEngine):
         """Embed texts as passages are embedded, in order; some at a time, so that none of the requests grows long."""
         slices = (texts[at : at + _EMBEDDED_AT_ONCE] for at in range(0, len(texts), _EMBEDDED_AT_ONCE))
         return [vector for part in checked(slices) for vector in self._call("embed", texts=part)]
+
+    def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
+        """Refuse: a key of the service is for collections of documents, and repositories have others."""
+        raise ConfigError(
+            "indexed repositories are not reached over the REST service.",
+            suggestion="Run `knowledge impact` where the store is.",
+        )
 
     def ingest(
         self,

@@ -49,7 +49,7 @@ RIGHTS: Mapping[str, Right] = {
     ), "read"),
     **dict.fromkeys(("remove", "relabel", "verify", "ingest"), "write"),
 }  # fmt: skip
-"""What a key needs for each method; `close` does not travel."""
+"""What a key needs for each method. `close` does not travel, nor `code_passages`: repositories have other rights."""
 
 _MOST_NESTED = 20
 

@@ -223,6 +223,11 @@ class FakeKnowledge:
         targets = Targets(self.documents(), self._held)
         return references_of(targets, document_id, query, lambda _name, _ids: (self._all_chunks(), self._degraded))
 
+    def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
+        """List nothing: no repository is indexed."""
+        self._before("code_passages")
+        return []
+
     def ingest(
         self,
         source: Source,

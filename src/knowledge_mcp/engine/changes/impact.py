@@ -1,12 +1,13 @@
-"""What a new edition touches: places of other documents that refer to what changed."""
+"""What a new edition touches: places of other documents, and of indexed code, that refer to what changed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.code import stands_in
 from knowledge_mcp.engine.changes.comparing import EditionPair
 from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.engine.core.designations import (
@@ -17,9 +18,11 @@ from knowledge_mcp.engine.core.designations import (
     mentions_at,
     names_of,
 )
+from knowledge_mcp.language.identifiers import is_identifier
 from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
+from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.checkpoints import checked
@@ -32,6 +35,8 @@ _CLAUSE = re.compile(
 )
 _PAGE, _MOST = 100, 1_000
 """Passages of one search, and of all searches for one name: as far as a search reaches."""
+_MOST_IDENTIFIERS = 500
+"""Requirements that are looked for in code: each is one search in each repository, of some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +45,9 @@ class Touched:
 
     Attributes:
         document_id: the document.
-        kind: `requirement`, `definition` or `clause`.
-        identifier: of the requirement or the term; the clause's number else.
-        text: the sentence that refers.
+        kind: `requirement`, `definition`, `clause` or `code`.
+        identifier: of the requirement or the term; the clause's number, or what the code calls itself, else.
+        text: the sentence, or the line of code, that refers.
         citation: of the referring place.
         reference: as printed.
         dated: the edition that it names, empty where it names none.
@@ -93,16 +98,26 @@ def impact_of(knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseC
     numbered = _by_number(changes)
     found: dict[tuple[str, int, str], Touched] = {}
     untouched = 0
-    for chunk, citation in checked(_naming(knowledge, names, own, degraded)):
+    named = [(chunk, place, "") for chunk, place in checked(_naming(knowledge, names, own, degraded))]
+    named += [(chunk, place, "code") for chunk, place in _code(knowledge, names, degraded)]
+    for chunk, citation, kind in named:
         for link, designation, clause in _referring(chunk):
             if all(each.is_part for each in directory.alike(designation)):
                 continue
             change = numbered.get(clause.removeprefix("Annex ").strip()) if clause else None
-            if change is not None and change.link.kind is LinkKind.SAME and not change.changes:
+            if change is not None and _is_unchanged(change):
                 untouched += 1
                 continue
             key = (chunk.document_id, link.span.start, link.target)
-            found.setdefault(key, _touched(chunk, citation, link, designation.edition, clause, change))
+            found.setdefault(key, _touched(chunk, citation, link, designation.edition, clause, change, kind))
+    for identifier, change in _identifiers(knowledge, pair, changes, degraded).items():
+        for chunk, citation in _code(knowledge, [identifier], degraded):
+            at = stands_in(identifier, chunk.content)
+            if at is not None:
+                span = Span(chunk.span.start + at, chunk.span.start + at + len(identifier))
+                link = Reference(chunk.content[at : at + len(identifier)], ReferenceKind.DOCUMENT, identifier, span)
+                key = (chunk.document_id, span.start, identifier)
+                found.setdefault(key, _touched(chunk, citation, link, "", "", change, "code"))
     ordered = sorted(found.items(), key=lambda item: item[0])
     return Impact(tuple(each for _, each in ordered), untouched, tuple(dict.fromkeys(degraded)))
 
@@ -154,9 +169,64 @@ def _naming(
             degraded.append(f"Only the {_MOST:,} passages that fit '{name}' best were looked through.")
 
 
+def _is_unchanged(change: ClauseChange) -> bool:
+    return change.link.kind is LinkKind.SAME and not change.changes
+
+
+def _code(knowledge: Knowledge, texts: Iterable[str], degraded: list[str]) -> Iterator[tuple[Chunk, str]]:
+    """Yield the passages of indexed repositories that share words with a text, each once."""
+    seen: set[tuple[str, str]] = set()
+    try:
+        for text in checked(texts):
+            for chunk, citation in knowledge.code_passages(text):
+                if (chunk.document_id, chunk.id) not in seen:
+                    seen.add((chunk.document_id, chunk.id))
+                    yield chunk, citation
+    except KnowledgeError as error:
+        degraded.append(f"Code of indexed repositories was not looked through: {error.message}")
+
+
+def _identifiers(
+    knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseChange], degraded: list[str]
+) -> dict[str, ClauseChange]:
+    """Map the identifiers of requirements that changed to what became of their clause."""
+    found: dict[str, ClauseChange] = {}
+    texts: dict[str, set[str]] = {}
+    for record, side in ((pair.old, "old"), (pair.new, "new")):
+        changed = [(clause, each) for each in changes if (clause := getattr(each.link, side)) is not None]
+        changed = [(clause, each) for clause, each in changed if not _is_unchanged(each)]
+        found |= {clause.number: each for clause, each in changed if is_identifier(clause.number)}
+        said = [one for chunk in knowledge.document_chunks(record.id) for one in chunk.statements if one.identifier]
+        for statement in checked(said):
+            identifier = str(statement.identifier)
+            texts.setdefault(identifier, set()).add(f"{side} {statement.text}")
+            for clause, each in changed:
+                if clause.span.contains(statement.span):
+                    found.setdefault(identifier, each)
+    for identifier, told in texts.items():
+        if {each.partition(" ")[0] for each in told} == {"old", "new"} and len({each[4:] for each in told}) == 1:
+            found.pop(identifier, None)
+    if len(found) > _MOST_IDENTIFIERS:
+        degraded.append(f"Only {_MOST_IDENTIFIERS} of {len(found)} requirements were looked for in code.")
+    return dict(list(found.items())[:_MOST_IDENTIFIERS])
+
+
 def _touched(
-    chunk: Chunk, citation: str, link: Reference, dated: str, clause: str, change: ClauseChange | None
+    chunk: Chunk,
+    citation: str,
+    link: Reference,
+    dated: str,
+    clause: str,
+    change: ClauseChange | None,
+    kind: str = "",
 ) -> Touched:
+    if kind:
+        at = link.span.start - chunk.span.start
+        start, end = chunk.content.rfind("\n", 0, at) + 1, chunk.content.find("\n", at)
+        line = chunk.content[start : end if end >= 0 else None].strip()
+        return Touched(
+            chunk.document_id, kind, chunk.section_title or "", line, citation, link.text, dated, clause, change
+        )
     kind, identifier, text = "clause", chunk.clause_number or "", ""
     for definition in chunk.definitions:
         if definition.span.contains(link.span):

@@ -124,7 +124,7 @@ class PlaceTouched(Response):
     """A place that refers to what changed."""
 
     document_id: str
-    kind: str = Field(description="requirement, definition or clause.")
+    kind: str = Field(description="requirement, definition, clause or code.")
     identifier: str = ""
     text: str
     citation: str
@@ -183,7 +183,7 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
     shown = [_place(each, pair) for each in reached.touched[request.cursor : request.cursor + request.limit]]
     shown = shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS))]
     end = request.cursor + len(shown)
-    message = "" if reached.touched else "No other document refers to what changed."
+    message = "" if reached.touched else "No other document and no indexed code refers to what changed."
     return ImpactResponse(
         old=_edition(pair.old),
         new=_edition(pair.new),
@@ -303,8 +303,9 @@ CHANGE_TOOLS = (
         name="knowledge_impact",
         title="Show what a new edition touches",
         description=(
-            "List the requirements, definitions and clauses of other documents that refer to what changed in a new "
-            "edition, dated and undated references told apart, each with the change and its citation."
+            "List the requirements, definitions and clauses of other documents, and lines of indexed code, that refer "
+            "to what changed in a new edition, dated and undated references told apart, each with the change and its "
+            "citation."
         ),
         request=ImpactRequest,
         response=ImpactResponse,

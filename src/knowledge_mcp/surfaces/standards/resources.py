@@ -132,6 +132,7 @@ RESOURCES = (
 
 COMPLETERS: dict[str, Completer] = {
     "chunk_type": _complete_of(ChunkType),
+    "document": _complete_document,
     "document_id": _complete_document,
     "document_type": _complete_of(DocumentType),
     "first": _complete_document,
@@ -192,6 +193,45 @@ def _answer_with_citations(arguments: Mapping[str, str]) -> str:
     )
 
 
+def _editions_named(arguments: Mapping[str, str]) -> str:
+    named = "".join(f", {name}={arguments[name]!r}" for name in ("from", "to") if arguments.get(name))
+    return f"document={arguments['document']!r}{named}"
+
+
+def _edition_review(arguments: Mapping[str, str]) -> str:
+    return (
+        f"Review what changed in {arguments['document']!r} from one edition to the next.\n\n"
+        f"Call knowledge_changes with {_editions_named(arguments)}, and again with cursor set to next_cursor until all "
+        "changes are seen. Begin with what binds: force (should to shall), limits and units, definitions, requirements "
+        "added or withdrawn; then references, then words. A clause that only moved or was renumbered is listed apart. "
+        "Give a table: clause in both editions, before and after word for word, both citations, and whom it "
+        "concerns as far as the documents say so; mark your own judgement as such. Name every page that could not be "
+        f"read: a change there is not seen. {_CITE}"
+    )
+
+
+def _what_changed_for_us(arguments: Mapping[str, str]) -> str:
+    about = arguments.get("about")
+    ours = f" We are concerned with {about!r}: leave out what does not touch it, and say how much." if about else ""
+    call = _editions_named(arguments)
+    return (
+        f"Say what the new edition of {arguments['document']!r} changes for our own documents and code.{ours}\n\n"
+        f"Call knowledge_impact with {call}, and again with cursor set to next_cursor until all places are seen; then "
+        f"knowledge_changes with {call} for the clauses that they name. Group by document of ours: the place that "
+        "refers word for word, the clause it refers to, what became of it, both citations, and what has to be looked "
+        "at. A dated reference still means the older edition: set these apart from undated ones, which follow the "
+        "current edition. What knowledge_changes lists and no document of ours refers to comes last, by force and "
+        "limits first. Nothing that refers by other words than the designation is found: say so, and try "
+        f"knowledge_search for the changed subjects. {_CITE}"
+    )
+
+
+_DOCUMENT = PromptArgument("document", "Id, designation or title; any edition of it.", max_length=500)
+_EDITIONS = (
+    PromptArgument("from", "Older edition or its id; default: the one before.", required=False, max_length=100),
+    PromptArgument("to", "Newer edition or its id; default: the current one.", required=False, max_length=100),
+)
+
 PROMPTS = (
     Prompt(
         name="find_requirements",
@@ -231,6 +271,24 @@ PROMPTS = (
             PromptArgument("chunk_type", "Only passages of this kind.", required=False, max_length=20),
         ),
         render=_answer_with_citations,
+    ),
+    Prompt(
+        name="edition_review",
+        title="Review a new edition",
+        description="List what changed from one edition to the next, the weightiest first, with both citations.",
+        arguments=(_DOCUMENT, *_EDITIONS),
+        render=_edition_review,
+    ),
+    Prompt(
+        name="what_changed_for_us",
+        title="What changed for us",
+        description="Tell which of your own documents and code a new edition touches, and how.",
+        arguments=(
+            _DOCUMENT,
+            *_EDITIONS,
+            PromptArgument("about", "What you are concerned with, such as a product or a topic.", required=False),
+        ),
+        render=_what_changed_for_us,
     ),
 )
 """All prompts of the surface, in the order in which they are listed."""
