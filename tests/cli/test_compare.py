@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command
+from tests.machine import needs
+from tests.ocr.pages import drawn, scan
 from tests.readers.pdf_files import sheet
 
 OLD = (
@@ -134,6 +138,98 @@ def test_what_are_no_editions_of_one_document_is_refused(
     assert done.code == 1
     assert "not editions of one document: 0% in common" in done.err
     assert knowledge("compare", editions[0], str(other), "--anyway").code == 0
+
+
+LONG = """## 1 Scope
+
+This standard gives rules for the building of lifts that carry people and goods.
+
+## 2 Doors
+
+The landing door shall close within 5 seconds. The lock is tested as its maker says.
+
+## 3 Pits
+
+The pit shall be dry and lit whenever somebody works in it beneath the car.
+"""
+GERMAN = """## 1 Anwendungsbereich
+
+Diese Norm enthält Regeln für den Bau von Aufzügen, die Personen und Güter befördern.
+
+## 2 Türen
+
+Die Schachttür muss innerhalb von 5 Sekunden schließen. Das Schloss wird nach Angabe des Herstellers geprüft.
+
+## 3 Gruben
+
+Die Grube muss trocken und beleuchtet sein, wenn jemand darin unter dem Fahrkorb arbeitet.
+"""
+
+
+def test_a_scan_is_compared_with_the_text_of_the_next_edition(
+    knowledge: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("tesseract")
+    lines = [line.removeprefix("## ") for line in LONG.splitlines()]
+    (tmp_path / "old.pdf").write_bytes(scan(drawn(lines, width=2100)))
+    (tmp_path / "new.md").write_text(LONG.replace("within 5 seconds", "within 4 seconds"))
+    done = knowledge("compare", str(tmp_path / "old.pdf"), str(tmp_path / "new.md"), "--json")
+    assert "1 pages were read by OCR" in done.err
+    changes = [(each["kind"], each["from"]) for link in json.loads(done.out)["alignment"] for each in link["changes"]]
+    assert ("number", "5") in changes
+    assert not {kind for kind, _ in changes} & {"force", "definition"}
+    monkeypatch.setenv("OCR_ENGINE", "auto")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    unread = knowledge("compare", str(tmp_path / "old.pdf"), str(tmp_path / "new.md"))
+    assert unread.code == 1
+    assert "esseract" in unread.err
+
+
+def test_a_printed_edition_is_the_same_as_its_text_with_a_title_above(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "plain.md").write_text(LONG)
+    (tmp_path / "titled.md").write_text("# Lifts\n\n" + LONG.replace("within 5", "within 4"))
+    answer = json.loads(knowledge("compare", str(tmp_path / "plain.md"), str(tmp_path / "titled.md"), "--json").out)
+    became = {each["new"]["clause"]: each["kind"] for each in answer["alignment"] if each["old"]}
+    assert became == {"1": "same", "2": "edited", "3": "same"}
+
+
+def test_two_languages_are_refused_with_what_to_do(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "en.md").write_text(LONG)
+    (tmp_path / "de.md").write_text(GERMAN)
+    done = knowledge("compare", str(tmp_path / "en.md"), str(tmp_path / "de.md"))
+    assert done.code == 1
+    assert "not editions of one document" in done.err
+    assert "two languages" in done.err
+    anyway = json.loads(
+        knowledge("compare", str(tmp_path / "en.md"), str(tmp_path / "de.md"), "--anyway", "--json").out
+    )
+    assert anyway["alignment"]
+
+
+def test_unrelated_documents_with_one_sentence_in_common_are_refused_with_the_share(
+    knowledge: Command, tmp_path: Path
+) -> None:
+    shared = "This document may be copied by anybody who keeps this notice.\n\n"
+    for name, words in (("kiln", "fire brick glaze clay oven heat"), ("tide", "moon wave sand boat harbour pier")):
+        chance = random.Random(name)
+        body = " ".join(" ".join(chance.choices(words.split(), k=9)).capitalize() + "." for _ in range(40))
+        (tmp_path / f"{name}.md").write_text(f"# {name.title()}s\n\n{shared}## 1 Keeping\n\n{body}\n")
+    done = knowledge("compare", str(tmp_path / "kiln.md"), str(tmp_path / "tide.md"))
+    assert done.code == 1
+    assert re.search(r"not editions of one document: [1-4]% in common", done.err)
+
+
+def test_a_file_of_each_kind_is_the_same_as_itself(knowledge: Command, tmp_path: Path) -> None:
+    pages = sheet()
+    pages.heading("1 Doors")
+    pages.paragraph("The doors should close within 5 s. Doors are made of steel.")
+    (tmp_path / "lifts.pdf").write_bytes(pages.done())
+    (tmp_path / "empty.md").write_text("\n")
+    printed = str(tmp_path / "lifts.pdf")
+    assert "Nothing changed" in knowledge("compare", printed, printed).out
+    nothing = knowledge("compare", str(tmp_path / "empty.md"), printed)
+    assert nothing.code == 1
+    assert "Next:" in nothing.err
 
 
 def test_a_name_that_is_nothing_is_refused_with_the_next_step(knowledge: Command, editions: tuple[str, str]) -> None:

@@ -143,6 +143,10 @@ class _Side:
         is_first = place == 0 or self.clauses[place - 1].file != clause.file
         return self.tops[clause.file] == 1 or (is_first and not clause.text)
 
+    def is_at_top(self, clause: Clause) -> bool:
+        """Tell whether nothing stands above a clause, or only its document's title."""
+        return clause.parent is None or self.is_title(clause.parent)
+
     def is_only_sibling(self, place: int) -> bool:
         clause = self.clauses[place]
         return self.siblings[clause.file, clause.parent, self.heads[place]] == 1
@@ -281,13 +285,19 @@ class _Matcher:
 
     def kind(self, old: Clause, new: Clause, pairs: _Pairs) -> LinkKind:
         """Tell what became of a clause that is joined with another; the first that holds of moved, renamed …"""
-        if not pairs.hold(old, new, self._files):
+        if not pairs.hold(old, new, self._files) and not self._stands_at_the_top(old, new):
             return LinkKind.MOVED
         if self._old.heads[old.index] != self._new.heads[new.index]:
             return LinkKind.RENAMED
         if old.number != new.number:
             return LinkKind.RENUMBERED
         return LinkKind.SAME if words_of(old.text) == words_of(new.text) else LinkKind.EDITED
+
+    def _stands_at_the_top(self, old: Clause, new: Clause) -> bool:
+        """Tell whether two clauses stand at the top of one document, of which only one is read with a title above."""
+        in_one = self._files.get(old.file, old.file) == new.file
+        tops = self._old.is_at_top(old) and self._new.is_at_top(new)
+        return in_one and tops and (old.parent is None) != (new.parent is None)
 
     def followed(self) -> Iterator[ClauseLink]:
         """Follow the notes of the new edition that say where a withdrawn clause went."""

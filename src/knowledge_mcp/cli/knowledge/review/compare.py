@@ -141,6 +141,9 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
         say(f"{name}: {warning}")
     if inspected.lost:
         say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them is not compared.")
+    recognised = sum(page.method == "ocr" for page in inspected.document.pages)
+    if recognised:
+        say(f"{name}: {recognised} pages were read by OCR; a word that was read wrongly looks like a change.")
     lines = {block.span.start: block.lines[0] for block in inspected.document.blocks if block.lines is not None}
     return EditionPart(name, inspected.document.text, inspected.structure.sections, inspected.chunks, lines.get)
 
