@@ -36,8 +36,8 @@ Matrix = NDArray[np.float32]
 WEIGHTS = (-3.89, 0.391, 0.415)
 """Log-odds at zero, for one unit of closeness, and for one of the logarithm of both texts' terms: fitted on all six
 public sets by `python -m benchmarks.tracing`, which also shows how little they move with any one left out."""
-RELATED = 0.42
-"""Half way between the least that two sets have which belong together (.48) and the most of two that do not (.37), of
+RELATED = 0.44
+"""Half way between the least that two sets have which belong together (.48) and the most of two that do not (.40), of
 all pairs of the public sets, with the default model: `python -m benchmarks.tracing --crossed`."""
 _NEAREST = 6
 """Neighbours that a pair is held against; 4 to 8 do alike."""
