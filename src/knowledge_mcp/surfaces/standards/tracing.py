@@ -58,9 +58,9 @@ class TraceRequest(Request):
 
     SUBJECT = "source"
 
-    source: Text = Field(alias="from", description="Document, by id, designation or title.")
+    source: Text = Field(alias="from", description="Id, designation or title.")
     target: Text = Field(alias="to", description=f"The same; {_EVERY} for all others.")
-    gaps: bool = Field(default=False, description="List what has no link instead.")
+    gaps: bool = Field(default=False, description="List what has no link.")
     cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
 
 
@@ -69,7 +69,7 @@ class CheckRequest(Request):
 
     SUBJECT = "document"
 
-    document: Text = Field(description="Document, by id, designation or title.")
+    document: Text = Field(description="Id, designation or title.")
     standard: Text = Field(description="The same, of what is demanded.")
     verdict: Literal["evidence found", "partial", "none found"] | None = Field(
         default=None, description="Only rows with it."
