@@ -209,6 +209,23 @@ def test_sets_of_any_kind_become_reqif_and_come_back_the_same(
     assert [link.target for link in found["REQ-1"].links] == ["t_overflow"]
 
 
+def test_ids_that_reqif_does_not_allow_come_back_too_and_are_added_to_once(knowledge: Command, tmp_path: Path) -> None:
+    one, other, out = tmp_path / "one.csv", tmp_path / "other.csv", tmp_path / "out.reqif"
+    one.write_text("id,text,links\n4.1 a,The pump shall stop.,7\n")
+    other.write_text("id,text\n7,Stop the pump.\n")
+    knowledge("trace", str(one), str(other), "--reqif", str(out))
+    third, again = tmp_path / "third.csv", tmp_path / "again.reqif"
+    third.write_text("id,text,links\n9 b,The pump is stopped in the test.,4.1 a\n")
+    knowledge("trace", str(third), str(out), "--reqif", str(again))
+    reader = RequirementReader()
+    for path, ids in ((out, ["4.1 a", "7"]), (again, ["4.1 a", "7", "9 b"])):
+        found = {each.id: [link.target for link in each.links] for each in reader.read(file_item(path)).items}
+        assert sorted(found) == ids
+        assert found["4.1 a"] == ["7"]
+    assert "4.1 a" in found["9 b"]
+    reader.close()
+
+
 def test_a_needs_json_holds_both_sets_and_is_read_again(
     knowledge: Command, sides: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -194,6 +194,7 @@ class _Parts:
 
     def __init__(self, text: str, prefix: str, moment: str) -> None:
         self._known = frozenset(_IDENTIFIER.findall(text))
+        self._made = {each.rpartition("-")[2]: each for each in self._known if each.startswith("clausewise-")}
         self._prefix, self._moment = prefix, moment
         number = 1
         while any(each.startswith(f"clausewise-{number}-") for each in self._known):
@@ -221,7 +222,7 @@ class _Parts:
         relations = [
             self._relation(place, link, names)
             for place, link in enumerate(found.links)
-            if link.verdict in _SURE and not self._stands(link)
+            if link.verdict in _SURE and not self._stands(link, names)
         ]
         return [
             ("DATATYPES", self._element("DATATYPE-DEFINITION-STRING", "string", 'MAX-LENGTH="1000000"')),
@@ -241,12 +242,22 @@ class _Parts:
         """Return an item's identifier: its own where that is one and free, else one made of it."""
         if own in self._known or (_NAME.fullmatch(own) is not None and names.get((1 - side, own)) != own):
             return own
-        return f"{self._own}-{hashlib.sha256(f'{side} {own}'.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}"
+        digests = [
+            hashlib.sha256(f"{each} {own}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
+            for each in (side, 1 - side)
+        ]
+        for digest in digests:  # an earlier run made it, of whichever side the item was then
+            found = self._made.get(digest)
+            if found is not None and found not in names.values():
+                return found
+        return f"{self._own}-{digests[0]}"
 
-    def _stands(self, link: TraceLink) -> bool:
+    def _stands(self, link: TraceLink, names: Mapping[tuple[int, str], str]) -> bool:
         """Tell whether the file that is added to has the relation already, whichever way round."""
         one, other = link.source, link.target
-        return (one.id in self._known and other.id in one.links) or (other.id in self._known and one.id in other.links)
+        return (names[0, one.id] in self._known and other.id in one.links) or (
+            names[1, other.id] in self._known and one.id in other.links
+        )
 
     def _element(self, name: str, own: str, more: str = "", content: str = "", *, called: str = "") -> str:
         tag = f"{self._prefix}{name}"

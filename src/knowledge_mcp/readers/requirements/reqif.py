@@ -8,7 +8,7 @@ Polarion and PTC.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["reqif"]
 
 _WANTED = "a ReqIF file"
+_MADE = "clausewise-"
+"""How identifiers begin that we made of ids which ReqIF does not allow; the ids stand in this attribute:"""
+_FOREIGN = "ReqIF.ForeignID"
 _MOST_BYTES = 256_000_000
 _MOST_DEPTH = 200
 _TITLES = ("reqif.chaptername", "reqif.name", "object heading", "title", "name", "heading", "summary")
@@ -75,13 +78,23 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
         source, target = (_reference(each, name) for name in ("SOURCE", "TARGET"))
         if source in objects:
             objects[source]["links"].append([target, named.get(_reference(each, "TYPE"), "")])
+    own = _own_names(found)
+    for each in found:
+        each["links"] = [[own.get(target, target), kind] for target, kind in each["links"]]
     placed: Counter[str] = Counter()
     for specification in root.iterfind("{*}CORE-CONTENT//{*}SPECIFICATIONS/{*}SPECIFICATION"):
         for level, name in _places(specification, "", 0):
             placed[name] += 1
             if placed[name] == 1 and name in objects:
-                yield {**objects[name], "level": level}
-    yield from (each for name, each in objects.items() if not placed[name])
+                yield {**objects[name], "id": own.get(name, name), "level": level}
+    yield from ({**each, "id": own.get(name, name)} for name, each in objects.items() if not placed[name])
+
+
+def _own_names(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Map the identifiers that we made, of ids that ReqIF does not allow, to these ids, unless another item has one."""
+    foreign = {each["id"]: each["attributes"].get(_FOREIGN, "") for each in objects if each["id"].startswith(_MADE)}
+    counts = Counter([*foreign.values(), *(each["id"] for each in objects)])
+    return {identifier: name for identifier, name in foreign.items() if name and counts[name] == 1}
 
 
 def _places(parent: Element, level: str, depth: int) -> Iterator[tuple[str, str]]:
