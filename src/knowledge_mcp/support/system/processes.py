@@ -11,7 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-__all__ = ["end_tree", "interpreter", "limit", "own_peak", "ran_out_of_time", "reaped", "start_tree"]
+__all__ = [
+    "end_tree",
+    "interpreter",
+    "interpreter_behind",
+    "limit",
+    "own_peak",
+    "ran_out_of_time",
+    "reaped",
+    "start_tree",
+]
 
 
 def start_tree(
@@ -126,6 +135,9 @@ def own_peak() -> int:
 
 def interpreter() -> str:
     """Return the program to start for another Python; on Windows that of an environment would only start a third."""
-    if sys.platform == "win32":
-        return getattr(sys, "_base_executable", "") or sys.executable
-    return sys.executable
+    return interpreter_behind() if sys.platform == "win32" else sys.executable
+
+
+def interpreter_behind() -> str:
+    """Return the Python that the environment of this one was made from."""
+    return getattr(sys, "_base_executable", "") or sys.executable

@@ -8,16 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.cli.knowledge.clients.forms import ServerEntry
-from knowledge_mcp.support.distribution import distribution_name
+from knowledge_mcp.support.distribution import distribution_name, is_in_cache
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Reading
 
 __all__ = ["entry_for", "launch", "left_out"]
-
-_CACHES = frozenset({"cache", "caches", ".cache"})
-_UV_CACHES = ("archive-v", "environments-v")
-"""Folders of uv's cache, wherever that lies: `uvx` runs from one, and `uv cache clean` removes it."""
 
 
 def entry_for(reading: Reading, *, name: str, surface: str) -> ServerEntry:
@@ -51,7 +47,7 @@ def launch(prefix: Path) -> list[str]:
     An environment in a cache does not last: there it is the command that makes it again.
     """
     name = distribution_name()
-    if name and any(part.lower() in _CACHES or part.startswith(_UV_CACHES) for part in prefix.parts):
+    if name and is_in_cache(prefix):
         for runner, before in (("uvx", ["--from", name]), ("pipx", ["run", "--spec", name])):
             if found := shutil.which(runner):
                 return [str(Path(found).absolute()), *before, "knowledge-mcp"]
