@@ -96,11 +96,15 @@ def test_a_folder_is_filed_and_each_file_s_fate_is_told(filled: World, command: 
 
 def test_documents_are_listed_searched_read_and_deleted(filled: World, command: Any) -> None:
     assert "No document of application" in command("list", "--ref", REF).stdout
+    assert "No application has a document" in command("applications").stdout
     single = command("ingest", str(filled.papers / "Transport Assessment.pdf"), "--ref", REF)
     assert single.exit_code == ExitCode.SUCCESS
     listed = json.loads(command("list", "--ref", REF, "--json").stdout)
     (document,) = listed["documents"]
     assert "Transport" in command("list", "--ref", REF).stdout
+    (application,) = json.loads(command("applications", "--json").stdout)["applications"]
+    assert (application["application_ref"], application["document_count"]) == (REF, len(listed["documents"]))
+    assert REF in command("applications").stdout
     found = command("search", "cycle parking", "--ref", REF, "--limit", "2")
     assert "Transport Assessment.pdf, page" in found.stdout
     assert "No document" in command("search", "cycle parking", "--ref", "99/9").stdout

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 TOOLS = [
     "ingest_document", "search_application_docs", "get_document_text", "list_ingested_documents", "delete_document",
-    "ingest_status", "cancel_ingest",
+    "ingest_status", "cancel_ingest", "list_applications",
 ]  # fmt: skip
 TOKEN = "case-officer-7"
 SERVER = "tests.planning.server"

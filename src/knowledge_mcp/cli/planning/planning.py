@@ -1,4 +1,4 @@
-"""`knowledge planning ingest|list|search|text|delete`: the documents of planning applications, for case officers."""
+"""`knowledge planning`: ingest, list, search, read and delete the documents of applications, for case officers."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ __all__ = [
     "FolderChoices",
     "FolderRun",
     "app",
+    "applications",
     "delete",
     "ingest",
     "list_documents",
@@ -379,6 +380,36 @@ def list_documents(
             method = each["extraction_method"] + (", drawings" if each["contains_drawings"] else "")
             cells = (each["document_id"], name, each["document_type"], method, str(each["chunk_count"]))
             table.add_row(*map(shown, cells), each["ingested_at"][:16].replace("T", " "))
+        out().print(table)
+
+
+@app.command()
+def applications(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+    """List the applications that have documents.
+
+    Example: knowledge planning applications
+    """
+    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+        from rich.table import Table
+
+        listed = [
+            {"application_ref": reference, "document_count": len(records),
+             "last_ingested_at": max(record.updated_at for record in records)}
+            for reference, records in sorted(desk.applications().items())
+        ]  # fmt: skip
+        if as_json:
+            write_json({"applications": listed})
+            return
+        if not listed:
+            out().print("No application has a document yet.", markup=False)
+            return
+        table = Table()
+        table.add_column("Application", overflow="fold")
+        table.add_column("Documents", justify="right")
+        table.add_column("Last ingested")
+        for each in listed:
+            last = str(each["last_ingested_at"])[:16].replace("T", " ")
+            table.add_row(shown(str(each["application_ref"])), str(each["document_count"]), last)
         out().print(table)
 
 

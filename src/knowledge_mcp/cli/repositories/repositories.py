@@ -149,7 +149,7 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
         table.add_row(*row)
     console = out()
     console.print(table)
-    for title, lines in (("Left out:", result.skipped), ("Failed:", result.errors)):
+    for title, lines in (("Noted:", result.warnings), ("Left out:", result.skipped), ("Failed:", result.errors)):
         if lines:
             console.print(title)
             for line in lines[:20]:

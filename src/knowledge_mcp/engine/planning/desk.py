@@ -109,6 +109,13 @@ class FilingDesk(LocalKnowledge):
         """List the records of one application by id."""
         return list(self._base.records_labelled("application_ref", application_ref))
 
+    def applications(self) -> dict[str, list[DocumentRecord]]:
+        """Group all records by the application that they were filed for."""
+        found: dict[str, list[DocumentRecord]] = {}
+        for record in self._base.records():
+            found.setdefault(record.label("application_ref"), []).append(record)
+        return found
+
     def check_path(self, request: FilingRequest) -> Path:
         """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
 

@@ -289,6 +289,7 @@ class IndexRun:
             chunks_embedded=max(sum(each.embedded for each in done) - renamed, 0),
             chunks_reused=sum(each.reused for each in done) + renamed,
             skipped=tuple(each.message for each in files.skipped[:_MOST_TOLD]),
+            warnings=tuple(dict.fromkeys(said for each in done for said in each.record.warnings))[:_MOST_TOLD],
         )
         _log(result)
         return result

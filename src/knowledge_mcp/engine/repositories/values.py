@@ -206,6 +206,7 @@ class IndexResult:
             passed over with a reason.
         chunks_created, chunks_embedded, chunks_reused: chunks of the files processed.
         skipped: uri and reason of the first files passed over.
+        warnings: what the readers said of files, each sentence once, such as that symbols are not known.
     """
 
     repository: str
@@ -223,6 +224,7 @@ class IndexResult:
     chunks_embedded: int = 0
     chunks_reused: int = 0
     skipped: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 # ---- state

@@ -23,8 +23,11 @@ __all__ = [
     "IngestDocumentResponse",
     "JobRequest",
     "JobResponse",
+    "ListApplicationsRequest",
+    "ListApplicationsResponse",
     "ListDocumentsRequest",
     "ListDocumentsResponse",
+    "ListedApplication",
     "PageRun",
     "PlanningSearchRequest",
     "PlanningSearchResponse",
@@ -125,6 +128,20 @@ class ListDocumentsRequest(Request):
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(default=0, description="Skip this many documents.")
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
         default=None, description="Maximum number of documents to return; next_offset tells where to go on."
+    )
+
+
+class ListApplicationsRequest(Request):
+    """Arguments of `list_applications`."""
+
+    ref_contains: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="Only applications whose reference contains this, upper and lower case alike."
+    )
+    offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
+        default=0, description="Leave out so many applications."
+    )
+    limit: Annotated[int, Field(ge=1, le=1000), WHOLE] = Field(
+        default=200, description="Most applications to return; next_offset tells where to go on."
     )
 
 
@@ -268,6 +285,24 @@ class ApplicationDocument(Response):
     pages: int = 0
     status: str = Field(default="ready", description="partial where text is known to be lost.")
     warnings: list[str] = Field(default=[])
+
+
+class ListedApplication(Response):
+    """One application that has documents."""
+
+    application_ref: str
+    document_count: int
+    last_ingested_at: str = Field(description="ISO 8601.")
+
+
+class ListApplicationsResponse(Response):
+    """Answer of `list_applications`."""
+
+    status: Literal["success"]
+    application_count: int = Field(description="Applications that fit, on this page of the list and on others.")
+    applications: list[ListedApplication]
+    next_offset: int = Field(default=0, description="Where to go on, where the list was cut.")
+    truncated: Truncation = NOT_CUT
 
 
 class ListDocumentsResponse(Response):

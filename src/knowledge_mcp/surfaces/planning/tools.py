@@ -26,6 +26,7 @@ __all__ = [
     "get_document_text",
     "ingest_document",
     "ingest_status",
+    "list_applications",
     "list_ingested_documents",
     "search_application_docs",
 ]
@@ -123,6 +124,27 @@ def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsR
         application_ref=request.application_ref,
         document_count=len(fitting),
         documents=[_summary(record) for record in fitting[request.offset : end]],
+        next_offset=end if end < len(fitting) else 0,
+    ).without_defaults()
+
+
+def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequest) -> shapes.ListApplicationsResponse:
+    """Answer `list_applications`; by reference."""
+    wanted = (request.ref_contains or "").casefold()
+    fitting = [
+        shapes.ListedApplication(
+            application_ref=reference,
+            document_count=len(records),
+            last_ingested_at=max(record.updated_at for record in records),
+        )
+        for reference, records in sorted(_desk(knowledge).applications().items())
+        if wanted in reference.casefold()
+    ]
+    end = request.offset + request.limit
+    return shapes.ListApplicationsResponse(
+        status="success",
+        application_count=len(fitting),
+        applications=fitting[request.offset : end],
         next_offset=end if end < len(fitting) else 0,
     ).without_defaults()
 
@@ -343,6 +365,15 @@ TOOLS = (
         run=cancel_ingest,
         writes=True,
     ),
+    Tool(
+        name="list_applications",
+        title="List applications",
+        description="List the applications that have ingested documents, with how many and when the last one came.",
+        request=shapes.ListApplicationsRequest,
+        response=shapes.ListApplicationsResponse,
+        run=list_applications,
+        items="applications",
+    ),
 )
 """All tools of the surface, in the order in which they are listed."""
 
@@ -351,10 +382,10 @@ SURFACE = Surface(
     instructions=(
         "The documents of planning applications: reports, statements, plans, scans. Use ingest_document to take a file "
         "in for an application, search_application_docs to find passages in one application or in all, "
-        "list_ingested_documents to see what there is, get_document_text to read a document whole. Cite source_file "
-        "and page_numbers. A document that is `skipped` as image_based holds pictures and no text worth reading; its "
-        "`pages` say so page by page, and force_ocr reads it all the same. `warnings` name pages whose text is lost or "
-        "doubtful."
+        "list_applications and list_ingested_documents to see what there is, get_document_text to read a document "
+        "whole. Cite source_file and page_numbers. A document that is `skipped` as image_based holds pictures and no "
+        "text worth reading; its `pages` say so page by page, and force_ocr reads it all the same. `warnings` name "
+        "pages whose text is lost or doubtful."
     ),
     tools=TOOLS,
     error_model=shapes.ErrorAnswer,
