@@ -130,7 +130,7 @@ class IngestRun:
         if sys.stderr.isatty() and not self._choices.verbose:
             from rich.console import Console
 
-            self._progress = BarProgress(Console(stderr=True))
+            self._progress = BarProgress(Console(stderr=True), dry_run=self._choices.dry_run)
         files = wiring.build_source(
             self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
         )

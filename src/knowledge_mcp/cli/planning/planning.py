@@ -372,7 +372,7 @@ def list_documents(
 
         table = Table()
         for name in ("Id", "File", "Type", "Read by"):
-            table.add_column(name, overflow="fold")
+            table.add_column(name, overflow="fold", no_wrap=name == "Id")  # an id that is broken cannot be copied
         table.add_column("Chunks", justify="right")
         table.add_column("Ingested")
         for each in answer["documents"]:

@@ -119,10 +119,16 @@ def bars(console: Console, *, percent: bool = False) -> Bars:
 
 
 class BarProgress:
-    """Show one bar for the files and one for the current file's pages or chunks."""
+    """Show one bar for the files and one for the current file's pages or chunks.
 
-    def __init__(self, console: Console) -> None:
+    Args:
+        console: where they are drawn.
+        dry_run: files are only read and cut; nothing is stored.
+    """
+
+    def __init__(self, console: Console, *, dry_run: bool = False) -> None:
         self._bars = bars(console)
+        self._dry_run = dry_run
         self._files = self._bars.add_task("Checking files", total=None)
         self._step = self._bars.add_task("", total=None, visible=False)
         self._to_do = 0
@@ -142,6 +148,9 @@ class BarProgress:
             case IngestEventKind.READING:
                 self._work()
                 self._step_to(one_line(f"Reading {PurePath(event.source).name}"), event)
+            case IngestEventKind.CHUNKED if self._dry_run:
+                self._work()
+                self._bars.update(self._files, advance=1)
             case IngestEventKind.CHUNKED | IngestEventKind.EMBEDDED:
                 self._work()
                 self._step_to(f"Processing chunk {event.done}/{event.total}...", event)
@@ -154,7 +163,8 @@ class BarProgress:
         """Turn the first bar from the files that were looked at to the ones that are to be ingested."""
         if not self._working:
             self._working = True
-            self._bars.update(self._files, description="Ingesting files", completed=0, total=self._to_do or None)
+            doing = "Reading files, storing nothing" if self._dry_run else "Ingesting files"
+            self._bars.update(self._files, description=doing, completed=0, total=self._to_do or None)
 
     def _step_to(self, description: str, event: IngestEvent) -> None:
         self._bars.update(

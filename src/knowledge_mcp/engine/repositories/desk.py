@@ -129,7 +129,7 @@ class RepositoryDesk:
         raise NotFoundError(
             f"Repository not found: {name[:200]}",
             details=indexed,
-            suggestion=f"Did you mean '{near[0]}'?" if near else "Use list_indexed_repositories to see the names.",
+            suggestion=f"Did you mean '{near[0]}'?" if near else "List what is indexed to see the names.",
         )
 
     def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
@@ -391,7 +391,7 @@ class RepositoryDesk:
             near = ending[:3] or difflib.get_close_matches(wanted[:300], paths, 3, 0.6)
             raise NotFoundError(
                 f"File not indexed in {info.name}: {wanted[:300]}",
-                suggestion=f"Did you mean {' or '.join(near)}?" if near else "Search for it with semantic_search.",
+                suggestion=f"Did you mean {' or '.join(near)}?" if near else "Search for it by what it does.",
             )
         return info, record, parts.text
 

@@ -1,0 +1,33 @@
+"""The bars of an ingest say what is done, and a dry run's move as its files are read."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from knowledge_mcp.cli.shared.progress import BarProgress
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "last", "said"),
+    [
+        (True, IngestEventKind.CHUNKED, "Reading files, storing nothing"),
+        (False, IngestEventKind.STORED, "Ingesting files"),
+    ],
+)
+def test_the_files_bar_says_what_is_done_and_moves(dry_run: bool, last: IngestEventKind, said: str) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
+    bars = BarProgress(terminal, dry_run=dry_run)
+    files = ("a.pdf", "b.pdf")
+    for name in files:
+        bars.show(IngestEvent(IngestEventKind.FOUND, name))
+        bars.show(IngestEvent(IngestEventKind.CHECKED, name))
+    for number, name in enumerate(files, 1):
+        bars.show(IngestEvent(IngestEventKind.READING, name))
+        bars.show(IngestEvent(last, name))
+        (task, _) = bars._bars.tasks
+        assert (task.description, task.completed, task.total) == (said, number, len(files))
+    bars.close()
