@@ -44,6 +44,7 @@ from knowledge_mcp.model.ingest import (
     LeftOut,
     SkippedFile,
 )
+from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.sources.vanished import vanished_below
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class IngestChoices:
     collection: str | None = None
     config: Path | None = None
     labels: tuple[tuple[str, str], ...] = ()
+    allow: tuple[str, ...] = ()
     prune: bool | None = None
     prune_all: bool = False
 
@@ -135,10 +137,13 @@ class IngestRun:
             self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
         )
         source: Source = files
-        if self._choices.labels:
+        labels = self._choices.labels
+        if self._choices.allow:
+            labels = (*labels, (ALLOWED, allowed_label(self._choices.allow)))
+        if labels:
             from knowledge_mcp.sources.labelled import LabelledSource
 
-            source = LabelledSource(files, self._choices.labels)
+            source = LabelledSource(files, labels)
         knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
         folder = self._choices.source.absolute()
         try:
@@ -321,6 +326,7 @@ Examples:
   knowledge-ingest --max-cost 2.50 standards/
   knowledge-ingest --prune standards/
   knowledge-ingest --edition 2018 lift-safety.pdf
+  knowledge-ingest --allow legal --allow board contracts/
 
 \b
 Exit codes: 0 success, 1 some files failed, 2 no file processed or aborted, 3 configuration error, 130 interrupted.
@@ -376,6 +382,14 @@ def ingest(
     family: Annotated[
         str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
     ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP",
+            help="Group that alone may read these documents over HTTP; may be given several times. `*` for everybody "
+            "again. Not given, documents keep what was said before.",
+        ),
+    ] = None,
     prune: Prune = None,
     prune_all: PruneAll = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
@@ -400,6 +414,7 @@ def ingest(
         collection=collection,
         config=config,
         labels=tuple((name, value) for name, value in (("family", family), ("edition", edition)) if value),
+        allow=tuple(allow or ()),
         prune=prune,
         prune_all=prune_all,
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Self
 
 from knowledge_mcp.engine.changes.code import code_passages
 from knowledge_mcp.engine.core import documents, health, soundness
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.relabelling import set_by_hand
+from knowledge_mcp.engine.core.seen import seen_base
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.evidence import quotes, reading, references
 from knowledge_mcp.engine.ingest.editions import settled
@@ -40,6 +43,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Source
 
@@ -72,6 +76,12 @@ class LocalKnowledge:
         self._pipeline = pipeline
         self._health_threshold_ms = health_threshold_ms
         self._probe = health.EmbeddingProbe(base)
+
+    def seen_by(self, rights: Rights) -> Self:
+        """Give the knowledge base as somebody sees it: what may not be read is answered like what is not there."""
+        seen = copy.copy(self)
+        seen._base = seen_base(self._base, rights)  # noqa: SLF001 - a copy of this one
+        return seen
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""

@@ -62,10 +62,14 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class NotIn:
-    """Keep chunks whose document is none of these; an empty tuple keeps all."""
+    """Keep chunks whose document is none of these; an empty tuple keeps all.
+
+    Where they are `absent`, words are weighed as if these documents were not stored at all: no score tells of them.
+    """
 
     field: Literal["document_id"]
-    values: tuple[str, ...]
+    values: tuple[str, ...] | frozenset[str]
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

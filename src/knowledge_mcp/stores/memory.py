@@ -31,7 +31,7 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
-from knowledge_mcp.stores.shared.filters import check_filter, keeps
+from knowledge_mcp.stores.shared.filters import absent_in, check_filter, keeps
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
 from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, checked_renames
 
@@ -229,7 +229,9 @@ class MemoryHandle:
             everything = target.visible()
             allowed = {each.chunk.id for each in everything if keeps(filter, each.chunk)}
             dense = None if vector is None else self._dense(everything, vector)
-            lexical = None if text is None else self._lexical(everything, text)
+            absent = absent_in(filter)
+            counted = [each for each in everything if each.chunk.document_id not in absent]
+            lexical = None if text is None else self._lexical(counted, text)
             return LegResults(dense=_best(dense, allowed, limit), lexical=_best(lexical, allowed, limit))
 
     def defined_terms(self) -> dict[str, str]:

@@ -44,6 +44,7 @@ from knowledge_mcp.model.query import (
     SearchAnswer,
     SearchQuery,
 )
+from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.model.source import media_type_of
 from knowledge_mcp.testing.fakes import ranked_hits, sha256
 
@@ -169,8 +170,15 @@ class FakeLibrary:
         self.warmed_up = threading.Event()
         self.closed = False
 
-    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> FakeLibrary:
-        """Return the library as one sees it."""
+    def seen_by(
+        self,
+        may_read: Callable[[str], bool],
+        may_reach: Callable[[str], bool] | None = None,
+        *,
+        groups: Collection[str] = (EVERYBODY,),
+    ) -> FakeLibrary:
+        """Return the library as one sees it; its documents are for everybody."""
+        del groups
         seen = copy.copy(self)
         seen._may_read = may_read  # noqa: SLF001 - a copy of this one
         seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above

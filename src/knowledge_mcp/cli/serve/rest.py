@@ -209,7 +209,7 @@ def _build(
     from knowledge_mcp import wiring
     from knowledge_mcp.transports.rest.app import build_rest_app
     from knowledge_mcp.transports.rest.engine import engine_router
-    from knowledge_mcp.transports.rest.gates import may_use
+    from knowledge_mcp.transports.rest.gates import may_use, seen_engine
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 
     hosts = (*settings.allowed_hosts, *own_hosts(*address))
@@ -218,7 +218,11 @@ def _build(
     providers = KnowledgeProviders(
         lambda name: wiring.build_local(settings, surface=name, start=start, roots=roots), engines
     )
-    router = engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use) if engines else None
+    router = (
+        engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use, seen_engine)
+        if engines
+        else None
+    )
     service = build_rest_app(
         library,
         keys,

@@ -31,6 +31,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import Analyser, Collection, Embedder, Fusion, Reranker, Store, Synonyms
 from knowledge_mcp.support.checkpoints import checkpoint, watched
 from knowledge_mcp.support.events import log_event
@@ -98,6 +99,7 @@ class Base:
         synonyms: what documents may put differently than questions, None for nothing.
         degraded: why this is not the store that is configured (clarification 5), empty when it is.
         damaged: what answers met damaged, by its message.
+        views: these parts as they are shown to whom may not read all (`seen_base`). views_lock: of them.
     """
 
     store: Store
@@ -115,6 +117,8 @@ class Base:
     synonyms: Synonyms | None = None
     degraded: str = ""
     damaged: dict[str, DamagedError] = field(default_factory=dict[str, DamagedError], repr=False, compare=False)
+    views: dict[Rights, Base] = field(default_factory=dict[Rights, "Base"], repr=False, compare=False)
+    views_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _known: KnownRecords = field(default_factory=KnownRecords, repr=False, compare=False)
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
@@ -232,6 +236,8 @@ def base_of(base: Base, collection: str) -> Base:
         base,
         collection=collection,
         damaged={},
+        views={},
+        views_lock=threading.Lock(),
         _known=KnownRecords(),
         _checked=threading.Event(),
         _seen=threading.Event(),

@@ -13,6 +13,7 @@ from knowledge_mcp.language.phrases import word_runs
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import noticing
+from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.support.checkpoints import checked
 
 __all__ = ["edition_told", "settled"]
@@ -37,7 +38,14 @@ def edition_told(document: Document, earlier: DocumentRecord | None) -> dict[str
         found["replaces"] = "; ".join(_END.split(each)[0].strip() for each in told.replaces)
     if told.status:
         found["edition_status"] = told.status
-    return {key: value for key, value in found.items() if not metadata.get(key)} | kept_by_hand(earlier)
+    own = {key: value for key, value in found.items() if not metadata.get(key)}
+    return own | kept_by_hand(earlier) | _kept_rights(earlier)
+
+
+def _kept_rights(earlier: DocumentRecord | None) -> dict[str, str]:
+    """Give the groups that the version before was for: a new one is for no others until somebody says so."""
+    allowed = earlier.label(ALLOWED) if earlier is not None else ""
+    return {ALLOWED: allowed} if allowed else {}
 
 
 def settled(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[DocumentRecord, str]]:

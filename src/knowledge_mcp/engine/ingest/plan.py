@@ -23,6 +23,7 @@ from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, DocumentReco
 from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
+from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.ports import Chunker, Classifier, OcrEngine, Reader, Source
 
@@ -151,7 +152,7 @@ def make_plan(
 
 
 def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
-    said = all(record.label(key) == value for key, value in item.labels if key in SETTABLE)
+    said = all(record.label(key) == value for key, value in item.labels if key in {*SETTABLE, ALLOWED})
     return said and record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
 
 
@@ -297,7 +298,7 @@ class Names:
         self._claimed[record.id] = record.source_path
 
 
-_NOT_ITS_OWN = frozenset({CLAIMED, BY_HAND, CONFIRMED, *FILE_NAME_KEYS})
+_NOT_ITS_OWN = frozenset({ALLOWED, CLAIMED, BY_HAND, CONFIRMED, *FILE_NAME_KEYS})
 """Names in metadata that are the ingest's."""
 
 

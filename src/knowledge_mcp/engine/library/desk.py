@@ -21,6 +21,7 @@ from typing import Any, cast
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health
+from knowledge_mcp.engine.core.seen import seen_base
 from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.ingest.plan import Pipeline
@@ -60,6 +61,7 @@ from knowledge_mcp.model.library import (
     LibraryDocument,
 )
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
+from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Embedder, Fetcher, PageDrawer
 from knowledge_mcp.support.events import log_event
@@ -113,7 +115,7 @@ class LibraryDesk:
         health_threshold_ms: int = 500,
         dead: timedelta = timedelta(seconds=60),
     ) -> None:
-        self._base = base
+        self._base = self._whole = base
         self._pipeline = pipeline
         self._fetcher = fetcher
         self._locks = folder / "locks"
@@ -134,8 +136,17 @@ class LibraryDesk:
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
 
-    def seen_by(self, may_read: Callable[[str], bool], may_reach: Callable[[str], bool] | None = None) -> LibraryDesk:
+    def seen_by(
+        self,
+        may_read: Callable[[str], bool],
+        may_reach: Callable[[str], bool] | None = None,
+        *,
+        groups: Collection[str] = (EVERYBODY,),
+    ) -> LibraryDesk:
         seen = copy.copy(self)
+        seen._base = seen_base(self._base, Rights(groups=tuple(sorted(groups))))  # noqa: SLF001 - as below
+        if EVERYBODY not in groups:
+            seen._placed = {}  # noqa: SLF001 - as below; where others found a document is not to be told by a call less
         seen._may_read = may_read  # noqa: SLF001 - a copy of this one
         seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
         return seen
@@ -287,7 +298,7 @@ class LibraryDesk:
             ) from exc
 
     def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Call) -> Deposited:
-        base = self._of(collection)
+        base = base_of(self._whole, collection)
         with noticing():  # a damaged record is replaced
             earlier = record_of(base.opened, item.document_id or "") if base.exists() else None
         options = IngestOptions(force=deposit.force, ids_are_settled=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 import re
@@ -10,9 +11,11 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from knowledge_mcp.engine.core import health
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.seen import seen_base
 from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.repositories.index import IndexRun
@@ -42,6 +45,7 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import HealthReport
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.support.locks import locked
 
 __all__ = ["RepositoryDesk"]
@@ -92,6 +96,14 @@ class RepositoryDesk:
         self.limits = limits or SearchLimits()
         self.metrics = Metrics(folder, self._locks)
         self.version = version
+
+    def seen_by(self, rights: Rights) -> Self:
+        """Give the desk as somebody sees it: what may not be read is answered like what is not there."""
+        seen = copy.copy(self)
+        seen._base = seen_base(self._base, rights)  # noqa: SLF001 - a copy of this one
+        seen._states = self._states.over(seen._base)  # noqa: SLF001 - as above
+        seen._search = self._search.over(seen._base)  # noqa: SLF001 - as above
+        return seen
 
     @property
     def store_name(self) -> str:

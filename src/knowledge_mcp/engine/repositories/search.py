@@ -6,6 +6,7 @@ symbol asked for by name comes first. Passages are read only of candidates that 
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 import struct
@@ -13,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
+from typing import Self
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of
 from knowledge_mcp.engine.core.snapshots import snapshot
@@ -226,6 +228,12 @@ class CodeSearch:
         self._base = base
         self._similarity = parts.similarity
         self._lanes = lanes
+
+    def over(self, base: Base) -> Self:
+        """Return the same over another view of the store."""
+        other = copy.copy(self)
+        other._base = base  # noqa: SLF001 - a copy of this one
+        return other
 
     def search(
         self, query: CodeQuery, collections: Sequence[str], describe: Callable[[str], RepositoryInfo | None]

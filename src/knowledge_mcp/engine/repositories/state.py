@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.snapshots import snapshot
@@ -80,6 +81,12 @@ class RepositoryStates:
         self._looked: dict[str, tuple[float, Freshness]] = {}
         self._signs = SignsOfLife(_SILENCE)
         self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed)
+
+    def over(self, base: Base) -> Self:
+        """Return the same over another view of the store."""
+        other = copy.copy(self)
+        other._base = base  # noqa: SLF001 - a copy of this one
+        return other
 
     @staticmethod
     def lock_name(collection: str) -> str:

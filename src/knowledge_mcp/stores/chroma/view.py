@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import TimedOutError
-from knowledge_mcp.model.query import Filter, LegHit
+from knowledge_mcp.model.query import Filter, LegHit, NotIn
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import FoundEntry
 from knowledge_mcp.stores.chroma.layout import Index, document_of, unpack_index, unpack_vectors
@@ -35,7 +35,7 @@ from knowledge_mcp.stores.chroma.writing import (
     visible_generations,
     visible_of,
 )
-from knowledge_mcp.stores.shared.filters import Simple, chunk_ids_in, keeps_value
+from knowledge_mcp.stores.shared.filters import Simple, absent_in, chunk_ids_in, keeps_value
 from knowledge_mcp.stores.shared.payload import record_from_json
 from knowledge_mcp.stores.shared.products import products
 from knowledge_mcp.stores.shared.rules import is_newer
@@ -46,6 +46,7 @@ from knowledge_mcp.stores.shared.slots import (
     filter_mask,
     length_norms,
     likely_slots,
+    weighed,
 )
 
 __all__ = [
@@ -304,19 +305,23 @@ class ChromaView:
         """Give the arrays of the state that the last refresh brought."""
         if self._state is None:
             alive = np.zeros(self._size, np.bool_)
-            lengths = np.zeros(self._size, np.float64)
             for block in self._blocks:
                 alive[block.first : block.first + block.size] = block.alive
-                lengths[block.first : block.first + block.size] = block.index.lengths
             empty = [np.zeros(0, np.uint32)]
             self._state = SlotState(
                 alive=alive,
-                norms=length_norms(lengths, alive),
+                norms=length_norms(self._lengths(), alive),
                 chunks=int(np.count_nonzero(alive)),
                 kinds=np.concatenate([block.kinds for block in self._blocks] or empty),
                 clauses=np.concatenate([block.clauses for block in self._blocks] or empty),
             )
         return self._state
+
+    def _lengths(self) -> NDArray[np.float64]:
+        lengths = np.zeros(self._size, np.float64)
+        for block in self._blocks:
+            lengths[block.first : block.first + block.size] = block.index.lengths
+        return lengths
 
     def lexical(self, terms: Sequence[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
         """Name the best chunks by BM25 that hold any of the terms."""
@@ -325,7 +330,10 @@ class ChromaView:
             return ()
         pairs = (np.array(self._postings[term], np.uint64) for term in terms if term in self._postings)
         postings = ((each >> np.uint64(8), each & np.uint64(255)) for each in pairs)
-        scores = bm25_scores(postings, state.norms, state.alive, state.chunks) * self._mask(filter)
+        absent = absent_in(filter)
+        seen = self._mask(NotIn("document_id", absent, absent=True)) if absent else None
+        counted = weighed(seen, self._lengths, state.norms, state.alive, state.chunks)
+        scores = bm25_scores(postings, *counted) * self._mask(filter)
         slots = likely_slots(scores, limit)
         return best_hits(slots, scores[slots], limit, self._names)
 

@@ -22,7 +22,7 @@ from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
 from knowledge_mcp.stores.postgres.session import PostgresSession, PostgresVector
 from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
-from knowledge_mcp.stores.shared.filters import simple_filters
+from knowledge_mcp.stores.shared.filters import absent_in, simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.products import products
 
@@ -44,6 +44,7 @@ class Search:
     Attributes:
         where: what a filter keeps, as SQL that begins with AND; empty for all.
         values: of its place holders.
+        absent: documents without which words are weighed.
     """
 
     session: PostgresSession
@@ -52,6 +53,7 @@ class Search:
     where: str
     values: tuple[object, ...]
     limit: int
+    absent: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -74,7 +76,7 @@ class Search:
                 stem = each.value.rstrip(".")
                 parts.append(" AND (rtrim(clause_number, '.') = %s OR starts_with(clause_number, %s))")
                 values.extend((stem, f"{stem}."))
-        return cls(session, extension, place, "".join(parts), tuple(values), max(0, limit))
+        return cls(session, extension, place, "".join(parts), tuple(values), max(0, limit), absent_in(filter))
 
     def legs(self, vector: Vector | None, terms: Sequence[str] | None) -> LegResults:
         """Run the legs asked for; where there are two and the postings are damaged, the dense hits are given."""
@@ -143,18 +145,36 @@ class Search:
         found = postings(self.session, self.place.id, terms)
         all_keys: list[NDArray[np.int64]] = []
         shares: list[NDArray[np.float64]] = []
-        mean = self.place.words / max(1, self.place.chunks) or 1.0
+        hidden, chunks, words = self._counted()
+        mean = words / max(1, chunks) or 1.0
         for term in terms:
             if term in found:
                 keys, entries = found[term]
+                if len(hidden):
+                    kept = ~np.isin(keys, hidden)
+                    keys, entries = keys[kept], entries[kept]
                 counts = entries["count"].astype(np.float64)
                 norms = K1 * (1.0 - B + B * entries["length"] / mean)
                 all_keys.append(keys)
-                shares.append(inverse_frequency(self.place.chunks, len(keys)) * (counts / (counts + norms)))
+                shares.append(inverse_frequency(chunks, len(keys)) * (counts / (counts + norms)))
         if not all_keys:
             return np.zeros(0, np.int64), np.zeros(0, np.float64)
         keys, places = np.unique(np.concatenate(all_keys), return_inverse=True)
         return keys, np.bincount(places, np.concatenate(shares), len(keys)).astype(np.float64, copy=False)
+
+    def _counted(self) -> tuple[NDArray[np.int64], int, int]:
+        """Give the keys of chunks that count as absent, and how many chunks and terms there are without them."""
+        if not self.absent:
+            return np.zeros(0, np.int64), self.place.chunks, self.place.words
+        of_these = "WHERE collection = %s AND document_id = ANY(%s::text[])"
+        values = (self.place.id, sorted(self.absent))
+        keys = [key for (key,) in self.session.rows(f"SELECT key FROM {SCHEMA}.chunks {of_these}", values)]
+        ((chunks, words),) = self.session.rows(
+            f"SELECT coalesce(sum(chunks), 0)::bigint, coalesce(sum(words), 0)::bigint FROM {SCHEMA}.documents"
+            f" {of_these}",
+            values,
+        )
+        return np.array(keys, np.int64), self.place.chunks - chunks, self.place.words - words
 
 
 def postings(

@@ -9,7 +9,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, NotIn, Prefix
 
-__all__ = ["check_filter", "chunk_ids_in", "field_value", "keeps", "keeps_value", "simple_filters"]
+__all__ = ["absent_in", "check_filter", "chunk_ids_in", "field_value", "keeps", "keeps_value", "simple_filters"]
 
 _FIELDS: frozenset[str] = frozenset(get_args(FilterField))
 Simple = Equals | In | NotIn | Prefix
@@ -34,6 +34,12 @@ def chunk_ids_in(filter: Filter | None) -> tuple[Filter | None, tuple[str, ...] 
     kept = tuple(each for each in ids if all(keeps_value(part, each) for part in named))
     rest = tuple(part for part in parts if part.field != "chunk_id")
     return And(rest) if rest else None, kept
+
+
+def absent_in(filter: Filter | None) -> frozenset[str]:
+    """List the documents without which words are weighed."""
+    parts = [part for part in simple_filters(filter) if isinstance(part, NotIn) and part.absent]
+    return frozenset(each for part in parts for each in part.values)
 
 
 def check_filter(filter: Filter | None) -> None:

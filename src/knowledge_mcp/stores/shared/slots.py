@@ -15,7 +15,17 @@ from knowledge_mcp.model.query import Filter, LegHit
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
 
-__all__ = ["STRIDE", "best_hits", "bm25_scores", "coded_mask", "filter_mask", "length_norms", "likely_slots", "run_leg"]
+__all__ = [
+    "STRIDE",
+    "best_hits",
+    "bm25_scores",
+    "coded_mask",
+    "filter_mask",
+    "length_norms",
+    "likely_slots",
+    "run_leg",
+    "weighed",
+]
 
 STRIDE = 16
 """Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
@@ -101,6 +111,21 @@ def bm25_scores(
             share *= inverse_frequency(chunks, holding)
             scores[places] += share
     return scores
+
+
+def weighed(
+    seen: Mask | None, lengths: Callable[[], Scores], norms: Scores, alive: Mask | None, chunks: int
+) -> tuple[Scores, Mask | None, int]:
+    """Give what BM25 counts: norms, alive and chunks as they are, or of the slots alone that are seen.
+
+    Args:
+        seen: visible chunks but those of documents that count as absent; None where none does.
+        lengths: gives the lengths of all slots.
+        norms, alive, chunks: of the whole state.
+    """
+    if seen is None:
+        return norms, alive, chunks
+    return length_norms(lengths(), seen), seen, int(np.count_nonzero(seen))
 
 
 def likely_slots(scores: Scores, limit: int) -> NDArray[np.int64]:

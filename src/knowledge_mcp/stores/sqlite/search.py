@@ -24,7 +24,7 @@ from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.shared.filters import chunk_ids_in
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.products import products
-from knowledge_mcp.stores.shared.slots import STRIDE, best_hits, bm25_scores, likely_slots, run_leg
+from knowledge_mcp.stores.shared.slots import STRIDE, best_hits, bm25_scores, likely_slots, run_leg, weighed
 from knowledge_mcp.stores.sqlite.postings import posting_lists
 from knowledge_mcp.stores.sqlite.reading import visible_keys
 from knowledge_mcp.stores.sqlite.session import Session
@@ -98,8 +98,9 @@ def legs(
     dense_error = lexical_error = ""
     if terms is not None:
         said = terms
+        seen = view.seen(filter)
         lexical, lexical_error = run_leg(
-            lambda: lexical_hits(connection, view, mask, said, limit), alone=not both, failures=_FAILURES
+            lambda: lexical_hits(connection, view, mask, said, limit, seen=seen), alone=not both, failures=_FAILURES
         )
     if vector is not None:
         query = vector
@@ -205,19 +206,27 @@ def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) 
         leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
 
 
-def lexical_scores(connection: Session, view: SqliteView, terms: Sequence[str]) -> NDArray[np.float64]:
-    """Sum every slot's BM25, `[size]`; dead slots may have any score."""
+def lexical_scores(
+    connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Sum every slot's BM25, `[size]`; dead slots may have any score. `seen` is as in `weighed`."""
     postings = posting_lists(connection, view.collection, terms)
-    return bm25_scores(postings, view.norms, view.alive, view.chunks)
+    return bm25_scores(postings, *weighed(seen, view.lengths, view.norms, view.alive, view.chunks))
 
 
 def lexical_hits(
-    connection: Session, view: SqliteView, mask: NDArray[np.bool_] | None, terms: Sequence[str], limit: int
+    connection: Session,
+    view: SqliteView,
+    mask: NDArray[np.bool_] | None,
+    terms: Sequence[str],
+    limit: int,
+    *,
+    seen: NDArray[np.bool_] | None = None,
 ) -> tuple[LegHit, ...]:
     """Name the best chunks that hold any of the terms."""
     if limit <= 0:
         return ()
-    scores = lexical_scores(connection, view, terms)
+    scores = lexical_scores(connection, view, terms, seen)
     if mask is not None:
         scores *= mask
     slots = likely_slots(scores, limit)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.model.query import Filter
-from knowledge_mcp.stores.shared.filters import Simple, keeps_value
+from knowledge_mcp.model.query import Filter, NotIn
+from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps_value
 from knowledge_mcp.stores.shared.slots import coded_mask, filter_mask, length_norms
 from knowledge_mcp.stores.sqlite.session import Row, Session
 from knowledge_mcp.support.checkpoints import checked
@@ -159,6 +159,15 @@ class SqliteView:
             return self.alive
         alive = np.ones(self.size, np.bool_) if self.alive is None else self.alive
         return filter_mask(filter, alive, self._masks, self._part)
+
+    def seen(self, filter: Filter | None) -> NDArray[np.bool_] | None:
+        """Tell which visible slots words are weighed by, None where it is all of them."""
+        absent = absent_in(filter)
+        return self.mask(NotIn("document_id", absent, absent=True)) if absent else None
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Give the length of each slot in terms."""
+        return self.buffers.lengths.upto(self.size).astype(np.float64)
 
     def slots(self, chunk_ids: Iterable[str]) -> dict[str, int]:
         """Map those of some chunks to their slots whose vectors are held, all that are visible but for rare ones.

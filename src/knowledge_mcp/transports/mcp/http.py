@@ -32,7 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
-from knowledge_mcp.transports.shared.admission import Admission, Admitted, Refusal, Resource
+from knowledge_mcp.transports.shared.admission import Admission, Refusal, Resource
 from knowledge_mcp.transports.shared.guards import (
     LOOK_SECONDS,
     VALID,
@@ -41,7 +41,7 @@ from knowledge_mcp.transports.shared.guards import (
     send_error,
     serve_while_valid,
 )
-from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, KeyRing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -275,8 +275,7 @@ class BearerAuth:
 
     Args:
         app: what stands behind.
-        admission: recognises keys and tokens; one that is limited to some collections is refused, for limits are not
-            looked at here. One that is taken away is refused from then on, and its open streams end.
+        admission: recognises keys and tokens. One that is taken away is refused from then on, and its open streams end.
     """
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
@@ -296,11 +295,10 @@ class BearerAuth:
             await self._admission.describe(send)
             return
         judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
-        if isinstance(judged, Admitted) and not judged.key.may_do_everything:
-            judged = Refusal("wrong", "A valid bearer token is required.")
         if isinstance(judged, Refusal):
             await self._refuse(scope, send, judged)
             return
+        scope[KEY] = judged.key
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=judged.key.name, scopes=[]))
         await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
@@ -323,6 +321,18 @@ class BearerAuth:
         challenge = ", ".join([_REALM, *([refusal.challenge] if refusal.challenge else [])])
         status, code = (403, "insufficient_scope") if refusal.reason == "scope" else (401, "unauthorized")
         await send_error(send, status, code, refusal.message, [(b"www-authenticate", challenge.encode("latin-1"))])
+
+
+class _Unasked:
+    """Let everybody do everything whom nobody in front of this has asked for a key."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in {"http", "websocket"}:
+            scope.setdefault(KEY, ANONYMOUS)
+        await self._app(scope, receive, send)
 
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -383,8 +393,8 @@ def build_app(
     sessions = SessionLimit(Starlette(routes=routes, lifespan=lifespan))
     app: ASGIApp = BodyLimit(sessions, max_body_bytes)
     admission = Admission(keys, resource)
-    if admission.required:
-        app = BearerAuth(app, admission)
+    app = BearerAuth(app, admission) if admission.required else _Unasked(app)
+    server.is_shared = True
     if origins := list(allowed_origins):
         app = _with_cors(app, origins)
     return HostGuard(app, allowed_hosts, origins)

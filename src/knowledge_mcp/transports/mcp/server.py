@@ -20,6 +20,7 @@ from typing import Any, Protocol, Self, cast
 
 import anyio
 from mcp import types
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
@@ -40,7 +41,8 @@ from knowledge_mcp.surfaces.contract import (
     Tool,
     load_surfaces,
 )
-from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner
+from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, desk_of
+from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
 from knowledge_mcp.transports.shared.provider import Desk, KnowledgeProviders, crash
 
 __all__ = [
@@ -190,7 +192,10 @@ class KnowledgeServer(MCPServer[Any]):
             self._completers.update({name: (surface.name, each) for name, each in (surface.completers or {}).items()})
         self._published: list[types.Tool] | None = None
         self._running = 0
-        self.completion()(self._complete)
+        self.is_shared = False
+        """Whether several clients ask, each with the key that their request brings."""
+        # the SDK's own registration keeps the request from the handler, and with it who asks
+        self._lowlevel_server.add_request_handler("completion/complete", types.CompleteRequestParams, self._complete)
 
     @property
     def providers(self) -> KnowledgeProviders:
@@ -228,7 +233,7 @@ class KnowledgeServer(MCPServer[Any]):
             version = context.protocol_version if context is not None else None
             self._running += 1
             try:
-                return await self._runner.call(surface, tool, arguments, version, context)
+                return await self._runner.call(surface, tool, arguments, version, context, key=self._key_of(context))
             finally:
                 self._running -= 1
         registered = [tool.name for tool in await super().list_tools()]
@@ -281,28 +286,41 @@ class KnowledgeServer(MCPServer[Any]):
                 missing = NotFoundError(f"Unknown resource: {address[:200]}", details=f"Known resources: {known}.")
                 raise _protocol_error(missing, uri=address) from exc
         try:
-            return [await self._runner.in_thread(partial(self._reader.read, address))]
+            return [await self._runner.in_thread(partial(self._reader.read, address, self._key_of(context)))]
         except KnowledgeError as exc:
             logger.info("a resource could not be read: %s", exc.message)
             raise _protocol_error(exc, uri=address) from exc
         except Exception as exc:
             raise _protocol_error(crash("reading a resource", exc), uri=address) from exc
 
-    async def _complete(self, reference: Any, argument: types.CompletionArgument, _: Any) -> types.Completion:
-        del reference  # an argument's name tells what completes it, wherever it stands
-        found = self._completers.get(argument.name)
+    async def _complete(
+        self, context: ServerRequestContext[Any, Any], asked: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        found = self._completers.get(asked.argument.name)  # it tells what completes it, wherever it stands
         if found is None:
-            return types.Completion(values=[], total=0, has_more=False)
+            return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
+        key = self._asking(context.request)
         try:
-            values = await self._runner.in_thread(partial(self._list_completions, *found, argument.value))
+            values = await self._runner.in_thread(partial(self._list_completions, *found, asked.argument.value, key))
         except KnowledgeError as exc:
             raise _protocol_error(exc) from exc
-        return types.Completion(
-            values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
-        )
+        except Exception as exc:
+            raise _protocol_error(crash("completing an argument", exc)) from exc
+        shown = values[:MAX_COMPLETIONS]
+        more = len(values) > MAX_COMPLETIONS
+        return types.CompleteResult(completion=types.Completion(values=shown, total=len(values), has_more=more))
 
-    def _list_completions(self, surface: str, completer: Completer, typed: str) -> list[str]:
-        return list(completer(self._providers.get(surface), typed))
+    def _list_completions(self, surface: str, completer: Completer, typed: str, key: Key) -> list[str]:
+        return list(completer(desk_of(self._providers, surface, key), typed))
+
+    def _key_of(self, context: Context[Any, Any] | None) -> Key:
+        return self._asking(context.request_context.request if context is not None else None)
+
+    def _asking(self, request: Any) -> Key:
+        """Return the key of who asks; where several clients come, one that is not known may do nothing."""
+        if request is None:
+            return NOBODY if self.is_shared else ANONYMOUS
+        return request.scope.get(KEY, NOBODY)
 
 
 def build_server(knowledge_factory: Callable[[str], Desk], surfaces: Sequence[str], *, version: str) -> KnowledgeServer:

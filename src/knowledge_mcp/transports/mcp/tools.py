@@ -20,13 +20,16 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
 
 from knowledge_mcp.model.call import Call, Progress
-from knowledge_mcp.model.errors import ErrorCode, InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import AuthError, ErrorCode, InvalidInputError, KnowledgeError
+from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolDesk
-from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash
+from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
+from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, seen_desk
 from knowledge_mcp.transports.shared.threads import Threads, telling
+from knowledge_mcp.wiring import COLLECTIONS
 
 __all__ = [
     "CALLERS_MISTAKES",
@@ -36,6 +39,7 @@ __all__ = [
     "PART_CHARACTERS",
     "ResourceReader",
     "ToolRunner",
+    "desk_of",
 ]
 
 logger = logging.getLogger(__name__)
@@ -73,6 +77,8 @@ class ToolRunner:
         arguments: Mapping[str, Any],
         protocol_version: str | None,
         context: Context[Any, Any] | None = None,
+        *,
+        key: Key = ANONYMOUS,
     ) -> CallToolResult:
         """Answer one call; every failure but cancellation becomes a result that says so.
 
@@ -95,7 +101,7 @@ class ToolRunner:
 
             async def answer(progress: Progress) -> dict[str, Any]:
                 line = Call(progress=progress, cancelled=gave_up.is_set)
-                ask = functools.partial(self._answer, surface, tool, request, line)
+                ask = functools.partial(self._answer, surface, tool, request, line, key)
                 return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
 
             payload = await telling(context, answer)
@@ -120,8 +126,9 @@ class ToolRunner:
         """Run a blocking function on a worker thread, beside the tools that answer soon."""
         return await self._short.run(function)
 
-    def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
-        knowledge = self._providers.get(surface.name)
+    def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call, key: Key) -> dict[str, Any]:
+        _need_right(surface, tool, request, key)
+        knowledge = desk_of(self._providers, surface.name, key)
         if isinstance(knowledge, ToolDesk):
             asked = request.model_dump(mode="json", exclude_unset=True)
             payload = knowledge.call_tool(
@@ -130,6 +137,31 @@ class ToolRunner:
             return shorten(payload, tool.items)
         response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
         return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+
+
+def desk_of(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
+    """Return what answers a surface's tools, as a key may see it.
+
+    Raises:
+        AuthError: the key is limited, and what answers there knows no limits.
+        KnowledgeError: as the providers say.
+    """
+    return seen_desk(providers.get(surface), key.rights, key.may_write)
+
+
+def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:
+    """Refuse a tool that writes to whom may not write there, whatever is there.
+
+    Its answer tells what was there before, so it is for keys that see the documents of all groups.
+    """
+    if not tool.writes or key.may_do_everything:
+        return
+    target = getattr(request, "collection", None) or COLLECTIONS["planning"] * (surface.name == "planning")
+    allowed = key.may_write(target) if isinstance(target, str) and target else EVERYBODY in key.write
+    if not allowed or EVERYBODY not in key.groups:
+        raise AuthError(
+            f"The key '{key.name}' may not use '{tool.name}' here.", suggestion="Use another key, or ask for the right."
+        )
 
 
 def _error_result(payload: dict[str, Any]) -> CallToolResult:
@@ -210,15 +242,16 @@ class ResourceReader:
         """Tell whether the address, apart from what its parameter names, is one of ours."""
         return self._match(uri) is not None
 
-    def read(self, uri: str) -> ReadResourceContents:
-        """Read an address that is known; blocking.
+    def read(self, uri: str, key: Key = ANONYMOUS) -> ReadResourceContents:
+        """Read an address that is known, as a key may see it; blocking.
 
         Raises:
             KnowledgeError: it leads nowhere, or cannot be read.
         """
         address = self._match(uri)
         assert address is not None
-        content = address.resource.read(self._providers.get(self._owners[address.resource.uri]), address.parameter)
+        desk = desk_of(self._providers, self._owners[address.resource.uri], key)
+        content = address.resource.read(desk, address.parameter)
         meta: dict[str, Any] = dict(content.meta)
         text = content.text
         if content.media_type.startswith("text/") and (address.start or len(text) > PART_CHARACTERS):

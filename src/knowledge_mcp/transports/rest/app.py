@@ -36,14 +36,14 @@ from knowledge_mcp.transports.rest.errors import (
     from_http,
     from_validation,
 )
-from knowledge_mcp.transports.rest.gates import KEY, AccessLayer, CorsGate, HostGate, KeyGate
+from knowledge_mcp.transports.rest.gates import AccessLayer, CorsGate, HostGate, KeyGate
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_tracing
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
 from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
 from knowledge_mcp.transports.rest.viewing import viewing_routes
 from knowledge_mcp.transports.shared.admission import Admission, Resource
 from knowledge_mcp.transports.shared.guards import HostGuard
-from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from knowledge_mcp.transports.shared.serving import address_of, serve_until_told
 
@@ -153,8 +153,8 @@ def build_rest_app(
         resource: the service as a resource of an OAuth issuer, None where its tokens are not taken.
         options: limits, Hosts and Origins, where spans go.
         version: of the product.
-        mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; only keys without limits
-            reach it, for its tools know no rights. Its lifespan runs within the service's.
+        mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; it finds the key in the
+            scope. Its lifespan runs within the service's.
         linker: makes what proposes the links of a trace, on a worker thread; None where nothing is traced.
         engine_router: routes under `/engine`, which ask for rights themselves, as `gates.may_use` tells them.
     """
@@ -180,7 +180,7 @@ def build_rest_app(
     if mcp_app is not None:
         inner = _Fork(mcp_app, inner)
     guard = HostGuard(inner, options.allowed_hosts, options.allowed_origins)
-    inner = KeyGate(inner, Admission(keys, resource), metrics, is_open=is_open, is_whole=_is_mcp)
+    inner = KeyGate(inner, Admission(keys, resource), metrics, is_open=is_open)
     inner = CorsGate(inner, guard, configured=bool(options.allowed_origins))
     service.app = AccessLayer(HostGate(inner, guard), metrics, tracing, template=_templates(routes))
     return service

@@ -133,8 +133,22 @@ def _everything(request: Request, right: str, what: str) -> None:
     del request, right, what
 
 
+def _whole(request: Request, desk: Any) -> Any:
+    del request
+    return desk
+
+
+def _seen(
+    seen: Callable[[Request, Any], Any], request: Request, get_knowledge: Callable[[str], Knowledge], surface: str
+) -> Knowledge:
+    return seen(request, get_knowledge(surface))
+
+
 def engine_router(
-    get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[str], may: May = _everything
+    get_knowledge: Callable[[str], Knowledge],
+    surfaces: Sequence[str],
+    may: May = _everything,
+    seen: Callable[[Request, Any], Any] = _whole,
 ) -> APIRouter:
     """Make the routes, which are no part of the published schema.
 
@@ -144,6 +158,7 @@ def engine_router(
         get_knowledge: gives the engine of a surface, on a worker thread; blocking.
         surfaces: whose engines may be asked.
         may: refuses what a key must not do.
+        seen: gives an engine with what a key may see.
     """
     router = APIRouter(prefix="/engine", include_in_schema=False)
     calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
@@ -156,7 +171,7 @@ def engine_router(
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
-    _add_tools(router, get_knowledge, admitted, calls, ingests)
+    _add_tools(router, lambda request, name: seen(request, get_knowledge(name)), admitted, calls, ingests)
 
     @router.post("/{surface}/ingest")
     async def ingest(surface: str, request: Request) -> Response:
@@ -178,7 +193,8 @@ def engine_router(
     async def call(surface: str, method: str, request: Request) -> Response:
         try:
             admitted(request, surface, method)
-            answer = functools.partial(_answered, get_knowledge, surface, method, await request.body())
+            get = functools.partial(_seen, seen, request, get_knowledge)
+            answer = functools.partial(_answered, get, surface, method, await request.body())
             content = await calls.run(answer)
         except HTTPException:
             raise
@@ -191,7 +207,7 @@ def engine_router(
 
 def _add_tools(
     router: APIRouter,
-    get_desk: Callable[[str], Any],
+    get_desk: Callable[[Request, str], Any],
     admitted: Callable[[Request, str, str], None],
     calls: Threads,
     ingests: Threads,
@@ -211,7 +227,7 @@ def _add_tools(
         except Exception as exc:  # noqa: BLE001 - answered, all of it
             return _refused(exc, f"engine {surface} {name}")
         threads = calls if found.run_long is None else ingests
-        return answering(lambda: get_desk(surface), surface, name, arguments, threads, heartbeat=HEARTBEAT)
+        return answering(lambda: get_desk(request, surface), surface, name, arguments, threads, heartbeat=HEARTBEAT)
 
 
 # ---- one call

@@ -14,16 +14,17 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import AuthError
+from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.admission import METADATA_PATH, Admission, Refusal
 from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
-from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
+from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, Key
+from knowledge_mcp.transports.shared.provider import seen_desk
 
 __all__ = [
-    "KEY",
     "ROUTE",
     "AccessLayer",
     "CorsGate",
@@ -35,12 +36,10 @@ __all__ = [
     "need_write",
     "reachable",
     "readable",
+    "seen_engine",
 ]
 
 logger = logging.getLogger(__name__)
-
-KEY = "knowledge_key"
-"""Where a scope keeps the key that was shown."""
 
 ROUTE = "knowledge_route"
 """Where a scope keeps the route's template, where no framework does."""
@@ -267,7 +266,6 @@ class KeyGate:
         admission: recognises keys and tokens; where none is required, everybody is `anonymous` and may do everything.
         metrics: counts the refused.
         is_open: tells by method and path what needs no key.
-        is_whole: tells by path what only a key without limits reaches: doors behind which rights are not looked at.
     """
 
     def __init__(
@@ -277,13 +275,11 @@ class KeyGate:
         metrics: RestMetrics,
         *,
         is_open: Callable[[str, str], bool],
-        is_whole: Callable[[str], bool],
     ) -> None:
         self._app = app
         self._admission = admission
         self._metrics = metrics
         self._is_open = is_open
-        self._is_whole = is_whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self._is_open(str(scope["method"]), str(scope["path"])):
@@ -301,11 +297,7 @@ class KeyGate:
         if isinstance(judged, Refusal):
             await self._refuse(scope, send, judged)
             return
-        scope[KEY] = key = judged.key
-        if self._is_whole(str(scope["path"])) and not key.may_do_everything:
-            text = f"The key '{key.name}' is limited to some collections, and this address knows no such limits."
-            await send_failure(scope, send, Failure(403, text, "Use a key with all rights."))
-            return
+        scope[KEY] = judged.key
         await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
     async def _refuse(self, scope: Scope, send: Send, refusal: Refusal) -> None:
@@ -344,12 +336,12 @@ def key_of(request: Request) -> Key:
 
 def readable(library: SharedLibrary, key: Key) -> SharedLibrary:
     """Return the library with the collections only that a key may read."""
-    return library.seen_by(key.may_read)
+    return library.seen_by(key.may_read, groups=key.groups)
 
 
 def reachable(library: SharedLibrary, key: Key) -> SharedLibrary:
     """Return the library with what a key may read or write; only what it may read is listed and suggested."""
-    return library.seen_by(key.may_read, lambda name: key.may_read(name) or key.may_write(name))
+    return library.seen_by(key.may_read, lambda name: key.may_read(name) or key.may_write(name), groups=key.groups)
 
 
 def need_write(key: Key, collection: str) -> None:
@@ -365,14 +357,25 @@ def need_write(key: Key, collection: str) -> None:
 def may_use(request: Request, right: str, what: str) -> None:
     """Refuse a key that lacks `read` or `write` for something beside the collections, e.g. `engine:standards`.
 
+    Writing there tells what was there before, so it is for keys that see the documents of all groups.
+
     Raises:
         AuthError: none of the key's patterns for that right is like it.
     """
     key = key_of(request)
-    allowed = key.may_read(what) if right == "read" else key.may_write(what)
+    allowed = key.may_read(what) if right == "read" else key.may_write(what) and EVERYBODY in key.groups
     request.state.refusal = None
     if not allowed:
         request.state.refusal = refusal = AuthError(
             f"The key '{key.name}' may not {right} '{what}'.", suggestion="Use another key, or ask for the right."
         )
         raise refusal
+
+
+def seen_engine(request: Request, desk: Any) -> Any:
+    """Return an engine with the documents only that a key may see.
+
+    Raises:
+        AuthError: the engine is another machine's, which would see this one's key.
+    """
+    return seen_desk(desk, Rights(groups=key_of(request).groups))

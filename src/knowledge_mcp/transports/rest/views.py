@@ -43,7 +43,7 @@ __all__ = [
 
 def ingested(done: Deposited, key: Key) -> IngestAnswer:
     """Tell what became of a deposit; who may not read the collection is not told what was there before."""
-    if not key.may_read(done.collection):
+    if not key.sees_all_of(done.collection):
         done = replace(done, unchanged=False, replaced=False, embedded=done.chunks, reused=0)
     return IngestAnswer(
         status="ingested", doc_id=done.document_id, chunks=done.chunks, collection=done.collection, title=done.title,

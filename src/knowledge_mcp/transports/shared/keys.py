@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
 
-__all__ = ["ANONYMOUS", "TOKEN_PREFIX", "Key", "KeyFile", "KeyRing", "Role", "parse_keys"]
+from knowledge_mcp.model.rights import EVERYBODY, Rights, names_one
+
+__all__ = ["ANONYMOUS", "KEY", "NOBODY", "TOKEN_PREFIX", "Key", "KeyFile", "KeyRing", "Role", "parse_keys"]
 
 logger = logging.getLogger(__name__)
 
@@ -59,21 +60,25 @@ class Key:
 
     def may_read(self, collection: str) -> bool:
         """Tell whether a collection may be read."""
-        return _names(self.read, collection)
+        return names_one(self.read, collection)
 
     def may_write(self, collection: str) -> bool:
         """Tell whether a collection may be written."""
-        return _names(self.write, collection)
+        return names_one(self.write, collection)
+
+    @property
+    def rights(self) -> Rights:
+        """Return what may be read."""
+        return Rights(self.read, self.groups)
+
+    def sees_all_of(self, collection: str) -> bool:
+        """Tell whether a collection may be read, with the documents of all groups."""
+        return self.may_read(collection) and EVERYBODY in self.groups
 
     @property
     def may_do_everything(self) -> bool:
         """Tell whether the key is limited to no collection and no document, neither in reading nor in writing."""
-        return self.may_read_everything and "*" in self.write
-
-    @property
-    def may_read_everything(self) -> bool:
-        """Tell whether the key is limited to no collection and no document in reading."""
-        return "*" in self.read and "*" in self.groups
+        return self.rights.are_full and EVERYBODY in self.write
 
     @property
     def may_read_totals(self) -> bool:
@@ -84,16 +89,14 @@ class Key:
         return self.may_do_everything or not (self.read or self.write or self.name.startswith(TOKEN_PREFIX))
 
 
-def _names(patterns: Iterable[str], what: str) -> bool:
-    kind, colon, _ = what.partition(":")
-    return any(
-        fnmatchcase(what, pattern) and (pattern == "*" or not colon or pattern.startswith(f"{kind}:"))
-        for pattern in patterns
-    )
-
-
 ANONYMOUS = Key("anonymous")
 """Who asks where no key is configured."""
+
+NOBODY = Key("nobody", (), (), ())
+"""Who asks where it should be known and is not."""
+
+KEY = "knowledge_key"
+"""Where the scope of a request keeps the key that was shown."""
 
 
 @dataclass(frozen=True, slots=True)

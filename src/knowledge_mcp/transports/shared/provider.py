@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from knowledge_mcp.model.errors import InternalError, KnowledgeError
+from knowledge_mcp.model.errors import AuthError, InternalError, KnowledgeError
+from knowledge_mcp.model.rights import Rights
 
 __all__ = [
     "Desk",
     "KnowledgeProvider",
     "KnowledgeProviders",
     "crash",
+    "seen_desk",
 ]
 
 logger = logging.getLogger(__name__)
@@ -132,6 +134,36 @@ class KnowledgeProviders:
         """Close all; idempotent."""
         for provider in self._providers.values():
             provider.close(patience=patience)
+
+
+def seen_desk(desk: Any, rights: Rights, may_write: Callable[[str], bool] | None = None) -> Any:
+    """Return what answers a surface's tools as somebody sees it who may not read all.
+
+    Args:
+        desk: a Library, a Knowledge, or the desk of repositories.
+        rights: what may be read.
+        may_write: tells which collections of a Library are found although they may not be read.
+
+    Raises:
+        AuthError: it knows no rights: it is another machine's, which would see this one's key, or keeps no collections.
+    """
+    if rights.are_full:
+        return desk
+    seen_by = getattr(desk, "seen_by", None)
+    if seen_by is None:
+        raise AuthError(
+            "This server cannot hold back what may not be read here.",
+            suggestion="Use a key with all rights, or ask the server that keeps the documents.",
+        )
+    if not hasattr(desk, "search_in"):
+        return seen_by(rights)
+    if may_write is None:
+        return seen_by(rights.may_read, groups=rights.groups)
+
+    def may_reach(name: str) -> bool:
+        return rights.may_read(name) or may_write(name)
+
+    return seen_by(rights.may_read, may_reach, groups=rights.groups)
 
 
 def crash(what: str, exc: BaseException) -> InternalError:

@@ -1,0 +1,298 @@
+"""A store as somebody sees it who may not read all: what is hidden is not there.
+
+Everything that an answer reads goes through a handle on a collection, so it is held back here, once for all stores
+and use cases: records, texts, passages, terms and counts of hidden documents. Both legs of a search leave them out by
+the store's own filter, which weighs words as if they were not there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from knowledge_mcp.engine.core.base import Base, base_of
+from knowledge_mcp.model.chunk import Chunk, Vector
+from knowledge_mcp.model.collection import (
+    CollectionInfo,
+    DocumentParts,
+    DocumentRecord,
+    EmbeddingSpace,
+    StoreStatistics,
+    WholeDocument,
+)
+from knowledge_mcp.model.errors import NotFoundError, leave_out, noticing
+from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.model.query import And, ChunkKey, Filter, LegResults, NotIn
+from knowledge_mcp.model.rights import ALLOWED, EVERYBODY, Rights, may_see
+from knowledge_mcp.ports import Analyser, Collection, Store
+
+__all__ = ["SeenCollection", "SeenStore", "seen_base"]
+
+_MOST_VIEWS = 64
+"""Sets of rights whose view is kept, each with the ids of documents and the families of editions."""
+
+
+def seen_base(base: Base, rights: Rights) -> Base:
+    """Return the same parts over the store as these rights show it; what was worked out for them is kept."""
+    if rights.are_full:
+        return base
+    with base.views_lock:
+        found = base.views.pop(rights, None)
+        if found is None:
+            store = SeenStore(base.store, rights, base.analyser)
+            found = base_of(dataclasses.replace(base, store=store), base.collection)
+        base.views[rights] = found
+        while len(base.views) > _MOST_VIEWS:
+            base.views.pop(next(iter(base.views)))
+        return found
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """Hold which documents of one state are seen, and which are not."""
+
+    state: str
+    visible: frozenset[str]
+    hidden: frozenset[str]
+    chunks: int
+    tokens: int
+
+
+class SeenStore:
+    """Show a store (`Store`) to somebody with these rights; what is written goes to the store itself.
+
+    Args:
+        under: the store.
+        rights: what may be read.
+        analyser: of the keys of terms.
+    """
+
+    def __init__(self, under: Store, rights: Rights, analyser: Analyser) -> None:
+        self._under = under
+        self._rights = rights
+        self._analyser = analyser
+        self._groups = frozenset(rights.groups)
+        self._lock = threading.Lock()
+        self._sights: OrderedDict[str, _Sight] = OrderedDict()
+
+    @property
+    def backend(self) -> str:
+        return self._under.backend
+
+    @property
+    def location(self) -> str:
+        return self._under.location
+
+    def close(self) -> None:
+        """Do nothing: the store is others' too."""
+
+    def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
+        return self._under.create_collection(name, space)
+
+    def collections(self) -> list[CollectionInfo]:
+        return [info for info in self._under.collections() if self._rights.may_read(info.name)]
+
+    def drop_collection(self, name: str) -> bool:
+        return self._under.drop_collection(name)
+
+    def rename_collections(self, names: Mapping[str, str]) -> None:
+        self._under.rename_collections(names)
+
+    def open(self, name: str) -> Collection:
+        if not self._rights.may_read(name):
+            return _Absent(name)
+        under = self._under.open(name)
+        return under if EVERYBODY in self._groups else SeenCollection(under, self._analyser, self.sight)
+
+    def sight(self, name: str, state: str, collection: Collection) -> _Sight:
+        """Tell what is seen of a collection in a state; worked out once for each state."""
+        with self._lock:
+            known = self._sights.get(name)
+        if known is not None and known.state == state:
+            return known
+        with noticing():  # what is damaged is not seen, and nobody is told of what they may not see
+            records = collection.documents()
+        seen = [each for each in records if may_see(each, self._groups)]
+        visible = frozenset(each.id for each in seen)
+        found = _Sight(
+            state,
+            visible,
+            frozenset(each.id for each in records if each.id not in visible),
+            sum(each.chunk_count for each in seen),
+            sum(each.token_count for each in seen),
+        )
+        with self._lock:
+            self._sights[name] = found
+            self._sights.move_to_end(name)
+            while len(self._sights) > _MOST_VIEWS:
+                self._sights.popitem(last=False)
+        return found
+
+
+class SeenCollection:
+    """Show a collection (`Collection`) without the documents that are hidden."""
+
+    def __init__(self, under: Collection, analyser: Analyser, sight: Callable[[str, str, Collection], _Sight]) -> None:
+        self._under = under
+        self._analyser = analyser
+        self._sight_of = sight
+        self._held: _Sight | None = None
+        self._entered: Collection | None = None
+
+    def __enter__(self) -> Self:
+        self._entered = self._under.__enter__()
+        self._held = self._look()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        self._held = self._entered = None
+        return self._under.__exit__(kind, error, trace)
+
+    @property
+    def _now(self) -> Collection:
+        return self._under if self._entered is None else self._entered
+
+    def _look(self) -> _Sight:
+        if self._held is not None:
+            return self._held
+        info = self._now.info()
+        if info is None:
+            self._now.statistics()  # says that there is none
+            raise NotFoundError("The collection has just been dropped.", suggestion="Ask again.")
+        return self._sight_of(info.name, info.state, self._now)
+
+    def info(self) -> CollectionInfo | None:
+        return self._now.info()
+
+    def statistics(self) -> StoreStatistics:
+        """Count what is seen; bytes are of the whole store, and not told."""
+        sight = self._look()
+        return StoreStatistics(len(sight.visible), sight.chunks, sight.tokens, 0)
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        self._now.publish(documents, on_published)
+
+    def delete(self, document_id: str) -> int:
+        return self._now.delete(document_id) if document_id in self._look().visible else 0
+
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        return self._now.vectors(embedding_keys)
+
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        sight = self._look()
+        if document_ids is not None:
+            wanted = [each for each in document_ids if each in sight.visible]
+        elif not sight.hidden:
+            return [_unlabelled(each) for each in self._now.documents(limit=limit)]
+        else:
+            wanted = sorted(sight.visible)[:limit]
+        return [_unlabelled(each) for each in self._now.documents(wanted, limit=limit)] if wanted else []
+
+    def parts(self, document_id: str) -> DocumentParts | None:
+        return self._now.parts(document_id) if document_id in self._look().visible else None
+
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        visible = self._look().visible
+        wanted = [each for each in values if each in visible] if key == "document" else values
+        with noticing() as damage:
+            found = self._now.chunks(key, wanted)
+        for each in damage:
+            if each.document_id in visible:
+                leave_out(each)
+        return [chunk for chunk in found if chunk.document_id in visible]
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        hidden = self._look().hidden
+        kept = filter
+        if hidden:
+            absent = NotIn("document_id", hidden, absent=True)
+            kept = absent if filter is None else And((filter, absent))
+        return self._now.search(vector=vector, text=text, filter=kept, limit=limit)
+
+    def defined_terms(self) -> dict[str, str]:
+        sight = self._look()
+        terms = self._now.defined_terms()
+        if not sight.hidden:
+            return terms
+        theirs = self._terms(self._now.chunks("document", sorted(sight.hidden)))
+        doubtful = [key for key in terms if key in theirs]
+        ours = self._terms(self.chunks("term", doubtful))
+        return {key: ours.get(key, term) for key, term in terms.items() if key not in theirs or key in ours}
+
+    def _terms(self, chunks: Sequence[Chunk]) -> dict[str, str]:
+        ordered = sorted(chunks, key=lambda each: (each.document_id, each.index))
+        definitions = [one for each in ordered for one in each.definitions]
+        found: dict[str, str] = {}
+        for name in (*(each.term for each in definitions), *(name for each in definitions for name in each.aliases)):
+            found.setdefault(self._analyser.term_key(name), name)
+        return found
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        """Check nothing: that is for who sees all."""
+        del repair
+        return []
+
+
+def _unlabelled(record: DocumentRecord) -> DocumentRecord:
+    """Return a record without the groups that it is for: who else may read it is nobody's to know."""
+    if not record.label(ALLOWED):
+        return record
+    return dataclasses.replace(record, metadata=tuple(each for each in record.metadata if each[0] != ALLOWED))
+
+
+class _Absent:
+    """A handle on a collection that is not there (`Collection`)."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _none(self) -> NotFoundError:
+        return NotFoundError(f"There is no collection '{self._name}'.")
+
+    def __enter__(self) -> Self:
+        raise self._none()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        return None
+
+    def info(self) -> CollectionInfo | None:
+        return None
+
+    def statistics(self) -> StoreStatistics:
+        raise self._none()
+
+    def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
+        raise self._none()
+
+    def delete(self, document_id: str) -> int:
+        raise self._none()
+
+    def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+        raise self._none()
+
+    def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
+        raise self._none()
+
+    def parts(self, document_id: str) -> DocumentParts | None:
+        raise self._none()
+
+    def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+        raise self._none()
+
+    def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+        raise self._none()
+
+    def defined_terms(self) -> dict[str, str]:
+        raise self._none()
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        raise self._none()

@@ -1,0 +1,85 @@
+"""What somebody may read: collections by pattern, and documents by the groups that they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+
+__all__ = ["ALLOWED", "EVERYBODY", "FULL_RIGHTS", "Rights", "allowed_label", "may_see", "names_one"]
+
+ALLOWED = "allowed_groups"
+"""Name in a record's metadata: the groups that a document is for, by comma; where it is missing, it is for all."""
+
+EVERYBODY = "*"
+"""In place of a group's name: a document that is for all again, a reader who sees the documents of all groups."""
+
+_LONGEST = 200
+
+
+def names_one(patterns: Iterable[str], what: str) -> bool:
+    """Tell whether a pattern (`*`, `?`, `[…]`) names a collection.
+
+    What is no collection has a name with a colon, such as `engine:standards`: only `*`, or a pattern that begins with
+    what stands up to the colon, names it.
+    """
+    kind, colon, _ = what.partition(":")
+    return any(
+        fnmatchcase(what, pattern) and (pattern == EVERYBODY or not colon or pattern.startswith(f"{kind}:"))
+        for pattern in patterns
+    )
+
+
+def allowed_label(groups: Iterable[str]) -> str:
+    """Write the groups that a document is for, as its metadata keep them.
+
+    Raises:
+        InvalidInputError: none is named, or one cannot be.
+    """
+    named = sorted({group.strip() for group in groups})
+    for group in named:
+        if not group or "," in group or not group.isprintable() or len(group) > _LONGEST:
+            raise InvalidInputError(
+                f"'{group[:60]}' is no name of a group.", suggestion="Name one as tokens do, without a comma."
+            )
+    if not named or (EVERYBODY in named and len(named) > 1):
+        raise InvalidInputError("The groups are not clear.", suggestion="Name groups, or `*` alone for everybody.")
+    return ", ".join(named)
+
+
+def may_see(record: DocumentRecord, groups: frozenset[str]) -> bool:
+    """Tell whether a document is for all, or for one of these groups; `*` sees all."""
+    told = record.label(ALLOWED)
+    if not told or EVERYBODY in groups:
+        return True
+    allowed = {each.strip() for each in told.split(",")}
+    return EVERYBODY in allowed or not groups.isdisjoint(allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """Say what may be read.
+
+    Attributes:
+        read: patterns of the collections.
+        groups: whose documents are seen, where a document is for some groups only; `*` for all.
+    """
+
+    read: tuple[str, ...] = (EVERYBODY,)
+    groups: tuple[str, ...] = (EVERYBODY,)
+
+    def may_read(self, collection: str) -> bool:
+        """Tell whether a collection may be read."""
+        return names_one(self.read, collection)
+
+    @property
+    def are_full(self) -> bool:
+        """Tell whether everything may be read."""
+        return EVERYBODY in self.read and EVERYBODY in self.groups
+
+
+FULL_RIGHTS = Rights()
+"""Of whoever uses this machine, and of keys without limits."""

@@ -1,0 +1,149 @@
+"""Random worlds of groups, documents and calls: what a reader is answered, with hidden documents there and without."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.engine.knowledge import LocalKnowledge
+from knowledge_mcp.model.chunk import EmbeddedChunk, embedding_key
+from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, WholeDocument
+from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.evidence import QuoteQuery, ReadQuery, ReferenceQuery
+from knowledge_mcp.model.ingest import IngestOptions
+from knowledge_mcp.model.query import Equals, Filter, In, NotIn, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.model.rights import ALLOWED, allowed_label, may_see
+from knowledge_mcp.ports import Store
+from knowledge_mcp.sources.files import FileSource
+from knowledge_mcp.sources.labelled import LabelledSource
+from tests.engine.world import World
+
+__all__ = ["GROUPS", "RandomWorld", "asked"]
+
+GROUPS = ("legal", "board", "eng")
+NOUNS = ("pump", "valve", "outage", "merger", "bonus", "battery", "salary", "audit")
+VERBS = ("start", "stop", "report", "record", "pay")
+Call = Callable[[LocalKnowledge], Any]
+
+
+class RandomWorld:
+    """Draw documents, some of them for some groups, and ingest them by the real stages.
+
+    Args:
+        seed: another one is another world.
+        folder: an empty folder.
+        store: an empty store.
+    """
+
+    def __init__(self, seed: str, folder: Path, store: Store) -> None:
+        self._random = random.Random(seed)
+        self.world = World(folder, store)
+        self.names: list[str] = []
+        for number in range(self._random.randint(2, 5)):
+            self._write(number)
+
+    def _write(self, number: int) -> None:
+        draw = self._random
+        family = draw.choice(("Plant", "Office"))
+        name = f"{family.lower()}-{draw.choice(('2018', '2021', 'a', 'b'))}-{number}.md"
+        edition = draw.choice(("", "edition: '2018'\n", "edition: '2021'\n"))
+        lines = [f"---\ntitle: {family} rules\n{edition}---\n# {family} rules\n"]
+        if draw.random() < 0.6:
+            lines.append("\n## 9 Terms and definitions\n")
+            for place, noun in enumerate(draw.sample(NOUNS, 2), 1):
+                lines.append(f"\n### 9.{place} {noun}\n\nthing that does {draw.choice(VERBS)}\n")
+        for clause in range(1, draw.randint(2, 5)):
+            lines.append(f"\n## {clause} {draw.choice(NOUNS).title()}\n")
+            lines.extend(f"\n{self.sentence()}\n" for _ in range(draw.randint(1, 3)))
+        where = self.world.folder / f"d{number}"
+        where.mkdir()
+        (where / name).write_text("".join(lines))
+        source: Any = FileSource(where, patterns=("*.md",))
+        if draw.random() < 0.6:
+            allowed = allowed_label(draw.sample(GROUPS, draw.randint(1, 2)))
+            source = LabelledSource(source, ((ALLOWED, allowed),))
+        self.world.knowledge.ingest(source, IngestOptions())
+        self.names.append(name)
+
+    def sentence(self) -> str:
+        """Draw one with force, and sometimes with a reference."""
+        draw = self._random
+        one, other, verb = draw.choice(NOUNS), draw.choice(NOUNS), draw.choice(VERBS)
+        more = draw.choice(("", f", see {draw.randint(1, 4)}", f" within {draw.randint(1, 9)} minutes"))
+        return f"The {one} {draw.choice(('shall', 'should', 'shall not', 'may'))} {verb} the {other}{more}."
+
+    @property
+    def records(self) -> list[DocumentRecord]:
+        """List all records."""
+        return self.world.base.opened.documents()
+
+    def without(self, groups: Sequence[str], folder: Path, store: Store) -> World:
+        """Make the world in which nothing was ever stored that these groups may not see."""
+        there, here = self.world.base.opened, World(folder, store)
+        store.create_collection("kb", self.world.embedder.space)
+        for record in self.records:
+            if may_see(record, frozenset(groups)):
+                parts = there.parts(record.id)
+                assert parts is not None
+                chunks = there.chunks("document", [record.id])
+                vectors = there.vectors([embedding_key(each) for each in chunks])
+                embedded = [EmbeddedChunk(each, vectors[embedding_key(each)], embedding_key(each)) for each in chunks]
+                whole = WholeDocument(record, parts.text or "", embedded, parts.structure or NO_STRUCTURE)
+                store.open("kb").publish([whole], lambda _: None)
+        return here
+
+    def calls(self, count: int) -> list[Call]:
+        """Draw calls, many of them about what not everybody may see."""
+        return [self._call() for _ in range(count)]
+
+    def _call(self) -> Call:
+        draw = self._random
+        ids = [each.id for each in self.records] + ["plant-2018-9", "nowhere"]
+        ident = draw.choice(ids)
+        chunks = self.world.base.opened.chunks("document", ids)
+        chunk = draw.choice(chunks)
+        text = draw.choice((self.sentence(), draw.choice(NOUNS), f'"{draw.choice(NOUNS)}"', chunk.content[:80], ident))
+        kept: list[Filter | None] = [
+            None, Equals("document_id", ident), In("document_id", tuple(draw.sample(ids, 2))),
+            NotIn("document_id", (ident,)), Equals("normative", True),
+        ]  # fmt: skip
+        query = SearchQuery(
+            text, draw.choice((1, 3, 20)), draw.choice(list(SearchMode)), draw.choice((None, 0.5)), draw.choice(kept),
+            edition=draw.choice(("", "all", "2018")),
+        )  # fmt: skip
+        clause = str(draw.randint(1, 4))
+        word, edition = draw.choice((*NOUNS, "meger", "pumps")), draw.choice(("", "all"))
+        standard = draw.choice((None, "plant", ident))
+        return draw.choice(
+            (
+                lambda base: base.search(query),
+                lambda base: base.search(query),
+                lambda base: base.lookup(word, edition),
+                lambda base: base.requirements(RequirementQuery(text, standard)),
+                lambda base: base.stats(),
+                lambda base: base.documents(),
+                lambda base: base.document(ident),
+                lambda base: base.document_text(ident),
+                lambda base: base.document_structure(ident),
+                lambda base: base.document_chunks(ident),
+                lambda base: base.chunk(chunk.id),
+                lambda base: base.read(ReadQuery(ident, clause=clause)),
+                lambda base: base.read(ReadQuery(chunk_id=chunk.id, before=1, after=1)),
+                lambda base: base.verify_quote(QuoteQuery(chunk.content[:200])),
+                lambda base: base.verify_quote(QuoteQuery(text, ident)),
+                lambda base: base.references(ReferenceQuery(ident)),
+                lambda base: base.references(ReferenceQuery(chunk_id=chunk.id)),
+            )
+        )
+
+
+def asked(base: LocalKnowledge, call: Call) -> str:
+    """Ask, and write down all of the answer or of the failure; the last digits of scores are left out."""
+    try:
+        told = repr(call(base))
+    except KnowledgeError as exc:
+        told = repr((type(exc).__name__, exc.code, exc.message, exc.details, exc.suggestion, exc.recoverable))
+    return re.sub(r"\d+\.\d{9,}(?:e-?\d+)?", lambda found: f"{float(found[0]):.9f}", told)
