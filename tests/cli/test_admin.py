@@ -33,13 +33,15 @@ def test_search_passes_every_filter_on(knowledge: Command, fake: FakeKnowledge) 
     done = knowledge(
         "search", "verification", "--json", "--normative", "--clause", "5.3", "--type", "standard",
         "--chunk-type", "requirement", "--document", "example-standard", "--mode", "semantic",
+        "--meta", "date=2020..2023", "--tag", "steel",
     )  # fmt: skip
     answer = loaded(done.out)
     assert answer["search_type"] == "semantic"
     assert [each["source"]["clause_number"] for each in answer["results"]] == ["5.3.1", "5.3.2"]
     assert answer["filters_applied"] == {
         "document_type": "standard", "chunk_type": "requirement", "normative_only": True,
-        "document_id": ["example-standard"], "clause_number": "5.3",
+        "document_id": ["example-standard"], "clause_number": "5.3", "metadata": {"date": "2020..2023"},
+        "tags": ["steel"],
     }  # fmt: skip
 
 

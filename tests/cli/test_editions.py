@@ -79,3 +79,19 @@ def test_impact_shows_who_refers_to_what_changed(shelf: Path, real_ingest: Comma
     shown = knowledge("impact", "lifts-2018").out
     assert "undated" in shown
     assert "number: 5 s → 4 s" in " ".join(shown.split())
+
+
+def test_what_is_given_at_the_ingest_filters_a_search(home: Path, real_ingest: Command, knowledge: Command) -> None:
+    for name in ("one", "two"):
+        (home / name).mkdir()
+        (home / name / f"{name}.md").write_text("# Frames\n\nThe frame shall carry the load.\n")
+    told(real_ingest("one", "--meta", "project=bridge", "--meta", "tags=wind, steel", "--json"))
+    told(real_ingest("two", "--meta", "project=tower", "--json"))
+    for asked in (("--meta", "project=tower"), ("--tag", "steel")):
+        found = told(knowledge("search", "frame load", *asked, "--json"))
+        assert [each["source"]["document_id"] for each in found["results"]] == ["two" if "--meta" in asked else "one"]
+    refused = knowledge("search", "frame load", "--meta", "project=barn")
+    assert refused.code != 0
+    assert "bridge, tower" in refused.err + refused.out
+    for wrong in ("project", "claimed=title", "=x"):
+        assert real_ingest("one", "--meta", wrong).code == 2

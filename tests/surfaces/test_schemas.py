@@ -65,6 +65,20 @@ def test_the_input_schema_says_each_constraint_and_default() -> None:
     assert published("knowledge_stats") == {}
 
 
+def test_the_input_schemas_take_two_thousand_tokens_at_the_most() -> None:
+    tokens = RemoteTokenizer()
+    schemas = (json.dumps(input_schema(tool.request), separators=(",", ":")) for tool in SURFACE.tools)
+    assert sum(map(tokens.count, schemas)) <= 2_000
+
+
+def test_values_of_metadata_are_texts_numbers_and_truths_and_all_are_bounded() -> None:
+    asked = parse(StandardsSearchRequest, {"query": "a", "metadata": {"no": 7, "draft": True}, "tags": "steel"})
+    assert asked.where() == (("no", "7"), ("draft", "true"), ("tags", "steel"))
+    for wrong in ({"metadata": {str(each): "x" for each in range(21)}}, {"metadata": {"a": ["b"]}}, {"tags": [""]}):
+        with pytest.raises(InvalidInputError):
+            parse(StandardsSearchRequest, {"query": "a", **wrong})
+
+
 @pytest.mark.requirement("A-REQ-DATA-002", "A-REQ-DATA-003")
 def test_enumerations_are_published_as_specified() -> None:
     search = published("knowledge_search")

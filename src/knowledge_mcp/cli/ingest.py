@@ -26,6 +26,7 @@ from knowledge_mcp.cli.shared.failures import (
     run_command,
     say,
 )
+from knowledge_mcp.cli.shared.pairs import given_labels
 from knowledge_mcp.cli.shared.progress import BarProgress, IngestTally, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
@@ -327,6 +328,7 @@ Examples:
   knowledge-ingest --prune standards/
   knowledge-ingest --edition 2018 lift-safety.pdf
   knowledge-ingest --allow legal --allow board contracts/
+  knowledge-ingest --meta project=bridge --meta tags="wind, steel" reports/
 
 \b
 Exit codes: 0 success, 1 some files failed, 2 no file processed or aborted, 3 configuration error, 130 interrupted.
@@ -390,6 +392,10 @@ def ingest(
             "again. Not given, documents keep what was said before.",
         ),
     ] = None,
+    meta: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="What is kept of these documents, to filter by; may be repeated."),
+    ] = None,
     prune: Prune = None,
     prune_all: PruneAll = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
@@ -413,7 +419,10 @@ def ingest(
         as_json=as_json,
         collection=collection,
         config=config,
-        labels=tuple((name, value) for name, value in (("family", family), ("edition", edition)) if value),
+        labels=(
+            *((name, value) for name, value in (("family", family), ("edition", edition)) if value),
+            *given_labels(meta),
+        ),
         allow=tuple(allow or ()),
         prune=prune,
         prune_all=prune_all,

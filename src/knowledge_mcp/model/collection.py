@@ -18,6 +18,7 @@ __all__ = [
     "CLAIMED",
     "DESIGNATION_KEYS",
     "FILE_NAME_KEYS",
+    "GIVEN",
     "NO_STRUCTURE",
     "CollectionInfo",
     "DocumentParts",
@@ -35,6 +36,8 @@ __all__ = [
 
 CLAIMED = "claimed"
 """Name in a record's metadata: which facts only the file's own front matter or properties say, by comma."""
+GIVEN = "given"
+"""Name in a record's metadata: which of it whoever ingests has said by name, by comma; later versions keep that."""
 FILE_NAME_KEYS = ("filename", "source_file")
 """Names in a record's metadata under which whoever ingests says what the file is called."""
 DESIGNATION_KEYS = ("designation", "identifier", "number", "document_number", "standard", "reference", "docname")

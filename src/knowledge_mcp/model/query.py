@@ -117,6 +117,7 @@ class SearchQuery:
         per_document: most hits of one document, None for no limit.
         edition: whose editions may be found: empty for the current ones, `all`, an edition ("2018", "Rev. 5"), or
             `as of` a date ("as of 2020-05").
+        where: names and values that the metadata of the documents must have; `tags` and `date` look at more than one.
     """
 
     text: str
@@ -128,6 +129,7 @@ class SearchQuery:
     fold: bool = False
     per_document: int | None = None
     edition: str = ""
+    where: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 __all__ = [
+    "UNSAID",
     "WHOLE",
     "Question",
     "Text",
@@ -56,6 +57,15 @@ Question = Annotated[
 
 WHOLE = BeforeValidator(_whole)
 """Take an integer also when it was written as 10.0. Stands after the bounds, or the schema loses them."""
+
+
+def _without_bounds(schema: dict[str, Any]) -> None:
+    for name in ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "maxProperties"):
+        schema.pop(name, None)
+
+
+UNSAID = Field(json_schema_extra=_without_bounds)
+"""Bounds that are checked and not published: no call that means something is near them, and each assistant pays."""
 
 
 def one_or_list(what: str) -> BeforeValidator:

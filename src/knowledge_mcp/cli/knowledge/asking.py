@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.shared.failures import harmless, in_commands
+from knowledge_mcp.cli.shared.pairs import pairs_of
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
@@ -54,6 +55,13 @@ def search(
     clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
     normative: Annotated[bool, typer.Option("--normative", help="Only passages with mandatory statements.")] = False,
     edition: EditionAsked = None,
+    meta: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="Only documents whose metadata say so, as date=2020..2023; may be repeated."
+        ),
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole passages.")] = False,
     as_json: AsJson = False,
     collection: CollectionName = None,
@@ -77,6 +85,8 @@ def search(
             "normative_only": normative or None,
             "detail": "full" if as_json else "brief",
             "edition": edition,
+            "metadata": pairs_of(meta) or None,
+            "tags": tag or None,
         }
         if mode is Mode.KEYWORD:
             answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, values))

@@ -58,9 +58,7 @@ def fetch(
     With `multilingual-e5-small` it fetches the model for about a hundred languages that EMBEDDING_MODEL names, with
     `ms-marco-MiniLM-L12-v2` the reranker that RERANKER=local uses.
 
-    Examples:
-      knowledge models fetch
-      knowledge models fetch multilingual-e5-small
+    Example: knowledge models fetch multilingual-e5-small
     """
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.designations import Directory, mentioned
 from knowledge_mcp.engine.core.editions import EditionFacts, Editions, Family, facts_of
+from knowledge_mcp.engine.core.wanted import documents_with
 from knowledge_mcp.language.editions import mark_of
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
@@ -71,15 +72,17 @@ def chosen(base: Base, known: Editions, edition: str, question: str = "", named:
 
 
 def allowed(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter | None, Choice]:
-    """Add which editions may answer to a query's filter; where this names documents, any edition of them may.
+    """Add which documents may answer to a query's filter: by their metadata, and by their editions.
+
+    Where the filter names documents, any edition of them may.
 
     Raises:
-        InvalidInputError: as `chosen`.
+        InvalidInputError: as `chosen` and `documents_with`.
     """
-    if not query.edition.strip() and _names_documents(query.filter):
-        return query.filter, Choice()
-    choice = chosen(base, known, query.edition, query.text)
-    parts = [each for each in (query.filter, choice.filter) if each is not None]
+    asked = documents_with(base.records(), query.where) if query.where else None
+    free = not query.edition.strip() and _names_documents(query.filter)
+    choice = Choice() if free else chosen(base, known, query.edition, query.text)
+    parts = [each for each in (query.filter, asked, choice.filter) if each is not None]
     return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, choice
 
 

@@ -10,7 +10,7 @@ from knowledge_mcp.engine.core.documents import held_document
 from knowledge_mcp.engine.core.editions import BY_HAND
 from knowledge_mcp.language.editions import EditionStatus
 from knowledge_mcp.model.chunk import EmbeddedChunk, embedding_key
-from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
+from knowledge_mcp.model.collection import GIVEN, DocumentRecord, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 
 __all__ = ["SETTABLE", "kept_by_hand", "relabel", "set_by_hand"]
@@ -69,8 +69,12 @@ def set_by_hand(base: Base, document_id: str, labels: Mapping[str, str]) -> Docu
 
 
 def kept_by_hand(earlier: DocumentRecord | None) -> dict[str, str]:
-    """Give what a person has set of a document, for its next version."""
-    told = earlier.label(BY_HAND) if earlier is not None else ""
-    if earlier is None or not told:
+    """Give what a person has set of a document, or said when it was ingested, for its next version."""
+    if earlier is None:
         return {}
-    return {key: earlier.label(key) for key in told.split(", ") if key in SETTABLE} | {BY_HAND: told}
+    kept: dict[str, str] = {}
+    if told := earlier.label(BY_HAND):
+        kept = {key: earlier.label(key) for key in told.split(", ") if key in SETTABLE} | {BY_HAND: told}
+    if given := earlier.label(GIVEN):
+        kept |= {key: earlier.label(key) for key in given.split(", ")} | {GIVEN: given}
+    return kept

@@ -19,7 +19,7 @@ from knowledge_mcp.engine.ingest.claims import claims_of
 from knowledge_mcp.engine.ingest.editions import edition_told
 from knowledge_mcp.engine.ingest.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
-from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, DocumentRecord, DocumentStatus
+from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, GIVEN, DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Classification, Document
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, SkippedFile
@@ -28,6 +28,7 @@ from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.ports import Chunker, Classifier, OcrEngine, Reader, Source
 
 __all__ = [
+    "NOT_ITS_OWN",
     "Names",
     "Pipeline",
     "Plan",
@@ -152,7 +153,8 @@ def make_plan(
 
 
 def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
-    said = all(record.label(key) == value for key, value in item.labels if key in {*SETTABLE, ALLOWED})
+    given = {*SETTABLE, ALLOWED, *dict(item.labels).get(GIVEN, "").split(", ")}
+    said = all(record.label(key) == value for key, value in item.labels if key in given)
     return said and record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
 
 
@@ -298,7 +300,7 @@ class Names:
         self._claimed[record.id] = record.source_path
 
 
-_NOT_ITS_OWN = frozenset({ALLOWED, CLAIMED, BY_HAND, CONFIRMED, *FILE_NAME_KEYS})
+NOT_ITS_OWN = frozenset({ALLOWED, CLAIMED, BY_HAND, CONFIRMED, GIVEN, *FILE_NAME_KEYS})
 """Names in metadata that are the ingest's."""
 
 
@@ -367,7 +369,10 @@ def _merged(
     if kind.confidence is not None:
         told = {"document_type_confidence": f"{kind.confidence:.2f}", "document_type_reason": kind.reason}
     added = told | dict(edition) | dict(item.labels) | dict(claims_of(document, item))
-    own = ((name, value) for name, value in document.metadata if name not in added and name not in _NOT_ITS_OWN)
+    given = [*edition.get(GIVEN, "").split(", "), *dict(item.labels).get(GIVEN, "").split(", ")]
+    if any(given):
+        added[GIVEN] = ", ".join(dict.fromkeys(filter(None, given)))
+    own = ((name, value) for name, value in document.metadata if name not in added and name not in NOT_ITS_OWN)
     return (*own, *added.items())
 
 

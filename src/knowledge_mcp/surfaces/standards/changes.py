@@ -17,7 +17,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
-from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
+from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response, Tool
 from knowledge_mcp.surfaces.redline import counted
 
@@ -49,15 +49,13 @@ class _PairRequest(Request):
 
     SUBJECT = "document"
 
-    document: Annotated[Text, Field(min_length=1, max_length=500)] = Field(
-        description="Id, designation or title; any edition of it."
-    )
+    document: Name = Field(description="Id, designation or title; any edition of it.")
     old: Name | None = Field(
         default=None, alias="from", description="Older edition or its id; default: the one before."
     )
     new: Name | None = Field(default=None, alias="to", description="Newer edition or its id; default: the current one.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=50, description="Most entries.")
-    cursor: Annotated[int, Field(ge=0, le=100_000), WHOLE] = Field(
+    cursor: Annotated[int, Field(ge=0, le=100_000), UNSAID, WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
     )
 
@@ -67,11 +65,11 @@ class ChangesRequest(_PairRequest):
 
     FILTERS = frozenset({"clause", "kinds"})
 
-    clause: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+    clause: Annotated[Text, Field(min_length=1, max_length=100), UNSAID] | None = Field(
         default=None, description="Only this clause and what lies below it, by its old or new number."
     )
-    kinds: Annotated[list[Text], one_or_list("kinds"), Field(min_length=1, max_length=len(KINDS))] | None = Field(
-        default=None, description=f"Only these: {', '.join(KINDS)}."
+    kinds: Annotated[list[Text], one_or_list("kinds"), Field(min_length=1, max_length=len(KINDS)), UNSAID] | None = (
+        Field(default=None, description=f"Only these: {', '.join(KINDS)}.")
     )
 
 

@@ -10,7 +10,7 @@ from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery, ReferenceQuery
 from knowledge_mcp.surfaces.answers import NOT_CUT, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Text
+from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
 __all__ = [
@@ -33,10 +33,10 @@ __all__ = [
     "VerifyQuoteResponse",
 ]
 
-Name = Annotated[Text, Field(min_length=1, max_length=500)]
-Clause = Annotated[Text, Field(min_length=1, max_length=200)]
-Page = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
-Cursor = Annotated[int, Field(ge=0, le=1_000_000_000), WHOLE]
+Name = Annotated[Text, Field(min_length=1, max_length=500), UNSAID]
+Clause = Annotated[Text, Field(min_length=1, max_length=200), UNSAID]
+Page = Annotated[int, Field(ge=1, le=1_000_000), UNSAID, WHOLE]
+Cursor = Annotated[int, Field(ge=0, le=1_000_000_000), UNSAID, WHOLE]
 
 
 class PlaceRequest(Request):

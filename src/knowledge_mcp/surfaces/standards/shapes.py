@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, narrowed, one_or_list
+from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
 
@@ -45,9 +45,11 @@ __all__ = [
 ]
 
 DocumentIds = Annotated[
-    list[Annotated[Text, Field(min_length=1, max_length=500)]],
+    list[Annotated[Text, Field(min_length=1, max_length=500), UNSAID]],
     one_or_list("ids"),
-    Field(min_length=1, max_length=50, description="Only the documents of these ids."),
+    Field(min_length=1, max_length=50),
+    UNSAID,
+    Field(description="Only the documents of these ids."),
 ]
 
 
@@ -56,11 +58,37 @@ EditionAsked = Annotated[Text | None, Field(description='"2018", "all" or "as of
 OTHER_EDITIONS = "Documents here of which there are other editions; ask with edition to get them."
 
 
+def _as_texts(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    pairs = cast("dict[Any, Any]", value)
+    return {name: as_text(one) if isinstance(one, int | float) else one for name, one in pairs.items()}
+
+
+Metadata = Annotated[
+    dict[str, Text],
+    Field(max_length=20),
+    UNSAID,
+    Field(description='What the document\'s metadata say, e.g. {"author": "x", "date": "2020..2023"}.'),
+    BeforeValidator(_as_texts),
+]
+
+
 class ScopedRequest(Request):
     """What may narrow a search (A-REQ-SEARCH-003)."""
 
     FILTERS = frozenset(
-        {"document_type", "chunk_type", "normative_only", "document_id", "clause_number", "clause_exact", "edition"}
+        {
+            "document_type",
+            "chunk_type",
+            "normative_only",
+            "document_id",
+            "clause_number",
+            "clause_exact",
+            "edition",
+            "metadata",
+            "tags",
+        }
     )
 
     document_type: Annotated[DocumentType | None, Field(strict=False)] = Field(
@@ -71,11 +99,19 @@ class ScopedRequest(Request):
     )
     normative_only: bool = Field(default=False, description="Only with mandatory statements.")
     document_id: DocumentIds | None = None
-    clause_number: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
+    clause_number: Annotated[Text, Field(min_length=1, max_length=100), UNSAID] | None = Field(
         default=None, description="Only this clause and those below it."
     )
     clause_exact: bool = Field(default=False, description="Only that clause itself.")
     edition: EditionAsked = None
+    metadata: Metadata | None = None
+    tags: Annotated[list[Text], one_or_list("tags"), Field(max_length=20), UNSAID] | None = Field(
+        default=None, description="All of these tags."
+    )
+
+    def where(self) -> tuple[tuple[str, str], ...]:
+        """List what the documents' metadata must say."""
+        return (*(self.metadata or {}).items(), *(("tags", tag) for tag in self.tags or ()))
 
     def filters(self) -> dict[str, Any]:
         """List the filters that were given; an exact clause only with a clause."""
@@ -99,13 +135,13 @@ class ScopedRequest(Request):
 class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
-    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] | None = Field(
+    max_tokens: Annotated[int, Field(ge=50, le=20_000), UNSAID, WHOLE] | None = Field(
         default=None, description="Maximum tokens of the answer, about; snippets to fit."
     )
-    max_per_document: Annotated[int, Field(ge=1, le=100), WHOLE] | None = Field(
+    max_per_document: Annotated[int, Field(ge=1, le=100), UNSAID, WHOLE] | None = Field(
         default=None, description="Maximum number of results of one document."
     )
-    cursor: Annotated[int, Field(ge=0, le=1_000), WHOLE] = Field(
+    cursor: Annotated[int, Field(ge=0, le=1_000), UNSAID, WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
     )
     detail: Literal["brief", "full"] = Field(default="brief", description="full adds locator, uri and ranks.")
@@ -174,6 +210,8 @@ class FilterValues(Response):
     clause_number: str = ""
     clause_exact: bool = False
     edition: str = ""
+    metadata: dict[str, str] = Field(default={})
+    tags: list[str] = Field(default=[])
 
 
 class LegRank(Response):

@@ -45,15 +45,13 @@ def search(knowledge: Knowledge, request: shapes.StandardsSearchRequest) -> shap
     """Answer `knowledge_search`."""
     mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
     weight = request.hybrid_weight if "hybrid_weight" in request.model_fields_set else None
-    query = SearchQuery(request.query, request.n_results, mode, weight, request.filter(), edition=request.edition or "")
+    query = SearchQuery(request.query, request.n_results, mode, weight, request.filter())
     return _answer_search(knowledge, request, query)
 
 
 def keyword_search(knowledge: Knowledge, request: shapes.KeywordSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_keyword_search`."""
-    query = SearchQuery(
-        request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter(), edition=request.edition or ""
-    )
+    query = SearchQuery(request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter())
     return _answer_search(knowledge, request, query)
 
 
@@ -173,7 +171,14 @@ _SHELL = 60
 def _answer_search(
     knowledge: Knowledge, request: shapes.PagedRequest, query: SearchQuery
 ) -> shapes.StandardsSearchResponse:
-    query = dataclasses.replace(query, offset=request.cursor, per_document=request.max_per_document, fold=True)
+    query = dataclasses.replace(
+        query,
+        offset=request.cursor,
+        per_document=request.max_per_document,
+        fold=True,
+        edition=request.edition or "",
+        where=request.where(),
+    )
     answer = knowledge.search(query)
     message, suggestions = answer.note, list[str]()
     if not answer.hits:
