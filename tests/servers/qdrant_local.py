@@ -13,6 +13,7 @@ from typing import Any, cast
 import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
+from qdrant_client.local.local_collection import LocalCollection
 from qdrant_client.local.qdrant_local import QdrantLocal
 
 from tests.servers.qdrant_indexed import IndexedCollection
@@ -44,7 +45,10 @@ class LocalQdrant:
         real: the server that answers instead, None where local mode does.
     """
 
-    def __init__(self, location: str = ":memory:", *, indexed: bool = True) -> None:
+    def __init__(
+        self, location: str = ":memory:", *, indexed: bool = True, kind: type[LocalCollection] = IndexedCollection
+    ) -> None:
+        self.kind: type[LocalCollection] = kind
         self.real = REAL if location == ":memory:" and indexed else None
         self._indexes: dict[str, dict[str, Any]] = {}
         self._indexed = indexed and location == ":memory:"
@@ -87,7 +91,7 @@ class LocalQdrant:
     def _noted(self, name: str, args: tuple[Any, ...], answer: Any) -> Any:
         if name == "create_collection" and self._indexed:
             made = cast("QdrantLocal", self._client._client).collections  # pyright: ignore[reportPrivateUsage] - the client takes no other kind of collection
-            made[args[0]] = IndexedCollection(made[args[0]].config)
+            made[args[0]] = self.kind(made[args[0]].config)
         elif name == "create_payload_index":
             self._indexes.setdefault(args[0], {})[args[1]] = args[2]
         elif name == "delete_payload_index":

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 from qdrant_client import models
+from qdrant_client.local.local_collection import LocalCollection
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
@@ -22,6 +23,7 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, same_ranking, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
+from tests.servers.qdrant_indexed import IndexedCollection
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import QdrantServer
 from tests.stores.processes import check
@@ -40,8 +42,8 @@ class Killed(BaseException):
 class Tapped(LocalQdrant):
     """A local Qdrant that tells of each call before it is made, and may be killed at one of them."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, kind: type[LocalCollection] = IndexedCollection) -> None:
+        super().__init__(kind=kind)
         self.before: Callable[[str], None] | None = None
 
     def __getattr__(self, name: str) -> Any:

@@ -28,7 +28,6 @@ __all__ = [
     "clause_prefixes",
     "conditions",
     "defined",
-    "empty_sparse",
     "equals",
     "live",
     "query_sparse",
@@ -191,8 +190,3 @@ def query_sparse(terms: Iterable[str]) -> models.SparseVector:
     """Ask for chunks with any of the terms."""
     indices = sorted({term_index(term) for term in terms})
     return models.SparseVector(indices=indices, values=[1.0] * len(indices))
-
-
-def empty_sparse() -> models.SparseVector:
-    """Stand for a chunk without any term."""
-    return models.SparseVector(indices=[], values=[])

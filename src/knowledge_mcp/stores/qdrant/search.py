@@ -211,7 +211,9 @@ def _run(
 
 def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> models.SearchParams | None:
     if using != DENSE:
-        return None
+        # frequencies count deleted points until Qdrant tidies up, which it never does in collections of below 1,000; a
+        # count of what is there costs 0.6 ms for 50,000 points, and a server older than 1.19 leaves it out
+        return models.SearchParams(idf=models.IdfCorpusParams(corpus=models.Filter())) if question.exact else None
     rescored = None
     if connection.config.quantization != "none":
         rescored = models.QuantizationSearchParams(rescore=True, oversampling=3.0)
