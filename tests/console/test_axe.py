@@ -109,7 +109,7 @@ def test_axe_finds_no_violation_in_the_dialogs(console: Console, full: Service, 
     assert _found(console) == []
 
 
-def test_axe_really_looks(console: Console, axe: str) -> None:
+def test_axe_finds_what_is_wrong_where_something_is(console: Console, axe: str) -> None:
     console.open()
     console.page.evaluate(axe)
     console.page.evaluate(

@@ -12,6 +12,7 @@ from knowledge_mcp.engine.library.originals import Originals
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.readers.pdf import PdfReader
 from tests.engine.shelf import PUMPS, VALVES, Shelf
 from tests.ocr.engines import HereSandbox
@@ -145,16 +146,16 @@ def test_what_another_part_fills_is_read_and_searched_and_never_changed(tmp_path
 
 
 def test_every_collection_is_asked_and_one_that_fails_is_told(tmp_path: Path) -> None:
-    from knowledge_mcp.model.query import SearchQuery
-
     desk = Shelf(tmp_path).open()
     desk.deposit(Deposit("pumps", "pumps.md", PUMPS))
     desk.deposit(Deposit("valves", "valves.md", VALVES))
-    answers = dict(desk.search_all(SearchQuery("valve turned once a year", 5)))
-    assert sorted(answers) == ["default", "pumps", "valves"]
-    assert answers["valves"].hits[0].score > answers["pumps"].hits[0].score
-    seen = dict(desk.seen_by(lambda name: name == "pumps").search_all(SearchQuery("valve", 5)))
-    assert sorted(seen) == ["pumps"]
+    answer, places = desk.search_all(SearchQuery("valve turned once a year", 5))
+    assert places[0] == "valves"
+    assert set(places) == {"pumps", "valves"}
+    assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
+    assert answer.searched_documents == 2
+    _, seen = desk.seen_by(lambda name: name == "pumps").search_all(SearchQuery("valve", 5))
+    assert set(seen) == {"pumps"}
     with pytest.raises(InvalidInputError, match="empty"):
         desk.search_all(SearchQuery("  ", 5))
 

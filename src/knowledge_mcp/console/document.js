@@ -273,7 +273,7 @@ function passages(mine, chunks) {
                 {
                   type: "button",
                   class: "quiet small",
-                  "aria-label": `Show passage ${index + 1} on page ${pages[0]}`,
+                  "aria-label": `On the page: passage ${index + 1}, page ${pages[0]}`,
                   onclick: () => {
                     showPage(pages[0], index, { asked: true });
                     markSection(index);

@@ -1,7 +1,7 @@
 /* Which requirements of one document belong to which of another, why, how sure that is, and what has no counterpart. */
 
 import { call, isAborted } from "./api.js";
-import { byId, busy, count, fill, h, number, problem, shareButton } from "./dom.js";
+import { byId, busy, count, fill, h, notice, number, problem, shareButton } from "./dom.js";
 import { fillDocuments } from "./choosing.js";
 import { go, to } from "./route.js";
 
@@ -97,6 +97,7 @@ function render(answer) {
     ),
     h("p", { class: "row" }, shareButton("this trace")),
   );
+  fill(byId("trace-problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
   fill(byId("trace-links"), links.length ? table(answer, links) : null);
   fill(byId("trace-gaps"), gaps(answer.gaps.from, answer.from), gaps(answer.gaps.to, answer.to));
   byId("trace-narrow").hidden = links.length === 0;

@@ -143,10 +143,10 @@ class Library(Protocol):
 class SharedLibrary(Library, Protocol):
     """Serve many, each of whom may see some collections only."""
 
-    def search_all(self, query: SearchQuery) -> list[tuple[str, SearchAnswer]]:
-        """Ask every collection that is listed; returns the answers by its name.
+    def search_all(self, query: SearchQuery) -> tuple[SearchAnswer, tuple[str, ...]]:
+        """Find the best passages of all collections that are listed; returns the answer and the place of each hit.
 
-        One that cannot be searched answers with no hit and with the reason among `degraded`.
+        One that cannot be searched is told among `degraded`.
 
         Raises:
             KnowledgeError: none could be searched; that of the first.

@@ -6,6 +6,7 @@ import functools
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
@@ -13,13 +14,14 @@ from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause
 from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, side_by_side
 from knowledge_mcp.engine.core.editions import edition_of_record
-from knowledge_mcp.engine.search.requirements import requirement_records
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
+from knowledge_mcp.engine.tracing.readings import Reading, items_in, requirements_in
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.redline import counted
 
 __all__ = ["changed", "outlined", "traced"]
@@ -158,6 +160,7 @@ def traced(source: LibraryDocument, target: LibraryDocument, propose: Proposer) 
         "from": {**_named(source), "items": len(sources)},
         "to": {**_named(target), "items": len(targets)},
         "threshold": round(found.threshold, 4),
+        "warning": "" if found.related else UNRELATED_SETS,
         "summary": dict(Counter(link.verdict.value for link in found.links)),
         "links": [_link(link, *places) for link in found.links],
         "gaps": {
@@ -188,29 +191,14 @@ def _item(item: TraceItem, places: dict[str, int | None]) -> dict[str, Any]:
 
 def _items(held: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
     """List what of a document is traced, each with the passage that it begins in."""
-    name = held.record.title or held.record.file_name
-    found = [
-        (each.identifier, "", each.text, each.citation, each.span.start)
-        for each in requirement_records(held.record, held.chunks, held.text, held.structure)
-    ]
-    found = found or [
-        (each.number or "", each.title, words, _cited(held.record, each.number, each.title), each.span.start)
-        for each in held.structure.sections
-        if (words := each.span.of(held.text)).strip()
-    ]
-    found = found or ([("", name, held.text, name, 0)] if held.text.strip() else [])
-    if not found or len(found) > _MOST_ITEMS:
-        told = f"has {len(found)} requirements, more than {_MOST_ITEMS}" if found else "has no text"
+    reading = Reading(held.record.id, held.text, held.structure, held.chunks, held.record)
+    spans = [group[0].span for group, _ in requirements_in(reading)]
+    spans = spans or [each.span for each in held.structure.sections if each.span.of(held.text).strip()]
+    if len(spans) > _MOST_ITEMS or not held.text.strip():
+        told = f"has {len(spans)} requirements, more than {_MOST_ITEMS}" if spans else "has no text"
+        name = held.record.title or held.record.file_name
         raise InvalidInputError(f"{name} {told}.", suggestion="Use `knowledge trace` on the command line.")
-    counts = Counter(each[0] for each in found)
-    seen: Counter[str] = Counter()
-    items: list[tuple[TraceItem, int | None]] = []
-    for own, title, text, citation, start in found:
-        seen[own] += 1
-        ident = own if own and counts[own] == 1 else f"{own}#{seen[own]}"
-        items.append((TraceItem(ident, title, text, citation), _passage_at(held.chunks, start)))
-    return items
-
-
-def _cited(record: DocumentRecord, number: str | None, title: str) -> str:
-    return ", ".join(part for part in (record.title, f"{number or ''} {title}".strip()) if part)
+    return [
+        (replace(item, citation=reading.cited(span)), _passage_at(held.chunks, span.start))
+        for item, span in zip(items_in(reading), spans or [Span(0, len(held.text))], strict=True)
+    ]

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +29,7 @@ from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
 from knowledge_mcp.engine.jobs.jobs import Job, Jobs
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
+from knowledge_mcp.engine.library.merging import merged
 from knowledge_mcp.engine.library.originals import Originals
 from knowledge_mcp.engine.library.values import (
     checked_name,
@@ -40,6 +42,7 @@ from knowledge_mcp.engine.library.values import (
     why_not,
 )
 from knowledge_mcp.engine.search import search
+from knowledge_mcp.engine.search.blending import nearness, words_in_full
 from knowledge_mcp.model.call import Call, Progress, tell_nobody
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord
@@ -185,25 +188,28 @@ class LibraryDesk:
         base = self._existing(collection)
         return sound_answer(base, lambda: search.search(base, query), lambda each: each.hits)
 
-    def search_all(self, query: SearchQuery) -> list[tuple[str, SearchAnswer]]:
-        names = sorted({DEFAULT_COLLECTION, *self._names()})
+    def search_all(self, query: SearchQuery) -> tuple[SearchAnswer, tuple[str, ...]]:
         once = replace(self._base, embedder=cast("Embedder", _AskedOnce(self._base.embedder)))
         found: list[tuple[str, SearchAnswer]] = []
         failed: list[tuple[str, KnowledgeError]] = []
-        for name in filter(self._may_read, names):
+        chunks = 0
+        for name in filter(self._may_read, sorted({DEFAULT_COLLECTION, *self._names()})):
             base = base_of(once, name)
             try:
-                answer = sound_answer(base, lambda base=base: search.search(base, query), lambda each: each.hits)
+                found.append((name, sound_answer(base, partial(search.search, base, query), lambda each: each.hits)))
+                chunks += base.opened.statistics().chunks if base.exists() else 0
             except KnowledgeError as exc:
                 failed.append((name, exc))
-            else:
-                found.append((name, answer))
         if failed and not found:
             raise failed[0][1]
         for name, error in failed:
             told = f"{name} could not be searched: {error.message}"
             found.append((name, SearchAnswer((), query.mode, 0, degraded=(told,))))
-        return found
+        in_full = None
+        if self._base.blends and query.weight is None:
+            terms = len(self._base.analyser.query_terms(query.text))
+            in_full = words_in_full(terms, chunks) / nearness(self._base.embedder)
+        return merged(found, query, in_full)
 
     # ---- documents
 

@@ -48,6 +48,7 @@ __all__ = [
     "measure_once",
     "nearness",
     "places",
+    "score_of",
     "signals",
     "words_in_full",
 ]
@@ -100,6 +101,12 @@ def blend(
     named = {chunk_id for _, chunk_id in best}
     in_dense, in_lexical = places(dense, named), places(lexical, named)
     return [(chunk_id, abs(score), in_dense.get(chunk_id), in_lexical.get(chunk_id)) for score, chunk_id in best]
+
+
+def score_of(cosine: float, words: float, in_full: float) -> float:
+    """Return the score of a passage that both legs rate, 0..1."""
+    total = max(0.0, cosine + WORDS * words / in_full)
+    return total / (total + _HALF)
 
 
 def places(leg: Sequence[LegHit], wanted: Container[str]) -> dict[str, LegScore]:

@@ -37,6 +37,7 @@ from knowledge_mcp.support.events import log_event
 
 __all__ = [
     "ALIKE",
+    "NAMED_FROM",
     "EmbeddedQuery",
     "Shape",
     "ask",
@@ -66,6 +67,8 @@ _SCORES = {
     Exactness.OPENING: 0.96,
     Exactness.MENTIONED: 0.94,
 }
+NAMED_FROM = 0.93
+"""Scores above are of passages that bear an identifier of the question."""
 _REST = 0.92
 """Greatest score of what was not asked for by name, where something was."""
 

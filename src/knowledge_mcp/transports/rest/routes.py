@@ -17,11 +17,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from knowledge_mcp.engine.search.search import folded
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.library import Deposit, IngestJob
-from knowledge_mcp.model.query import SearchAnswer, SearchMode
+from knowledge_mcp.model.query import SearchAnswer
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.ports import Library, SharedLibrary
 from knowledge_mcp.support.events import log_event
@@ -303,10 +302,10 @@ class _Reading:
         def ask(shared: SharedLibrary) -> tuple[SearchAnswer, int, bytes]:
             library = readable(shared, key)
             if body.everywhere:
-                answers = library.search_all(body.search())
+                answer, places = library.search_all(body.search())
             else:
-                answers = [(body.collection, library.search_in(body.collection, body.search()))]
-            answer, places = _merged(answers, body.top_k, fold=body.fold)
+                answer = library.search_in(body.collection, body.search())
+                places = (body.collection,) * len(answer.hits)
             return answer, *_found(library, body, answer, places)
 
         try:
@@ -404,34 +403,6 @@ def reading_routes(desk: RestDesk, *, clock: Callable[[], float] = time.perf_cou
             path, handler, methods=[method], operation_id=name, response_model=model, responses=responses, tags=[tag]
         )
     return router
-
-
-def _merged(answers: Sequence[tuple[str, SearchAnswer]], limit: int, *, fold: bool) -> tuple[SearchAnswer, list[str]]:
-    """Make one answer of those of several collections; returns it with the collection of each hit.
-
-    Scores are made alike in every collection, so that they order what comes of several; equal ones by collection.
-    """
-    if len(answers) == 1:
-        return answers[0][1], [answers[0][0]] * len(answers[0][1].hits)
-    held_by = {hit.chunk.id: name for name, answer in answers for hit in answer.hits}
-    ordered = [hit for _, answer in answers for hit in answer.hits]
-    ordered.sort(key=lambda hit: (-hit.score, held_by[hit.chunk.id]))
-    ordered = (folded(ordered) if fold else ordered)[:limit]
-    places = [held_by[hit.chunk.id] for hit in ordered]
-    said = [answer.answerability for name, answer in answers if name in places and answer.answerability is not None]
-    told = [answer for _, answer in answers]
-    searched = [answer for answer in told if answer.searched_documents]
-    notes = {answer.note for answer in searched}
-    merged = SearchAnswer(
-        tuple(ordered),
-        searched[0].mode if searched else told[0].mode if told else SearchMode.HYBRID,
-        sum(answer.searched_documents for answer in told),
-        degraded=tuple(dict.fromkeys(each for answer in told for each in answer.degraded)),
-        answerability=max(said, default=None),
-        also_asked=tuple(dict.fromkeys(each for answer in told for each in answer.also_asked)),
-        note=notes.pop() if len(notes) == 1 else "",
-    )
-    return merged, places
 
 
 def _found(library: Library, body: SearchRequest, answer: SearchAnswer, places: Sequence[str]) -> tuple[int, bytes]:

@@ -153,12 +153,16 @@ class TracedLink(_Answer):
 
 
 class TraceAnswer(_Answer):
-    """What of one document belongs to what of another; `gaps` lists what has no declared or likely link."""
+    """What of one document belongs to what of another; `gaps` lists what has no declared or likely link.
+
+    `warning` says where the two have next to nothing to do with each other.
+    """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True)
     source: Annotated[TracedDocument, Field(alias="from")]
     target: Annotated[TracedDocument, Field(alias="to")]
     threshold: float
+    warning: str
     summary: dict[str, int]
     links: list[TracedLink]
     gaps: dict[str, list[TracedItem]]

@@ -1,0 +1,70 @@
+"""Answers of several collections made one: scores that mean the same, each collection's order kept, nothing lost."""
+
+from __future__ import annotations
+
+from knowledge_mcp.engine.library.merging import merged
+from knowledge_mcp.engine.search.blending import words_in_full
+from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.model.query import Hit, LegScore, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.testing.library import document_of
+
+QUERY = SearchQuery("valve", 10)
+IN_FULL = words_in_full(3, 1000)
+
+
+def hit(text: str, score: float, cosine: float | None, words: float | None) -> Hit:
+    """Make a hit of one passage."""
+    chunk = document_of(Deposit("x", f"{text}.md", text), f"{text} is said here.").chunks[0]
+    return Hit(
+        chunk,
+        score,
+        text,
+        None if cosine is None else LegScore(1, cosine),
+        None if words is None else LegScore(1, words),
+    )
+
+
+def answer(*hits: Hit, mode: SearchMode = SearchMode.HYBRID, **more: object) -> SearchAnswer:
+    """Make an answer of one document."""
+    return SearchAnswer(tuple(hits), mode, 1, **more)  # pyright: ignore[reportArgumentType]
+
+
+def names(found: SearchAnswer) -> list[str]:
+    """List what was found, in order."""
+    return [each.citation for each in found.hits]
+
+
+def test_a_small_collection_does_not_come_first_for_being_small() -> None:
+    large = answer(hit("near", 0.60, 0.7, 8.0))
+    small = answer(hit("far", 0.68, 0.3, 6.0))
+    found, places = merged([("large", large), ("small", small)], QUERY, IN_FULL)
+    assert (names(found), places) == (["near", "far"], ("large", "small"))
+    assert found.hits[0].score > found.hits[1].score
+    as_they_come, _ = merged([("large", large), ("small", small)], QUERY)
+    assert names(as_they_come) == ["far", "near"]
+
+
+def test_a_collections_own_order_stays_and_what_bears_an_identifier_is_first() -> None:
+    one = answer(hit("verbatim", 0.7, 0.2, 1.0), hit("second", 0.6, 0.6, 5.0))
+    other = answer(hit("REQ-12", 0.98, None, 3.0), hit("third", 0.5, 0.1, None))
+    found, _ = merged([("one", one), ("other", other)], QUERY, IN_FULL)
+    assert names(found) == ["REQ-12", "verbatim", "second", "third"]
+    assert all(0.0 <= each.score <= 1.0 for each in found.hits)
+
+
+def test_one_leg_alone_keeps_its_scores() -> None:
+    mode = SearchMode.KEYWORD
+    one, other = answer(hit("a", 0.4, None, 6.0), mode=mode), answer(hit("b", 0.5, None, 9.0), mode=mode)
+    found, _ = merged([("one", one), ("other", other)], SearchQuery("valve", 1, mode), IN_FULL)
+    assert [(each.citation, each.score) for each in found.hits] == [("b", 0.5)]
+    assert found.mode is mode
+
+
+def test_what_failed_and_what_is_likely_is_told_of_all() -> None:
+    one = answer(hit("a", 0.4, 0.4, 1.0), answerability=0.3, degraded=("slow",), note="apart")
+    other = answer(hit("b", 0.5, 0.5, 1.0), answerability=0.7, degraded=("slow", "late"), note="apart")
+    nothing = SearchAnswer((), SearchMode.HYBRID, 0, degraded=("x could not be searched",))
+    found, _ = merged([("one", one), ("other", other), ("x", nothing)], QUERY, IN_FULL)
+    assert found.degraded == ("slow", "late", "x could not be searched")
+    assert (found.answerability, found.note, found.searched_documents) == (0.7, "apart", 2)
+    assert merged([], QUERY, IN_FULL) == (SearchAnswer((), SearchMode.HYBRID, 0), ())
