@@ -16,7 +16,7 @@ from tests.rest.served import Served, served
 from tests.rest.world import DEPLOYING, KEY
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 120
+SECONDS = 240
 # NUL can be written in JSON, and is refused; no pattern of the document says so, for it would only be noise. Whether a
 # file or a text can be read as a document, no schema says.
 CONFIGURATION = """

@@ -2,8 +2,8 @@
 
 How rare a word is differs from collection to collection, so that a passage of a small one scores higher than it would
 in a large one. Where the legs were blended by their scores, they are blended anew as if all were one collection; each
-collection's own order stays. Medline cut into five collections of 696 to 41 passages keeps .812 of its nDCG@10 of .818
-so, and .771 with the scores as they come, .792 with the cosines alone, .658 with one hit of each in turn.
+collection's own order stays. `python -m benchmarks.many_collections` compares it with other ways: of sets cut into five
+collections of 950 to 41 passages it keeps the most, .809 of .818 and .427 of .438 nDCG@10.
 """
 
 from __future__ import annotations
