@@ -140,6 +140,8 @@ class Geometry:
             kind: what the block is.
             hang: the left edge of a list item's marker, of other blocks' first line.
         """
+        if previous.aside != line.aside:
+            return False
         hangs = kind is BlockKind.LIST_ITEM and not line.code and line.x0 > hang + 3 and not _ends(text)
         if previous.code != line.code and not (hangs or _is_flow(previous, line)):
             return False
@@ -172,7 +174,8 @@ class Geometry:
 
 def _is_flow(previous: Line, line: Line) -> bool:
     """Tell a word of code at a line's edge from a block of code: one of the two is set in both faces or runs on."""
-    return line.text[:1].islower() and not _END.search(previous.text) and line.x0 <= previous.x0 + 2
+    on = line.x0 <= previous.x0 + 2 or previous.text.endswith("-")
+    return line.text[:1].islower() and not _END.search(previous.text) and on
 
 
 def _ends(text: str) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
+from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, letters_of
@@ -201,12 +202,50 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
-    rows = rows_of([item for item in items if not is_rotated(item)])
-    rows_of_lines = [[line_of(part, page.number, places) for part in parts_of(row, places)] for row in rows]
+    parts = _parts(items, places)
+    asides = _asides(items, parts, blocks, places, page)
+    if asides:
+        beside = {id(item) for aside in asides for item in aside.items}
+        items = [item for item in items if id(item) not in beside]
+        parts = _parts(items, places)
+    rows_of_lines = [[line_of(part, page.number, places) for part in row] for row in parts]
     rotated = [line_of([item], page.number, places) for item in items if is_rotated(item)]
     guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places)
-    page.elements = [*_in_order(rows_of_lines, tables, guessed, blocks, page.width), *rotated]
+    page.elements = _in_order(rows_of_lines, tables, guessed, blocks, page.width)
+    insert_asides(page.elements, asides)
+    page.elements += rotated
     return page
+
+
+def _parts(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[list[TextItem]]]:
+    return [parts_of(row, places) for row in rows_of([item for item in items if not is_rotated(item)])]
+
+
+def _asides(
+    items: Sequence[TextItem],
+    parts: Sequence[Sequence[Sequence[TextItem]]],
+    blocks: Sequence[LayoutBlock],
+    places: Mapping[int, float],
+    page: PageLayout,
+) -> list[Aside]:
+    """Find the texts beside the running text, with their lines; those that the columns keep apart stay there."""
+    tables = {float(index) for index, block in enumerate(blocks) if block.kind == "table"}
+    found = asides_of(items, {id(item) for item in items if places[id(item)] in tables})
+    if not found:
+        return []
+    rows = [[line_of(part, page.number, places) for part in row] for row in parts]
+    columns = _has_columns(rows, page.width, blocks)
+    asides: list[Aside] = []
+    for aside in found:
+        own = {id(item) for item in aside.items}
+        woven = any(0 < sum(id(item) in own for item in part) < len(part) for row in parts for part in row)
+        if columns and not woven:
+            continue
+        asides.append(aside)
+        aside.lines = [line_of(row, page.number, places) for row in rows_of(aside.items)]
+        for line in aside.lines:
+            line.aside = len(asides)
+    return asides
 
 
 def _in_order(

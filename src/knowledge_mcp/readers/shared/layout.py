@@ -91,6 +91,7 @@ class Line:
         marked: ids of marked content, for tagged documents.
         lead: characters at its beginning that are set bold or italic where the rest is plain, a number before them
             counted in: the title that running text follows on the same line. 0 where the line is of one face.
+        aside: number of the callout, side note or card on its page that it belongs to; 0 in the running text.
     """
 
     page: int
@@ -109,6 +110,7 @@ class Line:
     rotated: bool = False
     marked: frozenset[int] = frozenset()
     lead: int = 0
+    aside: int = 0
 
     @property
     def is_italic(self) -> bool:
@@ -154,12 +156,13 @@ def _cell(text: str, join: Callable[[str, str], str]) -> str:
 
 @dataclass(slots=True)
 class PageLayout:
-    """Hold one page: its size in points and what stands on it in reading order."""
+    """Hold one page: its size in points, what stands on it in reading order, and why that order is doubtful, if it is."""
 
     number: int
     width: float
     height: float
     elements: list[Line | Table] = field(default_factory=list["Line | Table"])
+    doubt: str = ""
 
     @property
     def lines(self) -> list[Line]:

@@ -1,0 +1,1 @@
+"""What flows on a page: running text, and what stands beside it."""

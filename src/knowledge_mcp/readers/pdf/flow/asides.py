@@ -1,0 +1,348 @@
+"""Callouts, side notes and cards that stand beside the running text: found by the free strip between the two.
+
+Two texts that stand side by side keep time of their own: their lines do not share baselines, or both run on from line
+to line at once. Rows of a table share baselines and end in their cells. What runs on beside the page's longer text is
+an aside; it is read as blocks of its own, between two paragraphs of the running text.
+"""
+
+from __future__ import annotations
+
+import statistics
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
+from knowledge_mcp.readers.shared.layout import Line, is_code_name
+
+if TYPE_CHECKING:
+    from liteparse.types import TextItem
+
+__all__ = ["Aside", "asides_of", "insert_asides"]
+
+_SEGMENT_GAP = 1.3
+"""Times the print's size that part two texts at least: a justified line has gaps of half of it, a tab more."""
+_NARROWEST = 9.0
+"""Points of a free strip at least: less than the narrowest gutter that is set, more than a stretched blank."""
+_FEWEST = 2
+"""Lines of an aside at least: a label beside a line stays in its row."""
+_SMALL = 4
+"""Lines from which on an aside may be a list; smaller ones must run on from line to line, as labels do not."""
+_BEYOND = 3
+"""Lines by which the text beside a small aside is longer at least: stretched blanks stand below each other by chance."""
+_FEWEST_WORDS = 2.0
+"""Words a line has on average, on both sides of a strip: numbers, letters and marks in a margin are no text."""
+_ALIGNED = 0.5
+"""Share of an aside's lines with a baseline of the other side, from which on both must run on to be two texts."""
+_SAME = 0.15
+"""Times the print's size within which two baselines are one: boxes of letters differ by a point at most."""
+_RUNS_ON = 3
+"""Lines that go on with the sentence of the line above, on each side, where the baselines are shared."""
+_RUNS_ON_IN_TABLE = 2
+"""The same where the engine sees a table: words that wrap in a narrow cell run on once."""
+_BELOW = 2.2
+"""Times the print's size from a line to the next one of the same text at most."""
+_MOST = 12
+"""Asides of a page at most; one with more is a drawing or a form."""
+_MOST_STRIPS = 24
+_LARGEST = 1500
+"""Pieces of text of a page that are looked at: more are a drawing or figures."""
+
+
+@dataclass(slots=True)
+class _Segment:
+    """Some words in a row without a wide gap."""
+
+    items: list[TextItem]
+    x0: float
+    x1: float
+    base: float
+    height: float
+    size: float
+    text: str
+    code: bool
+
+    @property
+    def top(self) -> float:
+        return min(item.y for item in self.items)
+
+
+@dataclass(slots=True)
+class Aside:
+    """One text beside the running one.
+
+    Attributes:
+        items: what it is set with.
+        top: where it begins on the page.
+        clear: whether its lines share hardly any baseline with the text beside it.
+        lines: its lines, once they are made.
+    """
+
+    items: list[TextItem]
+    top: float
+    clear: bool
+    lines: list[Line] = field(default_factory=list[Line])
+
+
+def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[Aside]:
+    """Find the texts that stand beside the running text of a page, from the top; mostly there is none.
+
+    Args:
+        items: of the page, outside of what lines draw as tables.
+        tabled: ids of those that the engine takes for the cells of tables: texts beside each other must run on there.
+    """
+    if not _may_have(items):
+        return []
+    segments = _segments([item for item in items if not is_rotated(item)])
+    found: list[Aside] = []
+    while len(found) < _MOST:
+        aside = _next_aside(segments, tabled)
+        if aside is None:
+            break
+        gone: set[int] = set()
+        for group in (aside.group, *aside.more):
+            own = [item for each in group for item in each.items]
+            found.append(Aside(own, min(each.top for each in group), aside.clear))
+            gone.update(id(each) for each in group)
+        segments = [each for each in segments if id(each) not in gone]
+    return sorted(found, key=lambda each: each.top)
+
+
+def _may_have(items: Sequence[TextItem]) -> bool:
+    """Tell cheaply whether text stands beside text anywhere: in three places a wide gap is followed by words."""
+    if len(items) > _LARGEST:
+        return False
+    ordered = sorted(items, key=lambda item: item.y + item.height / 2)
+    beside = 0
+    for index, item in enumerate(ordered):
+        for other in ordered[index + 1 : index + 9]:
+            if other.y > item.y + item.height:
+                break
+            left, right = (item, other) if item.x < other.x else (other, item)
+            if right.x - left.x - left.width >= _NARROWEST and len(right.text) > 3 < len(left.text):
+                beside += 1
+                if beside > _FEWEST:
+                    return True
+                break
+    return False
+
+
+def _segments(items: Sequence[TextItem]) -> list[_Segment]:
+    """Put words together that stand in one row with no wide gap between them; from the top, then from the left."""
+    found: list[_Segment] = []
+    unsaid = statistics.median(item.height for item in items) if items else 0.0  # fonts that do not say their size
+    for item in sorted(items, key=lambda item: item.x):
+        base, size = item.y + item.height, size_of(item) if (item.font_height or 0.0) > 1 else unsaid
+        for segment in reversed(found):
+            gap = item.x - segment.x1
+            level = min(base, segment.base) - max(item.y, segment.base - segment.height)
+            on = level > 0.5 * min(item.height, segment.height)
+            if on and -size < gap < _SEGMENT_GAP * max(size, segment.size):
+                segment.items.append(item)
+                segment.x1 = max(segment.x1, item.x + item.width)
+                segment.text = f"{segment.text} {item.text}"
+                break
+        else:
+            code = is_code_name(item.font_name or "")
+            found.append(_Segment([item], item.x, item.x + item.width, base, item.height, size, item.text, code))
+    return sorted(found, key=lambda each: (each.base, each.x0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Hold the lines of an aside, whether it is clear that it is one, and what stands above and below it likewise."""
+
+    group: list[_Segment]
+    clear: bool
+    more: list[list[_Segment]]
+
+
+def _next_aside(segments: Sequence[_Segment], tabled: Collection[int]) -> _Found | None:
+    """Find the aside with the most lines."""
+    best: _Found | None = None
+    for strip in _strips(segments):
+        for run in _runs(segments, strip):
+            left = [each for each in run if each.x1 <= strip]
+            right = [each for each in run if each.x0 >= strip]
+            for some, others in ((left, right), (right, left)):
+                if _length(some) > _length(others) and len(others) >= _FEWEST:
+                    continue
+                groups = _groups(some)
+                for group in groups:
+                    clear = _is_aside(group, others, strip, tabled) if len(group) >= _FEWEST else None
+                    if clear is not None and (best is None or len(group) > len(best.group)):
+                        best = _Found(group, clear, [each for each in groups if _is_likewise(each, group, others)])
+    return best
+
+
+def _is_likewise(group: Sequence[_Segment], aside: Sequence[_Segment], others: Sequence[_Segment]) -> bool:
+    """Tell whether a group stands in the column of an aside, above or below it, beside the same text."""
+    if group is aside or _words(group) < _FEWEST_WORDS:
+        return False
+    inside = min(each.x0 for each in group) > min(each.x0 for each in aside) - group[0].size
+    inside = inside and max(each.x1 for each in group) < max(each.x1 for each in aside) + group[0].size
+    bases = [each.base for each in others]
+    near = all(_has_near(bases, each.base, _BELOW * each.size) for each in group)
+    return inside and near and not all(_has_near(bases, each.base, _SAME * each.size) for each in group)
+
+
+def _strips(segments: Sequence[_Segment]) -> list[float]:
+    """List the places of strips that may part two texts, those beside the most lines first."""
+    counted: Counter[int] = Counter()
+    for index, segment in enumerate(segments):
+        for other in segments[index + 1 : index + 7]:
+            if other.base - segment.base > segment.size:
+                break
+            left, right = (segment, other) if segment.x0 < other.x0 else (other, segment)
+            if right.x0 - left.x1 >= _NARROWEST:
+                counted[round((right.x0 - 2) / 4)] += 1
+                counted[round((left.x1 + 2) / 4)] += 1
+    return [4.0 * place for place, _ in counted.most_common(_MOST_STRIPS)]
+
+
+def _runs(segments: Sequence[_Segment], strip: float) -> list[list[_Segment]]:
+    """Cut the page where something crosses a strip."""
+    runs: list[list[_Segment]] = [[]]
+    for each in segments:
+        if each.x0 < strip < each.x1:
+            runs.append([])
+        else:
+            runs[-1].append(each)
+    return [run for run in runs if len(run) >= 2 * _FEWEST]
+
+
+def _groups(segments: Sequence[_Segment]) -> list[list[_Segment]]:
+    """Part the lines of one side where more than a line is left free, or the print changes much."""
+    groups: list[list[_Segment]] = []
+    for each in segments:
+        above = groups[-1][-1] if groups else None
+        if above is not None and each.base - above.base <= _BELOW * max(each.size, above.size):
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _is_aside(
+    group: Sequence[_Segment], others: Sequence[_Segment], strip: float, tabled: Collection[int]
+) -> bool | None:
+    """Tell whether a group is a text beside others: None if not, else whether that is clear."""
+    first, last = group[0].base - group[0].size, group[-1].base
+    beside = [each for each in others if first <= each.base <= last + each.size]
+    if len(beside) < _FEWEST or _words(group) < _FEWEST_WORDS or _words(beside) < _FEWEST_WORDS:
+        return None
+    size = statistics.median(each.size for each in group)
+    if _free(group, beside) < max(_NARROWEST, size):
+        return None
+    if len(group) < _SMALL and len(others) < len(group) + _BEYOND:
+        return None
+    in_table = sum(id(item) in tabled for each in group for item in each.items) * 2 > sum(
+        len(each.items) for each in group
+    )
+    if _running(group) < (_RUNS_ON_IN_TABLE if in_table else len(group) < _SMALL):
+        return None
+    bases = [each.base for each in beside]
+    shared = sum(_has_near(bases, each.base, _SAME * each.size) for each in group)
+    if shared <= (0 if len(group) == _FEWEST else _ALIGNED * len(group)):
+        return shared <= 0.34 * len(group)
+    edges = Counter(round(each.x0 / 3) for each in (group if group[0].x0 > strip else beside))
+    steady = edges.most_common(1)[0][1] * 2 > edges.total()
+    running = min(_running(group), _running(beside)) >= _RUNS_ON
+    return False if steady and running and not _starts_together(group, beside) else None
+
+
+def _starts_together(group: Sequence[_Segment], beside: Sequence[_Segment]) -> bool:
+    """Tell rows of a table: where a line of one side begins a text, one of the other side does at the same height."""
+    starts, others = _starts(group), _starts(beside)
+    if len(starts) < _FEWEST or len(others) < _FEWEST:
+        return False
+    met = sum(_has_near(others, base, 3.0) for base in starts)
+    return met * 2 > min(len(starts), len(others))
+
+
+def _starts(segments: Sequence[_Segment]) -> list[float]:
+    ends = (".", ":", ";", "!", "?")
+    return [
+        each.base
+        for above, each in zip([None, *segments], segments, strict=False)
+        if above is None or (each.text.strip()[:1].isupper() and above.text.rstrip().endswith(ends))
+    ]
+
+
+def _has_near(places: Sequence[float], place: float, within: float) -> bool:
+    index = bisect_left(places, place - within)
+    return index < len(places) and places[index] <= place + within
+
+
+def _running(segments: Sequence[_Segment]) -> int:
+    """Count the lines that go on with the sentence of the line above, or with its program text."""
+    count = 0
+    for above, each in zip(segments, segments[1:], strict=False):
+        goes_on = each.text.lstrip()[:1].islower() and above.text.rstrip()[-1:] not in ".:;!?"
+        count += goes_on or (above.code and each.code)
+    return count
+
+
+def _words(segments: Sequence[_Segment]) -> float:
+    """Count the words of a line on average, those without letters not counted."""
+    words = sum(any(map(str.isalpha, word)) for each in segments for word in each.text.split())
+    return words / max(1, len(segments))
+
+
+def _length(segments: Sequence[_Segment]) -> int:
+    return sum(len(each.text) for each in segments)
+
+
+def _free(group: Sequence[_Segment], beside: Sequence[_Segment]) -> float:
+    if group[0].x0 < beside[0].x0:
+        return min(each.x0 for each in beside) - max(each.x1 for each in group)
+    return min(each.x0 for each in group) - max(each.x1 for each in beside)
+
+
+# ---- where an aside is read -----------------------------------------------------------------------------------------
+
+_ENDS = (".", ":", ";", "!", "?", ".)", ".”", '."')
+
+
+def insert_asides(elements: list[Line | object], asides: Sequence[Aside]) -> None:
+    """Put asides between two paragraphs of the running text, in place: below where they begin, else above it."""
+    for aside in reversed(asides):
+        place = next((index for index, each in enumerate(elements) if _top(each) >= aside.top), len(elements))
+        below = (index for index in range(place, len(elements)) if _is_between(elements, index))
+        above = (index for index in range(place - 1, -1, -1) if _is_between(elements, index))
+        best = next(below, None)
+        if best is None:
+            ended = not elements or _is_ended(elements[-1])
+            best = len(elements) if ended else next(above, 0)
+        elements[best:best] = aside.lines
+
+
+def _top(element: object) -> float:
+    if isinstance(element, Line):
+        return element.y0
+    lines: Sequence[Line] = getattr(element, "lines", ())
+    return min((line.y0 for line in lines), default=0.0)
+
+
+def _is_ended(element: object) -> bool:
+    return not isinstance(element, Line) or element.aside > 0 or element.text.endswith(_ENDS)
+
+
+def _is_between(elements: Sequence[object], index: int) -> bool:
+    """Tell whether a paragraph may begin here: after an end, or below a wider step or another print."""
+    here, above = elements[index], elements[index - 1] if index else None
+    if above is None or not isinstance(here, Line) or not isinstance(above, Line):
+        return above is not None or _begins(here)
+    if here.aside or above.aside:
+        return here.aside != above.aside
+    if abs(here.y0 - above.y0) < 0.4 * here.size:
+        return False
+    if here.code and above.code:
+        return False
+    return above.style[0] != here.style[0] or (_begins(here) and _is_ended(above))
+
+
+def _begins(element: object) -> bool:
+    return not isinstance(element, Line) or not element.text[:1].islower()
