@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Aside", "asides_of", "insert_asides"]
 
-_SEGMENT_GAP = 1.3
+_SEGMENT_GAP = 1.0
 """Times the print's size that part two texts at least: a justified line has gaps of half of it, a tab more."""
 _NARROWEST = 9.0
 """Points of a free strip at least: less than the narrowest gutter that is set, more than a stretched blank."""
@@ -132,7 +132,7 @@ def _may_have(items: Sequence[TextItem]) -> bool:
 def _segments(items: Sequence[TextItem]) -> list[_Segment]:
     """Put words together that stand in one row with no wide gap between them; from the top, then from the left."""
     found: list[_Segment] = []
-    unsaid = statistics.median(item.height for item in items) if items else 0.0  # fonts that do not say their size
+    unsaid = 1.3 * statistics.median(item.height for item in items) if items else 0.0  # boxes of letters without size
     for item in sorted(items, key=lambda item: item.x):
         base, size = item.y + item.height, size_of(item) if (item.font_height or 0.0) > 1 else unsaid
         for segment in reversed(found):
