@@ -24,8 +24,9 @@ from knowledge_mcp.model.document import Document
 _NOUNS = ("pump", "valve", "reader", "gate", "sensor", "panel", "cable", "filter", "clock", "relay", "motor", "board")
 _VERBS = ("records", "reports", "follows", "checks", "controls", "replaces", "measures", "limits")
 _TAILS = (
-    "whenever the pressure falls", "before the next cycle begins", "as long as nobody stops it", "with a tolerance of one part",
-    "until the operator has seen it", "because the line is long", "in the order of their numbers", "after the lamp turns green",
+    "whenever the pressure falls", "before the next cycle begins", "as long as nobody stops it",
+    "with a tolerance of one part", "until the operator has seen it", "because the line is long",
+    "in the order of their numbers", "after the lamp turns green",
 )  # fmt: skip
 _WHITE = re.compile(r"\s+")
 
@@ -66,7 +67,9 @@ def sentence(random_: random.Random, force: str = "") -> str:
     """Make a sentence, of seven words and more."""
     one, other = random_.sample(_NOUNS, 2)
     verb = f"{force} {random_.choice(_VERBS)[:-1]}" if force else random_.choice(_VERBS)
-    return f"The {one} {random_.randint(10, 99)} {verb} the {other} {random_.randint(100, 999)} {random_.choice(_TAILS)}."
+    return (
+        f"The {one} {random_.randint(10, 99)} {verb} the {other} {random_.randint(100, 999)} {random_.choice(_TAILS)}."
+    )
 
 
 def page(manner: Manner, seed: int) -> tuple[bytes, list[str], list[str]]:

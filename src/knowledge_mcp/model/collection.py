@@ -220,7 +220,7 @@ class PageCoverage:
         method: as `Page.method`.
         characters: characters of its text that are not blank.
         tables, figures: tables and figure captions found on it.
-        note: why it is empty or partial, else empty.
+        note: why it is empty, partial or uncertain, else empty.
     """
 
     number: int

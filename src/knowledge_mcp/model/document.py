@@ -8,6 +8,7 @@ from enum import StrEnum
 from knowledge_mcp.model.hidden import Hidden
 
 __all__ = [
+    "LAYOUT_UNCERTAIN",
     "Anchor",
     "Block",
     "BlockKind",
@@ -131,6 +132,10 @@ class Box:
     bottom: float
 
 
+LAYOUT_UNCERTAIN = "its layout is uncertain: texts stand side by side, and their order may be another"
+"""Note of a page whose words are all there, but may be in another order than a reader takes them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Describe one physical page and how its text was got.
@@ -140,7 +145,7 @@ class Page:
         label: the page's printed label ("iv", "12"), equal to `str(number)` where none is known.
         span: its text in the canonical text; empty span where nothing was read.
         method: `text_layer`, `ocr`, `blank` where there is nothing to read, `none` where there is and nothing read it.
-        note: why a page is empty or partial, else empty.
+        note: why a page is empty, partial or uncertain, else empty.
     """
 
     number: int

@@ -20,6 +20,7 @@ __all__ = [
     "ReferenceAnswer",
     "ReferenceLink",
     "ReferenceQuery",
+    "UncertainPage",
 ]
 
 
@@ -159,6 +160,22 @@ class QuotePlace:
 
 
 @dataclass(frozen=True, slots=True)
+class UncertainPage:
+    """Name a page to look at: it may hold a quote, and its layout or its letters were not read with confidence.
+
+    Attributes:
+        document_id: of its document.
+        page: physical page from 1; label: the printed one.
+        reason: why it is uncertain, as its coverage says.
+    """
+
+    document_id: str
+    page: int
+    label: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class QuoteAnswer:
     """Answer a quote.
 
@@ -168,12 +185,14 @@ class QuoteAnswer:
             stitched, the nearest for not_found where there is one.
         searched_documents: documents that were compared.
         degraded: what failed on the way and why; a verdict of `not_found` is never given where it is not empty.
+        uncertain: pages to look at before a quote that is not found, or altered, is called wrong; mostly empty.
     """
 
     verdict: QuoteVerdict
     places: tuple[QuotePlace, ...]
     searched_documents: int
     degraded: tuple[str, ...] = ()
+    uncertain: tuple[UncertainPage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

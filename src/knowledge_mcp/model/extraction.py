@@ -23,6 +23,7 @@ __all__ = [
     "after_reading",
     "extraction_method",
     "is_rendering",
+    "is_unsure",
     "judge",
     "pages_to_sample",
 ]
@@ -31,6 +32,11 @@ DOUBTFUL = 60.0
 """Words below this confidence are counted as doubtful."""
 LOW_CONFIDENCE = 70.0
 """Pages below this mean confidence are logged and reported (B-NFR-001)."""
+
+
+def is_unsure(note: str) -> bool:
+    """Tell whether the note of a recognised page says that some of its words or digits are doubtful."""
+    return "doubtful" in note
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,6 +281,8 @@ def _print_links(console: Console, title: str, links: Sequence[ReferenceResult],
 def _print_verdict(console: Console, answer: VerifyQuoteResponse) -> None:
     style = "bold green" if answer.verdict in _TRUE else "bold red"
     console.print(shown(answer.verdict.value, style), shown(answer.message))
+    for page in answer.uncertain:
+        console.print(shown(f"Look at page {page.label or page.page} of {page.document_id}: {page.reason}."))
     for place in answer.places:
         console.print(_panel(place.citation, _quoted(place), _place(place.locator)))
     for line in answer.degraded:

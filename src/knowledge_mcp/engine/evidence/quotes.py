@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.citing import passage
+from knowledge_mcp.engine.evidence.doubt import uncertain_pages
 from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, Sought, alike, sought
 from knowledge_mcp.language.quote_words import Words
 from knowledge_mcp.model.chunk import Chunk
@@ -23,7 +24,7 @@ from knowledge_mcp.model.errors import (
     leave_out,
     noticing,
 )
-from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict
+from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict, UncertainPage
 from knowledge_mcp.support.checkpoints import checked
 
 __all__ = [
@@ -458,7 +459,11 @@ class _Comparison:
         self, verdict: QuoteVerdict, places: Sequence[QuotePlace], degraded: tuple[str, ...] = ()
     ) -> QuoteAnswer:
         searched = sum(searched is not None for searched in self._texts.values())
-        return QuoteAnswer(verdict, tuple(places), searched, degraded)
+        doubted: tuple[UncertainPage, ...] = ()
+        if verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ALTERED}:
+            held = {name: found[1] for name, found in self._texts.items() if found is not None}
+            doubted = uncertain_pages(held, [self._bare.words.keys[index] for index in self._bare.real])
+        return QuoteAnswer(verdict, tuple(places), searched, degraded, doubted)
 
 
 def _most_alike(part: Sought, searched: Searched) -> QuoteMatch | None:

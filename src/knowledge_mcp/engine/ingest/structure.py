@@ -13,7 +13,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document
 
 __all__ = ["STRUCTURE_VERSION", "structure_of"]
 
-STRUCTURE_VERSION = "structure/3"
+STRUCTURE_VERSION = "structure/4"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 
 _BLANK = re.compile(r"\s+")

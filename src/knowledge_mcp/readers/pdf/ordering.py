@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, parts_of, rows_of
@@ -211,14 +212,46 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     rows_of_lines = [[line_of(part, page.number, places) for part in row] for row in parts]
     rotated = [line_of([item], page.number, places) for item in items if is_rotated(item)]
     guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places)
-    page.elements = _in_order(rows_of_lines, tables, guessed, blocks, page.width)
+    columns = _has_columns(rows_of_lines, page.width, blocks)
+    page.elements = _in_order(rows_of_lines, tables, guessed, columns)
+    if (not asides and _is_loose(page.lines, columns)) or not all(aside.clear for aside in asides):
+        page.doubt = LAYOUT_UNCERTAIN
     insert_asides(page.elements, asides)
     page.elements += rotated
     return page
 
 
+_LOOSE_ROWS = 4
+"""Rows with words side by side, outside of tables and columns, from which on nobody knows what belongs together."""
+_FEW_WORDS = 2
+
+
+def _is_loose(lines: Sequence[Line], columns: bool) -> bool:
+    """Tell whether words stand side by side in many rows that are neither a table's nor of columns."""
+    count = 0
+    for index, line in enumerate(lines):
+        if _gap(line) > 2 * line.size and line.split is not None and not line.code:
+            left, right = line.text[: line.split[0]], line.text[line.split[0] :]
+            count += _words(left) >= _FEW_WORDS and _words(right) >= _FEW_WORDS
+        for other in lines[index + 1 : index + 4] if not columns else ():
+            beside = min(line.y1, other.y1) - max(line.y0, other.y0) > 0.3 * line.size
+            apart = other.x0 >= line.x1 + line.size or other.x1 + line.size <= line.x0
+            if beside and apart and min(_words(line.text), _words(other.text)) >= _FEW_WORDS:
+                count += 1
+                break
+    return count >= _LOOSE_ROWS
+
+
+def _words(text: str) -> int:
+    return sum(any(map(str.isalpha, word)) for word in text.split())
+
+
 def _parts(items: Sequence[TextItem], places: Mapping[int, float]) -> list[list[list[TextItem]]]:
     return [parts_of(row, places) for row in rows_of([item for item in items if not is_rotated(item)])]
+
+
+_COLUMN = 0.3
+"""Share of the letters on both sides from which on a text beside another is a column, where columns were seen."""
 
 
 def _asides(
@@ -239,12 +272,12 @@ def _asides(
     for aside in found:
         own = {id(item) for item in aside.items}
         woven = any(0 < sum(id(item) in own for item in part) < len(part) for row in parts for part in row)
-        if columns and not woven:
+        if columns and not woven and aside.share > _COLUMN:
             continue
         asides.append(aside)
         aside.lines = [line_of(row, page.number, places) for row in rows_of(aside.items)]
         for line in aside.lines:
-            line.aside = len(asides)
+            line.aside = len(asides) if aside.share <= _COLUMN else -len(asides)
     return asides
 
 
@@ -252,11 +285,10 @@ def _in_order(
     rows: Sequence[Sequence[Line]],
     tables: Sequence[RuledTable],
     guessed: Mapping[int, list[Line | Table]],
-    blocks: Sequence[LayoutBlock],
-    width: float,
+    columns: bool,
 ) -> list[Line | Table]:
     """Put lines in order, and each table where it begins; `guessed` has what stands in place of a line."""
-    if _has_columns(rows, width, blocks):
+    if columns:
         lines = [((line.block, line.y0, line.x0), [line]) for row in rows for line in row]
         drawn = [((table.block, table.top, table.left), table.elements) for table in tables]
     else:  # a row stands where its middle is, as rows are found

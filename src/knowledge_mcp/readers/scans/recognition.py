@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
-from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
+from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.extraction import LOW_CONFIDENCE, OcrPage, RecognisedPage, ScanOptions
+from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, short_title
@@ -173,9 +173,24 @@ def _reading(number: int, page: OcrPage) -> RecognisedPage:
         note = f"read by text recognition, confidence {page.confidence:.0f} %"
         if page.confidence < LOW_CONFIDENCE:
             note += f" (low; {page.doubtful:.0%} of the words are doubtful)"
+        note += _digits(page)
     return RecognisedPage(
         number, str(number), Span(0, 0), "ocr", note, round(page.confidence, 1), round(page.doubtful, 3), page.rotation
     )
+
+
+_MOST_DIGITS = 8
+"""Doubtful numbers that a note prints; it counts the others."""
+
+
+def _digits(page: OcrPage) -> str:
+    """Say which words with digits are doubtful: a wrong letter shows, a wrong digit does not."""
+    doubtful = [word.text for word in page.words if word.confidence < DOUBTFUL and any(map(str.isdigit, word.text))]
+    if not doubtful:
+        return ""
+    shown = ", ".join(f"'{each}'" for each in dict.fromkeys(doubtful[:_MOST_DIGITS]))
+    more = f" and {len(doubtful) - _MOST_DIGITS} more" if len(doubtful) > _MOST_DIGITS else ""
+    return f"; doubtful digits: {shown}{more}"
 
 
 def _record(number: int, reason: str, page: OcrPage, dpi: float) -> dict[str, Any]:
@@ -435,6 +450,7 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognitio
     blank = set(message["blank"]) | recognition.blank
     contents = set(message["contents"])
     recognised = set(message["recognised"])
+    doubtful = set(message.get("doubtful", ()))
     for number in pages:
         label = labels[number - 1] if number <= len(labels) else str(number)
         if number in recognised:
@@ -444,7 +460,8 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognitio
         elif number in blank:
             builder.page(number, label, method="blank", note=BLANK)
         else:
-            builder.page(number, label, note=_CONTENTS if number in contents else "")
+            doubt = LAYOUT_UNCERTAIN if number in doubtful else ""
+            builder.page(number, label, note=_CONTENTS if number in contents else doubt)
     for sentence in _losses(sorted(scanned), len(pages), recognition):
         builder.warn(sentence)
 

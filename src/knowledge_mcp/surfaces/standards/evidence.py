@@ -19,6 +19,7 @@ from knowledge_mcp.model.evidence import (
     ReadAnswer,
     ReadQuery,
     ReferenceLink,
+    UncertainPage,
 )
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ROOM_FOR_RESULTS, fitting_count, size_of
@@ -252,13 +253,33 @@ def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> sh
     message = _VERDICTS[answer.verdict]
     if answer.verdict is QuoteVerdict.NOT_FOUND and answer.places:
         message = f"{message} The nearest passage is given."
+    if answer.uncertain:
+        message = _in_doubt(answer.verdict, answer.uncertain[0])
     return shapes.VerifyQuoteResponse(
         verdict=answer.verdict,
         message=message,
         places=[_quote_place(place, request.quote) for place in answer.places],
         searched_documents=answer.searched_documents,
+        uncertain=[
+            shapes.UncertainPageResult(
+                document_id=each.document_id,
+                page=each.page,
+                label=each.label[:_LONGEST] if each.label != str(each.page) else "",
+                reason=each.reason[:_LONGEST],
+            ).without_defaults()
+            for each in answer.uncertain
+        ],
         degraded=list(answer.degraded),
     ).without_defaults()
+
+
+def _in_doubt(verdict: QuoteVerdict, page: UncertainPage) -> str:
+    """Say that a quote is not found, or altered, as the page was read, and which page to look at."""
+    said = "Not found as read" if verdict is QuoteVerdict.NOT_FOUND else "Not printed so as read"
+    return (
+        f"{said}; page {page.label} of {page.document_id} holds its words, but {page.reason}. "
+        "Look at that page before you call the quote wrong."
+    )
 
 
 def _read_response(answer: ReadAnswer) -> shapes.ReadResponse:

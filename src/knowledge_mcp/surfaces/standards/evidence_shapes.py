@@ -29,6 +29,7 @@ __all__ = [
     "ReferenceResult",
     "ReferencesRequest",
     "ReferencesResponse",
+    "UncertainPageResult",
     "VerifyQuoteRequest",
     "VerifyQuoteResponse",
 ]
@@ -258,6 +259,15 @@ class QuotePlaceResult(Response):
     differences: list[DifferenceResult] = Field(default=[])
 
 
+class UncertainPageResult(Response):
+    """A page to look at before the quote is called wrong."""
+
+    document_id: str
+    page: int = Field(description="Physical page, from 1.")
+    label: str = Field(default="", description="Printed label, where it differs.")
+    reason: str
+
+
 class VerifyQuoteResponse(Response):
     """Answer of `knowledge_verify_quote`."""
 
@@ -265,5 +275,8 @@ class VerifyQuoteResponse(Response):
     message: str
     places: list[QuotePlaceResult]
     searched_documents: int
+    uncertain: list[UncertainPageResult] = Field(
+        default=[], description="Pages that hold its words and were not read with confidence: look there first."
+    )
     degraded: list[str] = Field(default=[], description="What failed on the way, and why.")
     truncated: Truncation = NOT_CUT

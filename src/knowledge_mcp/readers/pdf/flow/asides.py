@@ -7,6 +7,7 @@ an aside; it is read as blocks of its own, between two paragraphs of the running
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from bisect import bisect_left
 from collections import Counter
@@ -31,7 +32,7 @@ _FEWEST = 2
 _SMALL = 4
 """Lines from which on an aside may be a list; smaller ones must run on from line to line, as labels do not."""
 _BEYOND = 3
-"""Lines by which the text beside a small aside is longer at least: stretched blanks stand below each other by chance."""
+"""Lines by which the text beside a small aside is longer at least: stretched blanks may stand in a row by chance."""
 _FEWEST_WORDS = 2.0
 """Words a line has on average, on both sides of a strip: numbers, letters and marks in a margin are no text."""
 _ALIGNED = 0.5
@@ -76,13 +77,15 @@ class Aside:
     Attributes:
         items: what it is set with.
         top: where it begins on the page.
-        clear: whether its lines share hardly any baseline with the text beside it.
+        clear: whether its lines share hardly any baseline with the text beside it, and both run on from line to line.
+        share: of the letters on both sides of the strip, how many are on its side: half in a column of two.
         lines: its lines, once they are made.
     """
 
     items: list[TextItem]
     top: float
     clear: bool
+    share: float
     lines: list[Line] = field(default_factory=list[Line])
 
 
@@ -104,7 +107,7 @@ def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[A
         gone: set[int] = set()
         for group in (aside.group, *aside.more):
             own = [item for each in group for item in each.items]
-            found.append(Aside(own, min(each.top for each in group), aside.clear))
+            found.append(Aside(own, min(each.top for each in group), aside.clear, aside.share))
             gone.update(id(each) for each in group)
         segments = [each for each in segments if id(each) not in gone]
     return sorted(found, key=lambda each: each.top)
@@ -152,10 +155,11 @@ def _segments(items: Sequence[TextItem]) -> list[_Segment]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Hold the lines of an aside, whether it is clear that it is one, and what stands above and below it likewise."""
+    """Hold the lines of an aside, `clear` and `share` as of `Aside`, and what stands above and below it likewise."""
 
     group: list[_Segment]
     clear: bool
+    share: float
     more: list[list[_Segment]]
 
 
@@ -173,7 +177,9 @@ def _next_aside(segments: Sequence[_Segment], tabled: Collection[int]) -> _Found
                 for group in groups:
                     clear = _is_aside(group, others, strip, tabled) if len(group) >= _FEWEST else None
                     if clear is not None and (best is None or len(group) > len(best.group)):
-                        best = _Found(group, clear, [each for each in groups if _is_likewise(each, group, others)])
+                        more = [each for each in groups if _is_likewise(each, group, others)]
+                        share = _length(some) / (_length(some) + _length(others))
+                        best = _Found(group, clear, share, more)
     return best
 
 
@@ -246,7 +252,7 @@ def _is_aside(
     bases = [each.base for each in beside]
     shared = sum(_has_near(bases, each.base, _SAME * each.size) for each in group)
     if shared <= (0 if len(group) == _FEWEST else _ALIGNED * len(group)):
-        return shared <= 0.34 * len(group)
+        return 2 * shared <= _ALIGNED * len(group) and min(_running(group), _running(beside)) > 0
     edges = Counter(round(each.x0 / 3) for each in (group if group[0].x0 > strip else beside))
     steady = edges.most_common(1)[0][1] * 2 > edges.total()
     running = min(_running(group), _running(beside)) >= _RUNS_ON
@@ -279,7 +285,7 @@ def _has_near(places: Sequence[float], place: float, within: float) -> bool:
 def _running(segments: Sequence[_Segment]) -> int:
     """Count the lines that go on with the sentence of the line above, or with its program text."""
     count = 0
-    for above, each in zip(segments, segments[1:], strict=False):
+    for above, each in itertools.pairwise(segments):
         goes_on = each.text.lstrip()[:1].islower() and above.text.rstrip()[-1:] not in ".:;!?"
         count += goes_on or (above.code and each.code)
     return count
@@ -327,7 +333,7 @@ def _top(element: object) -> float:
 
 
 def _is_ended(element: object) -> bool:
-    return not isinstance(element, Line) or element.aside > 0 or element.text.endswith(_ENDS)
+    return not isinstance(element, Line) or element.aside != 0 or element.text.endswith(_ENDS)
 
 
 def _is_between(elements: Sequence[object], index: int) -> bool:

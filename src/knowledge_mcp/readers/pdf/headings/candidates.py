@@ -244,7 +244,7 @@ def is_semi_strong(line: Line, body: Body) -> bool:
 
 def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
     """Yield every line of a page as a candidate, titles of several lines as one."""
-    lines = [line for line in page.lines if not line.rotated and not line.aside]
+    lines = [line for line in page.lines if not line.rotated and line.aside <= 0]
     edges = _right_edges(lines)
     prose = sum(line.x1 - line.x0 > 0.5 * page.width and abs(line.size - body.size) < 0.3 for line in lines)
     figures = _figures_above(page)
