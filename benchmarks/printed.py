@@ -22,8 +22,9 @@ class Part:
     """One part of a made document.
 
     Attributes:
-        role: heading, paragraph, item, story, callout (a card beside the text), note (small print in the margin), label
-            (words at free places of a figure), run-in (a heading that its paragraph goes on behind), page (a new page).
+        role: heading, plain (a heading in the body's print), paragraph, bold (a paragraph), item, bold-item, story,
+            callout (a card beside the text), label (words at free places of a figure), run-in (a heading that its
+            paragraph goes on behind), page (a new page).
         text: its words; of a run-in the title.
         level: of a heading, from 1; of an item its depth from 0.
         number: of a heading or an item, as printed.
@@ -113,12 +114,20 @@ class _Paper:
             self._set(
                 [*((w, face[1]) for w in title.split()), *((w, face[0]) for w in part.more.split())], self.look.left
             )
-        elif part.role in {"item", "story"}:
+        elif part.role in {"item", "story", "bold-item"}:
             left = self.look.left + 18 * (part.level + 1)
             self._need(2 * size)
-            self.canvas.setFont(face[0], size)
+            own = face[part.role == "bold-item"]
+            self.canvas.setFont(own, size)
             self.canvas.drawString(left - 18, _HEIGHT - self.y, part.number or "\u2022")
-            self._set([(w, face[0]) for w in part.text.split()], left)
+            self._set([(w, own) for w in part.text.split()], left)
+        elif part.role == "bold":
+            self._set([(w, face[1]) for w in part.text.split()], self.look.left)
+        elif part.role == "plain":
+            self._need(4 * size)
+            self.y += size
+            self._mark(part)
+            self._set([(w, face[0]) for w in f"{part.number} {part.text}".split()], self.look.left)
         elif part.role == "callout":
             self._card(part)
         elif part.role == "label":

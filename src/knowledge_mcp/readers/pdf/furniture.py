@@ -47,12 +47,14 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
                 entry = entry_number(line.text) is not None and zone not in paged
                 literal = line.size >= large or entry or _CLAUSE.match(line.text)
                 places[zone, line.text if literal else _shape(line.text)].append(line)
-    enough = 2 if 2 <= len(pages) <= 4 else max(3, round(0.02 * len(pages)))
+    copied = _copied(pages)
+    count = len(pages) - len(copied)
+    enough = 2 if 2 <= count <= 4 else max(3, round(0.02 * count))
     gone: set[int] = set()
     bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for (zone, _), lines in places.items():
         band = _at_one_height(lines)
-        if len({line.page for line in band}) >= enough:
+        if len({line.page for line in band} - copied) >= enough:
             gone.update(id(line) for line in band)
             bands[zone].update(round(line.y0) for line in band)
     gone.update(_changing_heads(pages, places, bands))
@@ -65,6 +67,26 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
             bare[page.number] = page.elements
         page.elements = kept
     return bare
+
+
+_SAME, _FEWEST_SAME = 0.9, 8
+"""Share of a page's lines, and lines at least, that stand on one earlier page too where it is a copy of that page."""
+
+
+def _copied(pages: Sequence[PageLayout]) -> set[int]:
+    """Tell which pages are copies of earlier ones: what stands at their head is no running line for standing twice."""
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    copied: set[int] = set()
+    for page in pages:
+        texts = {line.text for line in page.lines if len(line.text) >= _LONG}
+        shared = Counter(number for text in texts for number in holders[text])
+        if max(shared.values(), default=0) >= max(_FEWEST_SAME, _SAME * len(texts)):
+            copied.add(page.number)
+            continue
+        for text in texts:
+            if len(holders[text]) < _FEWEST_SAME:
+                holders[text].append(page.number)
+    return copied
 
 
 def _paged_by_chapter(pages: Sequence[PageLayout]) -> set[str]:

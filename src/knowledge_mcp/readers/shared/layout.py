@@ -91,8 +91,8 @@ class Line:
         marked: ids of marked content, for tagged documents.
         lead: characters at its beginning that are set bold or italic where the rest is plain, a number before them
             counted in: the title that running text follows on the same line. 0 where the line is of one face.
-        aside: number of the callout, side note or card on its page that it belongs to, negative where that is as long as
-            a column and may have headings; 0 in the running text.
+        aside: number of the callout, side note or card on its page that it belongs to, negative where that is as long
+            as a column and may have headings; 0 in the running text.
     """
 
     page: int

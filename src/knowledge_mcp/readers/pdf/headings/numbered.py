@@ -23,8 +23,8 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     is_strong,
     number_key,
 )
-from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, levels_of, unnumbered
-from knowledge_mcp.readers.shared.layout import Line, PageLayout
+from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, lettered_run_ins, levels_of, unnumbered
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
 __all__ = [
     "Heading",
@@ -136,10 +136,28 @@ def detect_headings(
             headings.append(heading_of(candidate, level, HeadingSource.TYPOGRAPHY, 0.6))
             if id(candidate) in noted:
                 opening.add(id(headings[-1]))
+        used = {id(line) for heading in headings for line in heading.lines}
+        lettered = lettered_run_ins([each for each in rest if id(each.lines[0]) not in used], body)
+        headings += [heading_of(each, _UNPLACED, HeadingSource.TYPOGRAPHY, 0.7) for each in lettered]
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
     headings.sort(key=lambda heading: place[id(heading.lines[0])])
     _put_below(headings, {id(heading) for heading in listed}, opening)
+    _put_letters_below(headings)
     return headings
+
+
+_UNPLACED = 99
+"""Level of a lettered title until those around it are known."""
+
+
+def _put_letters_below(headings: Sequence[Heading]) -> None:
+    """Put titles from a. to f. one below the last heading of another kind."""
+    above = 0
+    for heading in headings:
+        if heading.level == _UNPLACED:
+            heading.level = above + 1
+        else:
+            above = heading.level
 
 
 def _put_below(headings: Sequence[Heading], listed: Collection[int], notes: Collection[int]) -> None:
@@ -209,6 +227,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
                 possible.append(candidate)
     keys = [candidate.key or () for candidate in possible]
     chain: set[int] = set()
+    links: list[int] = []
     for _ in range(2):
         settings = Counter(_setting(possible[index]) for index in chain)
         for candidate in possible:
@@ -216,6 +235,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             candidate.score += _LISTED_BONUS if _is_anchored(candidate, anchors) else 0.0
         links = best_chain(keys, [candidate.score for candidate in possible])
         chain = set(links) - _lists(links, possible, body)
+    chain |= _copied(chain, possible)
     styles = Counter(possible[index].line.style for index in chain)
     return [
         candidate
@@ -224,6 +244,33 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         or _is_anchored(candidate, anchors)
         or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
     ]
+
+
+_COPIED = 0.5
+"""Share of a numbering that stands once more, title by title, from which on the document is in the file again."""
+
+
+def _copied(chain: Collection[int], possible: Sequence[HeadingCandidate]) -> set[int]:
+    """Find the headings of further copies of a document in one file: the same numbers with the same titles, in order.
+
+    They need not be set as headings are: their twins tell.
+    """
+    twins = {(possible[index].key, letters_of(possible[index].text)) for index in chain}
+    again = [
+        index
+        for index, each in enumerate(possible)
+        if index not in chain and (each.key, letters_of(each.text)) in twins
+    ]
+    copied: set[int] = set()
+    run: list[int] = []
+    for index in [*again, None]:
+        if index is None or (run and (possible[index].key or ()) <= (possible[run[-1]].key or ())):
+            if len(run) >= max(_FEWEST, _COPIED * len(chain)):
+                copied.update(run)
+            run = []
+        if index is not None:
+            run.append(index)
+    return copied
 
 
 def _setting(candidate: HeadingCandidate) -> tuple[float, bool, str, bool]:

@@ -15,7 +15,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
 from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
 from knowledge_mcp.readers.shared.layout import Line, letters_of
 
-__all__ = ["Numbered", "levels_of", "unnumbered"]
+__all__ = ["Numbered", "lettered_run_ins", "levels_of", "unnumbered"]
 
 _Style = tuple[float, bool, str]
 
@@ -23,7 +23,8 @@ _CAPTION = re.compile(
     r"(?:table|figure|fig\.|example|note|listing|equation|caution|warning|tableau)\b[\s\d.:-]", re.IGNORECASE
 )
 _KNOWN = re.compile(
-    r"(?:foreword|preface|introduction|abstract|executive summary|acknowledge?ments?|scope|normative references|"
+    r"(?:foreword|preface|introduction|abstract|executive (?:summary|overview)|acknowledge?ments?|scope|"
+    r"normative references|"
     r"informative references|non-normative references|references|bibliography|index|glossary|terms|definitions|"
     r"abbreviations|acronyms|notices?|conventions|conformance|revision history|"
     r"change (?:history|log)|appendix|annex|appendices|annexes|about)\b",
@@ -123,6 +124,7 @@ def unnumbered(
     rest: Sequence[HeadingCandidate], findings: Numbered, found: Sequence[HeadingCandidate]
 ) -> list[HeadingCandidate]:
     """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
+    labels = _labels(found)
     texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
     styles = Counter(line.style for candidate in found for line in candidate.lines)
     total = max(styles.total(), 1)
@@ -133,12 +135,75 @@ def unnumbered(
     return [
         candidate
         for candidate in rest
-        if _reads_like_a_title(candidate, findings, purity[candidate.line.style])
+        if (id(candidate) not in labels or _is_known(candidate))
+        and _reads_like_a_title(candidate, findings, purity[candidate.line.style])
         and texts[letters_of(candidate.text), candidate.line.style] < _REPEATED
-        and styles[candidate.line.style] <= max(0.12 * total, 8)
+        and (styles[candidate.line.style] <= max(0.12 * total, 8) or _is_known(candidate))
         and _stands_like_a_title(candidate, findings, purity[candidate.line.style])
         and (candidate.line.style not in covered or (_is_known(candidate) and candidate.page < findings.listed_from))
     ]
+
+
+_STRAY_WORDS, _STRAYS, _AROUND = 5, 3, 5
+"""Words of a label of a map or chart at most; left edges of others around one that make it one; how far around."""
+_BESIDE = 12.0
+"""Points by which labels begin apart at least: titles and items begin below each other, or are centred."""
+
+
+def _labels(found: Sequence[HeadingCandidate]) -> set[int]:
+    """Find the labels of maps, charts and drawings: short lines strewn over the page, among others of their kind."""
+    labels: set[int] = set()
+    for place, candidate in enumerate(found):
+        around = found[max(0, place - _AROUND) : place + _AROUND + 1]
+        strays = {
+            round(each.lines[0].x0 / _BESIDE)
+            for each in around
+            if each.page == candidate.page and _is_stray(each, candidate)
+        }
+        if len(strays) >= _STRAYS and len(candidate.text.split()) <= _STRAY_WORDS:
+            labels.add(id(candidate))
+    return labels
+
+
+def _is_stray(each: HeadingCandidate, candidate: HeadingCandidate) -> bool:
+    one, other = each.lines[0], candidate.lines[0]
+    middle = abs(one.x0 + one.x1 - each.page_width) < 2 * _BESIDE
+    return (
+        each is not candidate
+        and len(each.text.split()) <= _STRAY_WORDS
+        and not middle
+        and abs(one.x0 - other.x0) > _BESIDE
+    )
+
+
+_LETTERED = re.compile(r"(?P<letter>[a-z])[.)]\s+(?P<title>[A-Z][^.]{2,100}\.)(?=\s|\Z)")
+
+
+def lettered_run_ins(rest: Sequence[HeadingCandidate], body: Body) -> list[HeadingCandidate]:
+    """Pick titles that run into their text and are lettered from a. on, two and more: each stands out and has a stop.
+
+    The parser may give a whole line the face of its first words: a bold line in plain text has a bold beginning.
+    """
+    found: list[HeadingCandidate] = []
+    series: list[HeadingCandidate] = []
+    for candidate in rest:
+        match = _LETTERED.match(candidate.text)
+        if match is None or not _is_led(candidate, match.end(), body):
+            continue
+        if match["letter"] != chr(ord("a") + len(series)):
+            found += series if len(series) > 1 else []
+            series = []
+        if match["letter"] == chr(ord("a") + len(series)):
+            candidate.cut = match.end()
+            series.append(candidate)
+    return [*found, *(series if len(series) > 1 else [])]
+
+
+def _is_led(candidate: HeadingCandidate, end: int, body: Body) -> bool:
+    """Tell whether a title up to `end` stands out at the beginning of a line that goes on."""
+    if candidate.cut is not None:
+        return abs(candidate.cut - end) <= 1
+    return candidate.line.bold and not body.bold and len(candidate.text) > end + 1
 
 
 def _purity(found: Sequence[HeadingCandidate]) -> dict[_Style, float]:

@@ -1,0 +1,84 @@
+"""What looks like a heading and is none, and headings that hardly look like one."""
+
+from __future__ import annotations
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.readers.pdf import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+
+_LONG = "The recorder shall keep every sample that it takes until an operator has read it, and"
+
+
+def read(pages: Sheet) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+
+def labels(document: Document) -> list[str]:
+    return [section.label for section in document.sections]
+
+
+def chapters(pages: Sheet, *, font: str = "Helvetica-Bold") -> list[str]:
+    titles: list[str] = []
+    for number, title in enumerate(("Field survey", "Water levels", "Pumping tests"), 1):
+        for name in (f"{number} {title}", f"{number}.1 {title} of the north", f"{number}.2 {title} of the south"):
+            titles.append(name)
+            pages.y += 10
+            pages.line(name, font=font, size=12 if font.endswith("Bold") else 10, step=20)
+            pages.paragraph(f"{_LONG} {number}", f"{_LONG} then", f"no more of {name[4:].lower()}.")
+    return titles
+
+
+def test_labels_of_a_map_and_a_chart_are_no_headings() -> None:
+    pages = sheet()
+    titles = chapters(pages)
+    pages.next_page()
+    places = ((90, 150, "Oakfield"), (300, 180, "NORTH BASIN"), (210, 240, "Lake Tarn"), (390, 300, "Mill Creek"))
+    for x, y, name in (*places, (120, 330, "EXPLANATION"), (330, 420, "KILOMETERS"), (180, 480, "Time in hours")):
+        pages.at(x, y, name, 14, "Helvetica-Bold")
+    assert labels(read(pages)) == titles
+
+
+def test_titles_that_run_into_their_text_are_headings_where_they_are_lettered_and_have_a_stop() -> None:
+    pages = sheet()
+    titles = chapters(pages)
+    pages.next_page()
+    pages.heading("4 Methods of the laboratory")
+    for letter, name in zip("abc", ("Purpose", "Tools", "Records"), strict=True):
+        lead = f"{letter}. {name}."
+        pages.at(LEFT, pages.y, lead, 10, "Helvetica-Bold")
+        pages.line("The recorder keeps every sample that it takes until an operator has", x=LEFT + 75)
+        pages.paragraph("read it, and reports it at the end of each day.")
+    document = read(pages)
+    assert labels(document)[len(titles) :] == ["4 Methods of the laboratory", "a. Purpose", "b. Tools", "c. Records"]
+    assert [section.level for section in document.sections][-3:] == [2, 2, 2]
+
+
+def test_lettered_items_with_a_bold_term_are_no_headings() -> None:
+    pages = sheet()
+    titles = chapters(pages)
+    for letter, term in zip("abc", ("Pump", "Tank", "Gate"), strict=True):
+        pages.at(LEFT, pages.y, f"{letter}. {term}:", 10, "Helvetica-Bold")
+        pages.line("keeps every sample that it takes until an operator has read it.", x=LEFT + 75)
+    assert labels(read(pages)) == titles
+
+
+def test_copies_of_a_document_in_one_file_keep_their_clauses_apart() -> None:
+    pages = sheet()
+    titles: list[str] = []
+    for font in ("Helvetica-Bold", "Helvetica-Bold", "Helvetica", "Helvetica"):
+        titles += chapters(pages, font=font)
+        pages.next_page()
+    document = read(pages)
+    assert labels(document) == titles
+    assert [section.number for section in document.sections if section.level == 1] == ["1", "2", "3"] * 4
+
+
+def test_what_stands_at_the_head_of_every_copy_is_no_running_line() -> None:
+    pages = sheet()
+    for _ in range(4):
+        pages.line("1 Scope of the plan", font="Helvetica-Bold", step=20)
+        pages.paragraph(*(f"{_LONG} {number}." for number in range(12)))
+        pages.next_page()
+    text = read(pages).text
+    assert text.count("1 Scope of the plan") == 4
