@@ -164,6 +164,18 @@ def test_removing_a_source_keeps_its_documents_unless_told(docs: Path, knowledge
     assert set(held(knowledge)) == {"masts"}
 
 
+def test_what_comes_from_a_source_for_a_group_is_for_that_group(
+    real_ingest: Command, knowledge: Command, home: Path
+) -> None:
+    knowledge("sources", "add", str(put(home / "docs")), "--allow", "legal", "--allow", "board")
+    knowledge("sync")
+    put(home / "docs", {"doors.md": "# Doors\n\nDoors shall be red.\n", "masts.md": "# Masts\n\nStand upright.\n"})
+    knowledge("sync")
+    documents = json.loads(knowledge("documents", "list", "--json").out)["documents"]
+    assert [each["metadata"]["allowed_groups"] for each in documents] == ["board, legal"] * 4
+    assert "no name of a group" in knowledge("sources", "add", str(home), "--allow", "a,b").err
+
+
 def test_two_sources_with_the_same_file_do_not_take_it_from_each_other(
     docs: Path, knowledge: Command, home: Path
 ) -> None:

@@ -81,6 +81,8 @@ class LocalKnowledge:
         """Give the knowledge base as somebody sees it: what may not be read is answered like what is not there."""
         seen = copy.copy(self)
         seen._base = seen_base(self._base, rights)  # noqa: SLF001 - a copy of this one
+        if not rights.are_full:
+            seen._sources = tuple  # noqa: SLF001 - their counts tell of documents that may be hidden
         return seen
 
     def search(self, query: SearchQuery) -> SearchAnswer:

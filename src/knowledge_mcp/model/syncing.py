@@ -34,6 +34,7 @@ class SourceSpec:
         branch: of a git repository; empty for its default branch.
         below: folder inside a git repository; empty for all of it.
         patterns: names of the files that are taken; empty for every document.
+        allow: groups that alone may read its documents; empty where that is not said.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SourceSpec:
     branch: str = ""
     below: str = ""
     patterns: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, noticing
@@ -15,23 +16,27 @@ __all__ = ["sync"]
 
 
 class _Noted:
-    """Yield what a source yields, and remember the bytes of each place (`Source`)."""
+    """Yield what a source yields, with labels, and remember the bytes of each place (`Source`)."""
 
-    def __init__(self, source: SyncedSource) -> None:
+    def __init__(self, source: SyncedSource, labels: tuple[tuple[str, str], ...]) -> None:
         self._source = source
+        self._labels = labels
         self.bytes_of: dict[str, str] = {}
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         for item in self._source.items():
             if isinstance(item, SourceItem):
                 self.bytes_of[item.uri] = item.sha256
-            yield item
+                yield replace(item, labels=(*item.labels, *self._labels))
+            else:
+                yield item
 
 
 def sync(
     knowledge: Knowledge,
     source: SyncedSource,
     *,
+    labels: tuple[tuple[str, str], ...] = (),
     allow_empty: bool = False,
     is_others: Callable[[DocumentRecord], bool] = lambda _: False,
     on_event: Callable[[IngestEvent], None] | None = None,
@@ -44,6 +49,7 @@ def sync(
     Args:
         knowledge: where the documents go.
         source: fresh, for this sync alone.
+        labels: what is said of every document of the source.
         allow_empty: whether a source that holds nothing any more is believed.
         is_others: tells the documents that another source holds too; they are left to it.
         on_event: told how far it is.
@@ -64,7 +70,7 @@ def sync(
             suggestion="If that is meant, sync it once with --allow-empty; else look whether it is reached as before.",
         )
     gone = [each for each in own if source.is_gone(each)]
-    noted = _Noted(source)
+    noted = _Noted(source, labels)
     options = IngestOptions(
         vanished=tuple(each.source_path for each in gone),
         held=tuple(each.source_path for each in records if is_others(each) and not source.owns(each)),

@@ -83,7 +83,7 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
         raise InvalidInputError(
             f"'{name[:80]}' is not a name for a source.", suggestion="Use letters, digits, '.', '_' and '-'."
         )
-    return SourceSpec(name, kind, place, spec.every, spec.branch, check_below(spec.below), spec.patterns)
+    return SourceSpec(name, kind, place, spec.every, spec.branch, check_below(spec.below), spec.patterns, spec.allow)
 
 
 def _kind_of(location: str) -> SourceKind:

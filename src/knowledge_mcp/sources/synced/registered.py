@@ -141,6 +141,7 @@ class SourceList:
             content = cast("dict[str, dict[str, Any]]", json.loads(path.read_bytes()))
             source, state = content["source"], content["state"]
             source |= {"kind": SourceKind(source["kind"]), "patterns": tuple(source["patterns"])}
+            source["allow"] = tuple(source.get("allow", ()))
             return SourceStatus(SourceSpec(**source), SourceState(**state))
         except FileNotFoundError as error:
             raise NotFoundError(f"There is no source '{path.stem}' any more.") from error

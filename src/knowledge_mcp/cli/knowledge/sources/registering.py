@@ -22,6 +22,7 @@ from knowledge_mcp.cli.shared.session import (
     write_json,
 )
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.rights import allowed_label
 from knowledge_mcp.model.syncing import SourceKind, SourceSpec, SourceState, SourceStatus
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def add(
     every: Annotated[
         str, typer.Option(metavar="TIME", help="After this it is synced again, or stale: 30m, 6h, 7d.")
     ] = "1d",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GROUP", help="Group that alone may read its documents over HTTP; may be repeated."),
+    ] = None,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,
@@ -84,7 +89,11 @@ def add(
         from knowledge_mcp import wiring
 
         patterns = tuple(part.strip() for part in pattern.split(",") if part.strip())
-        given = SourceSpec(name, kind or SourceKind.PAGE, location, _every(every), branch, below, patterns)
+        given = SourceSpec(
+            name, kind or SourceKind.PAGE, location, _every(every), branch, below, patterns, tuple(allow or ())
+        )
+        if allow:
+            allowed_label(allow)
         spec = wiring.checked_spec(location, kind, given)
         wiring.list_sources(settings).add(spec)
         if as_json:
@@ -147,6 +156,7 @@ def plain_status(status: SourceStatus) -> dict[str, Any]:
         "branch": spec.branch,
         "below": spec.below,
         "patterns": list(spec.patterns),
+        "allow": list(spec.allow),
         "every_seconds": spec.every,
         "documents": state.documents,
         "last_synced": state.last_synced,

@@ -14,6 +14,7 @@ from knowledge_mcp.cli.shared.report import left_out_lines
 from knowledge_mcp.cli.shared.session import out, shown
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.ingest import LeftOut
+from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.model.syncing import SourceState, SourceStatus, SyncReport
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Syncing:
                 report = sync_one(
                     self._knowledge,
                     source,
+                    labels=((ALLOWED, allowed_label(before.spec.allow)),) if before.spec.allow else (),
                     allow_empty=self._allow_empty,
                     is_others=wiring.owned_by_others(self._settings, name),
                     on_event=progress.show,
