@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -230,7 +231,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     started = time.perf_counter()
-    size = max(1, given.traces // (given.jobs * 20))
+    size = min(100, -(-given.traces // given.jobs))
     parts = [
         range(at, min(at + size, given.seed + given.traces))
         for at in range(given.seed, given.seed + given.traces, size)
@@ -245,6 +246,7 @@ def main() -> None:
             total.wrong += tally.wrong
             for each in tally.wrong:
                 print(each, flush=True)
+            sys.stderr.write(f"\r{total.traces} of {given.traces} traces, {total.kills} syncs killed")
     seconds = time.perf_counter() - started
     steps = ", ".join(f"{count} {name}" for name, count in total.steps.most_common())
     print(f"{total.traces} traces, {total.syncs} syncs, {total.kills} killed, in {seconds:.0f} s; {steps}")
