@@ -34,7 +34,7 @@ from knowledge_mcp.engine.tracing import checking
 from knowledge_mcp.engine.tracing.checks import EditionsKnown
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
-from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.evidence import QuoteVerdict
@@ -60,7 +60,7 @@ class Asked:
         saying: of each demand, the places of the sentences that say it.
     """
 
-    reading: Reading
+    reading: ReadDocument
     sentences: tuple[str, ...]
     demands: tuple[str, ...]
     labels: tuple[str, ...]
@@ -106,7 +106,7 @@ def contracts(folder: Path) -> Iterator[Asked]:
     for each in _rows(folder / "gold.jsonl"):
         gold.setdefault(each["doc"], []).append(each)
     for each in _rows(folder / "documents.jsonl"):
-        reading = Reading(each["_id"], each["text"])
+        reading = ReadDocument(each["_id"], each["text"])
         stated = list(checking.stated_in(reading))
         judged = gold.get(each["_id"], [])
         saying: list[frozenset[int]] = []
@@ -138,7 +138,7 @@ def traced(folder: Path) -> Iterator[Asked]:
     sentences: list[str] = []
     owners: list[str] = []
     for row in _rows(folder / "corpus.jsonl"):
-        reading = Reading(row["_id"], f"{row.get('title', '')}\n\n{row['text']}".strip())
+        reading = ReadDocument(row["_id"], f"{row.get('title', '')}\n\n{row['text']}".strip())
         said = [words for _, words in checking.stated_in(reading)]
         sentences += said
         owners += [row["_id"]] * len(said)
@@ -148,7 +148,7 @@ def traced(folder: Path) -> Iterator[Asked]:
         for each in queries
     ]
     yield Asked(
-        Reading(folder.name, ""),
+        ReadDocument(folder.name, ""),
         tuple(sentences),
         tuple(without_own_label(each["text"]) for each in queries),
         tuple("there" if places else "none" for places in saying),

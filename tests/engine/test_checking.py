@@ -10,15 +10,15 @@ from knowledge_mcp.engine.tracing.checking import (
     CheckReport,
     CheckRow,
     EvidenceVerdict,
-    Mark,
     MarkKind,
+    RowMark,
     marked,
     stated_in,
 )
 from knowledge_mcp.engine.tracing.checks import limit_checks
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
-from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry
@@ -46,7 +46,7 @@ The supplier shall:
 """
 
 
-def reading(text: str = DOCUMENT) -> Reading:
+def reading(text: str = DOCUMENT) -> ReadDocument:
     """Read a text whose sections are its headings."""
     starts = [
         place for place in range(len(text)) if text.startswith("#", place) and text[place - 1 : place] in {"", "\n"}
@@ -55,10 +55,12 @@ def reading(text: str = DOCUMENT) -> Reading:
         OutlineEntry(2, None, text[start : text.index("\n", start)].strip("# "), Span(start, end))
         for start, end in zip(starts, [*starts[1:], len(text)], strict=True)
     )
-    return Reading("manual", text, DocumentStructure(sections))
+    return ReadDocument("manual", text, DocumentStructure(sections))
 
 
-def report_on(*demands: str, document: Reading | None = None, records: Sequence[DocumentRecord] = ()) -> CheckReport:
+def report_on(
+    *demands: str, document: ReadDocument | None = None, records: Sequence[DocumentRecord] = ()
+) -> CheckReport:
     """Hold the document against demands, without a model."""
     items = [TraceItem(f"R{number}", "", text, "list") for number, text in enumerate(demands, 1)]
     analyser = EnglishAnalyser()
@@ -155,8 +157,8 @@ def test_conditions_are_told_apart_in_lists() -> None:
 def test_marks_stay_with_the_words_and_are_never_put_to_others() -> None:
     report = report_on("The pump shall stop.", "The tank shall be full.")
     marks = [
-        Mark("R9", "The tank shall be full.", MarkKind.NOT_APPLICABLE, "no tank"),
-        Mark("R1", "The pump shall start.", MarkKind.APPLICABLE),
+        RowMark("R9", "The tank shall be full.", MarkKind.NOT_APPLICABLE, "no tank"),
+        RowMark("R1", "The pump shall start.", MarkKind.APPLICABLE),
     ]
     found = marked(report, marks)
     assert [(row.mark, row.note) for row in found.rows] == [(None, ""), (MarkKind.NOT_APPLICABLE, "no tank")]

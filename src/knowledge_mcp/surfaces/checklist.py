@@ -10,7 +10,7 @@ from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, Evidenc
 from knowledge_mcp.engine.tracing.checks import RowCheck
 from knowledge_mcp.engine.tracing.obligations import ObligationKind
 from knowledge_mcp.support.spreadsheets import csv_text
-from knowledge_mcp.surfaces.interchange import Sheet, workbook
+from knowledge_mcp.surfaces.interchange import BookSheet, workbook
 
 __all__ = ["UNRELATED", "as_csv", "as_html", "as_values", "as_xlsx", "check_line", "row_values", "summary_of"]
 
@@ -122,12 +122,14 @@ def as_xlsx(document: str, standard: str, report: CheckReport) -> bytes:
         counts.append(["warning", UNRELATED])
     choices = {"mark": [each.value for each in MarkKind]}
     sheets = [
-        Sheet("Rows", [list(_COLUMNS), *map(_cells, report.rows)], choices=choices, wide=("requirement", "evidence")),
-        Sheet("Counts", [["what", "count"], *counts], numbers=("count",)),
+        BookSheet(
+            "Rows", [list(_COLUMNS), *map(_cells, report.rows)], choices=choices, wide=("requirement", "evidence")
+        ),
+        BookSheet("Counts", [["what", "count"], *counts], numbers=("count",)),
     ]
     if report.editions:
         told = [[each.found, each.asked, each.citation] for each in report.editions]
-        sheets.append(Sheet("Editions", [["reference", "why", "citation"], *told], wide=("why",)))
+        sheets.append(BookSheet("Editions", [["reference", "why", "citation"], *told], wide=("why",)))
     return workbook(sheets)
 
 

@@ -19,7 +19,7 @@ from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.surfaces.matrix import table_of
 
-__all__ = ["Sheet", "as_needs", "as_reqif", "as_xlsx", "workbook"]
+__all__ = ["BookSheet", "as_needs", "as_reqif", "as_xlsx", "workbook"]
 
 Side = tuple[str, Sequence[TraceItem]]
 """A set's name and items."""
@@ -29,7 +29,7 @@ _LONGEST_CELL = 32_767
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class BookSheet:
     """Hold one sheet of a workbook.
 
     Attributes:
@@ -46,7 +46,7 @@ class Sheet:
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
-def workbook(sheets: Iterable[Sheet]) -> bytes:
+def workbook(sheets: Iterable[BookSheet]) -> bytes:
     """Write a workbook, each sheet to sort and filter; no cell is taken for a formula.
 
     Raises:
@@ -101,7 +101,7 @@ def as_xlsx(found: Trace) -> bytes:
     linked = [r for r in rows if r[0] and r[1]]
     gaps = [r for r in rows if not (r[0] and r[1])]
     numbers = ("probability",)
-    return workbook([Sheet("Links", [header, *linked], numbers), Sheet("Gaps", [header, *gaps], numbers)])
+    return workbook([BookSheet("Links", [header, *linked], numbers), BookSheet("Gaps", [header, *gaps], numbers)])
 
 
 def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: Trace) -> str:

@@ -11,10 +11,10 @@ from typing import Protocol
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
 from knowledge_mcp.engine.tracing.checks import (
-    CheckResult,
     CheckType,
     EditionsKnown,
     RowCheck,
+    RowResult,
     headings_of,
     limit_checks,
     section_check,
@@ -22,7 +22,7 @@ from knowledge_mcp.engine.tracing.checks import (
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import Obligation, ObligationKind
-from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.sentences import LEADS, sentence_spans
 from knowledge_mcp.model.document import Span
@@ -33,9 +33,9 @@ __all__ = [
     "CheckReport",
     "CheckRow",
     "EvidenceVerdict",
-    "Mark",
     "MarkKind",
     "Quoted",
+    "RowMark",
     "Seeks",
     "check",
     "marked",
@@ -80,7 +80,7 @@ class MarkKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RowMark:
     """Hold what a person said of an obligation, by its id and its words, with a note of theirs."""
 
     row: str
@@ -142,7 +142,7 @@ class CheckReport:
     rows: tuple[CheckRow, ...]
     editions: tuple[RowCheck, ...]
     related: bool
-    lost_marks: tuple[Mark, ...] = ()
+    lost_marks: tuple[RowMark, ...] = ()
 
 
 class Seeks(Protocol):
@@ -157,7 +157,7 @@ class Seeks(Protocol):
 
 def check(
     obligations: Sequence[Obligation],
-    parts: Sequence[Reading],
+    parts: Sequence[ReadDocument],
     seek: Seeks,
     terms: Terms,
     editions: EditionsKnown,
@@ -201,9 +201,9 @@ def check(
     return CheckReport(tuple(rows), outdated, found or len(rows) < _FEWEST_ROWS)
 
 
-def marked(report: CheckReport, marks: Sequence[Mark]) -> CheckReport:
+def marked(report: CheckReport, marks: Sequence[RowMark]) -> CheckReport:
     """Put a person's marks to the rows of the same words; what has other words now is told, and not marked."""
-    by_text: dict[str, list[Mark]] = {}
+    by_text: dict[str, list[RowMark]] = {}
     for mark in marks:
         by_text.setdefault(_same(mark.text), []).append(mark)
     used: set[int] = set()
@@ -227,7 +227,7 @@ def _same(text: str) -> str:
 # ---- sentences
 
 
-def stated_in(part: Reading) -> Iterator[tuple[Span, str]]:
+def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
     """Yield the sentences, list items and table rows of a text, each with the lead-in that it depends on before it.
 
     Headings are left out, and what has fewer than three words.
@@ -269,7 +269,7 @@ def _pieces(text: str) -> Iterator[Span]:
 
 
 def _quoted(
-    place: tuple[int, Span, str], parts: Sequence[Reading], searched: Sequence[Searched], chance: float
+    place: tuple[int, Span, str], parts: Sequence[ReadDocument], searched: Sequence[Searched], chance: float
 ) -> Quoted | None:
     """Quote a place; None where the quote is not found there word for word."""
     number, span, _ = place
@@ -302,7 +302,7 @@ def _quoted(
 def _verdict(quoted: Sequence[Quoted], checks: Sequence[RowCheck]) -> EvidenceVerdict:
     if not quoted:
         return EvidenceVerdict.NONE
-    doubted = any(each.kind in _DOWN and each.result is not CheckResult.MET for each in checks)
+    doubted = any(each.kind in _DOWN and each.result is not RowResult.MET for each in checks)
     return EvidenceVerdict.FOUND if quoted[0].probability >= FOUND and not doubted else EvidenceVerdict.PARTIAL
 
 
@@ -328,7 +328,7 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
         demanded = {number for number, said in sides if said is None}
         for number, said in sides:
             if said is not None and number in demanded:
-                told = RowCheck(CheckType.CONFLICT, CheckResult.DIFFERS, each.kind.value, each.why, said.citation)
+                told = RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, each.kind.value, each.why, said.citation)
                 added.setdefault(number, []).append(told)
     return [
         replace(row, checks=(checks := (*row.checks, *added[number])), verdict=_verdict(row.evidence, checks))
@@ -339,7 +339,7 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
 
 
 def _outdated(
-    sentences: Sequence[tuple[int, Span, str]], parts: Sequence[Reading], editions: EditionsKnown
+    sentences: Sequence[tuple[int, Span, str]], parts: Sequence[ReadDocument], editions: EditionsKnown
 ) -> tuple[RowCheck, ...]:
     found: dict[str, RowCheck] = {}
     for number, span, _ in checked(sentences):

@@ -10,7 +10,7 @@ from enum import StrEnum
 from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, mentions_at
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
-from knowledge_mcp.engine.tracing.readings import Reading, meanings_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.language.demands import section_asked
 from knowledge_mcp.language.editions import said_in
 from knowledge_mcp.language.quantities import Bound, Quantity, quantities
@@ -18,10 +18,10 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 
 __all__ = [
-    "CheckResult",
     "CheckType",
     "EditionsKnown",
     "RowCheck",
+    "RowResult",
     "SectionHeading",
     "headings_of",
     "limit_checks",
@@ -45,7 +45,7 @@ class CheckType(StrEnum):
     CONFLICT = "conflict"
 
 
-class CheckResult(StrEnum):
+class RowResult(StrEnum):
     """What came of it."""
 
     MET = "met"
@@ -65,7 +65,7 @@ class RowCheck:
     """
 
     kind: CheckType
-    result: CheckResult
+    result: RowResult
     asked: str
     found: str = ""
     citation: str = ""
@@ -94,10 +94,10 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
         ]
         told = next((each for each in same if each[0]), None) or next((each for each in same if each[0] is False), None)
         if told is not None:
-            result = CheckResult.MET if told[0] else CheckResult.NOT_MET
+            result = RowResult.MET if told[0] else RowResult.NOT_MET
             found.append(RowCheck(CheckType.LIMIT, result, asked, told[1], told[2]))
         elif limit.bound is not Bound.EXACT or limit.unit in _PHYSICAL:
-            found.append(RowCheck(CheckType.LIMIT, CheckResult.NOT_STATED, asked))
+            found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, asked))
     return found
 
 
@@ -132,7 +132,7 @@ class SectionHeading:
     terms: frozenset[str]
 
 
-def headings_of(parts: Sequence[Reading], terms: Terms) -> list[SectionHeading]:
+def headings_of(parts: Sequence[ReadDocument], terms: Terms) -> list[SectionHeading]:
     """List the headings of all parts of a document."""
     found: list[SectionHeading] = []
     for number, part in enumerate(parts):
@@ -145,7 +145,7 @@ def headings_of(parts: Sequence[Reading], terms: Terms) -> list[SectionHeading]:
 
 
 def section_check(
-    demand: str, headings: Sequence[SectionHeading], parts: Sequence[Reading], terms: Terms
+    demand: str, headings: Sequence[SectionHeading], parts: Sequence[ReadDocument], terms: Terms
 ) -> tuple[RowCheck, SectionHeading | None] | None:
     """Look for the section that a demand asks for: a heading with all of its words; None where it asks for none."""
     asked = section_asked(demand)
@@ -154,10 +154,10 @@ def section_check(
         return None
     fitting = [each for each in headings if wanted <= each.terms]
     if not fitting:
-        return RowCheck(CheckType.SECTION, CheckResult.NOT_MET, asked), None
+        return RowCheck(CheckType.SECTION, RowResult.NOT_MET, asked), None
     best = min(fitting, key=lambda each: len(each.terms))
     part = parts[best.part]
-    told = RowCheck(CheckType.SECTION, CheckResult.MET, asked, best.span.of(part.text), part.cited(best.span))
+    told = RowCheck(CheckType.SECTION, RowResult.MET, asked, best.span.of(part.text), part.cited(best.span))
     return told, best
 
 
@@ -165,7 +165,7 @@ def section_check(
 
 
 def terms_otherwise(
-    standard: Iterable[Meaning], parts: Sequence[Reading], key_of: Callable[[str], str]
+    standard: Iterable[Meaning], parts: Sequence[ReadDocument], key_of: Callable[[str], str]
 ) -> dict[str, RowCheck]:
     """List the terms of a standard that a document defines in other words, by the term in small letters."""
     ours = list(standard)
@@ -178,7 +178,7 @@ def terms_otherwise(
             continue
         asked, told = (one, other) if (one.id, one.text, one.citation) in mine else (other, one)
         check = RowCheck(
-            CheckType.TERM, CheckResult.DIFFERS, f"{asked.id}: {asked.text}", f"{told.id}: {told.text}", told.citation
+            CheckType.TERM, RowResult.DIFFERS, f"{asked.id}: {asked.text}", f"{told.id}: {told.text}", told.citation
         )
         found.setdefault(asked.id.lower(), check)
     return found
@@ -214,7 +214,7 @@ class EditionsKnown:
             asked = self._instead(each) if each.edition else ""
             if asked:
                 printed = text[start:end]
-                found.setdefault(printed, RowCheck(CheckType.EDITION, CheckResult.DIFFERS, asked, printed, citation))
+                found.setdefault(printed, RowCheck(CheckType.EDITION, RowResult.DIFFERS, asked, printed, citation))
         return list(found.values())
 
     def _instead(self, named: Designation) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import Reading, requirements_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
 from knowledge_mcp.language.demands import condition_of
 from knowledge_mcp.language.force import RANK, Convention, detect_convention, force_of
 from knowledge_mcp.language.sentences import sentence_spans
@@ -62,7 +62,7 @@ class Obligation:
     citation: str
 
 
-def obligations_in(reading: Reading) -> list[Obligation]:
+def obligations_in(reading: ReadDocument) -> list[Obligation]:
     """List what a document obliges to, in order, and what looks like it in informative parts; ids may recur."""
     placed = [*_stated(reading), *_informative(reading)]
     return [each for _, each in sorted(placed, key=lambda pair: pair[0])]
@@ -80,7 +80,7 @@ def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
     return found
 
 
-def _stated(reading: Reading) -> Iterator[tuple[int, Obligation]]:
+def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
     for group, chunk in checked(requirements_in(reading)):
         strongest = max(group, key=lambda each: RANK[each.modality])
         condition = condition_of(strongest.text)
@@ -106,7 +106,7 @@ def _stated(reading: Reading) -> Iterator[tuple[int, Obligation]]:
         )
 
 
-def _informative(reading: Reading) -> Iterator[tuple[int, Obligation]]:
+def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
     """Yield sentences that would oblige, if they did not stand in a note, an example or an informative part."""
     convention = detect_convention(reading.text)
     known = [statement.span for statement, _ in reading.statements]
@@ -129,7 +129,7 @@ def _informative(reading: Reading) -> Iterator[tuple[int, Obligation]]:
             )
 
 
-def _silent(reading: Reading) -> list[Span]:
+def _silent(reading: ReadDocument) -> list[Span]:
     """List the informative sections, and elsewhere the paragraphs that are notes or examples; none overlap."""
     found: list[Span] = []
     for section in reading.structure.sections:

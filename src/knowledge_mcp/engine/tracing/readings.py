@@ -16,11 +16,11 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, Documen
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import Knowledge
 
-__all__ = ["Reading", "demands_in", "held", "items_in", "meanings_in", "numbered", "one_text", "requirements_in"]
+__all__ = ["ReadDocument", "demands_in", "held", "items_in", "meanings_in", "numbered", "one_text", "requirements_in"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadDocument:
     """Hold one document.
 
     Attributes:
@@ -77,7 +77,7 @@ class Reading:
         return ", ".join(part for part in (self.name, clause, place) if part)
 
 
-def held(knowledge: Knowledge, document_id: str) -> Reading:
+def held(knowledge: Knowledge, document_id: str) -> ReadDocument:
     """Read an ingested document.
 
     Raises:
@@ -85,15 +85,15 @@ def held(knowledge: Knowledge, document_id: str) -> Reading:
     """
     record = knowledge.document(document_id)
     text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
-    return Reading(document_id, text, structure, tuple(knowledge.document_chunks(document_id)), record)
+    return ReadDocument(document_id, text, structure, tuple(knowledge.document_chunks(document_id)), record)
 
 
-def one_text(item: TraceItem) -> Reading:
+def one_text(item: TraceItem) -> ReadDocument:
     """Take one item of a list for a document."""
-    return Reading(item.citation if item.citation.endswith(item.id) else f"{item.citation}, {item.id}", item.words)
+    return ReadDocument(item.citation if item.citation.endswith(item.id) else f"{item.citation}, {item.id}", item.words)
 
 
-def items_in(reading: Reading) -> list[TraceItem]:
+def items_in(reading: ReadDocument) -> list[TraceItem]:
     """List a document's requirements; its clauses where it has none, the whole text where it has neither."""
     items = [
         (group[0].identifier or group[0].clause_number or chunk.clause_number or "", "", words_of(group, reading.text))
@@ -109,7 +109,7 @@ def items_in(reading: Reading) -> list[TraceItem]:
     return numbered(items or [("", title, reading.text)], reading.name)
 
 
-def requirements_in(reading: Reading) -> list[tuple[Sequence[Statement], Chunk]]:
+def requirements_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:
     """List the requirements, each with its sentences: those that oblige, and those that bear an identifier."""
     holders = {statement.span: chunk for statement, chunk in reading.statements}
     return [
@@ -119,7 +119,7 @@ def requirements_in(reading: Reading) -> list[tuple[Sequence[Statement], Chunk]]
     ]
 
 
-def demands_in(reading: Reading) -> Iterator[TraceItem]:
+def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
     """Yield every sentence with force, whatever that is; for a search for conflicts."""
     holders = {statement.span: chunk for statement, chunk in reading.statements}
     for group in group_statements([statement for statement, _ in reading.statements]):
@@ -130,7 +130,7 @@ def demands_in(reading: Reading) -> Iterator[TraceItem]:
         yield TraceItem(own, "", words_of(group, reading.text), citation)
 
 
-def meanings_in(reading: Reading, key_of: Callable[[str], str]) -> Iterator[Meaning]:
+def meanings_in(reading: ReadDocument, key_of: Callable[[str], str]) -> Iterator[Meaning]:
     """Yield what terms are said to mean; `key_of` makes one key of a term's spellings."""
     name = reading.record.title if reading.record is not None else reading.name
     for each in reading.definitions:

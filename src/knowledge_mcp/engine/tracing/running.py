@@ -14,7 +14,7 @@ from knowledge_mcp.engine.tracing.obligations import (
     obligations_in,
     obligations_of_items,
 )
-from knowledge_mcp.engine.tracing.readings import Reading, meanings_in, one_text
+from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.model.collection import DocumentRecord
 
 __all__ = ["Standard", "checked_against"]
@@ -32,12 +32,12 @@ class Standard:
 
     name: str
     obligations: tuple[Obligation, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[ReadDocument, ...]
 
     @classmethod
-    def of(cls, name: str, found: Sequence[Reading | TraceItem]) -> Standard:
+    def of(cls, name: str, found: Sequence[ReadDocument | TraceItem]) -> Standard:
         """Take documents and items of lists for one standard."""
-        readings = tuple(each for each in found if isinstance(each, Reading))
+        readings = tuple(each for each in found if isinstance(each, ReadDocument))
         obligations = [each for reading in readings for each in obligations_in(reading)]
         obligations += obligations_of_items([each for each in found if isinstance(each, TraceItem)])
         return cls(name, tuple(numbered_obligations(obligations)), readings)
@@ -45,7 +45,7 @@ class Standard:
 
 def checked_against(
     standard: Standard,
-    document: Sequence[Reading | TraceItem],
+    document: Sequence[ReadDocument | TraceItem],
     seek: Seeks,
     terms: Callable[[str], Sequence[str]],
     key_of: Callable[[str], str],
@@ -61,7 +61,7 @@ def checked_against(
         key_of: makes one key of a term's spellings.
         records: of all ingested documents, whose editions may be newer than those referred to.
     """
-    parts = [each if isinstance(each, Reading) else one_text(each) for each in document]
+    parts = [each if isinstance(each, ReadDocument) else one_text(each) for each in document]
     meanings = [each for reading in standard.readings for each in meanings_in(reading, key_of)]
     titles = [reading.record.title if reading.record is not None else reading.name for reading in standard.readings]
     text = "\n\n".join(reading.text for reading in standard.readings)

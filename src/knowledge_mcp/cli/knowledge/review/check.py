@@ -25,10 +25,10 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
-from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, Mark, MarkKind, marked
+from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, RowMark, marked
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import Obligation
-from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.surfaces import checklist
@@ -133,7 +133,7 @@ def check_command(
 # ---- reading
 
 
-def _standard(name: str, found: Sequence[Reading | TraceItem]) -> Standard:
+def _standard(name: str, found: Sequence[ReadDocument | TraceItem]) -> Standard:
     standard = Standard.of(name, found)
     if not standard.obligations:
         raise InvalidInputError(
@@ -143,7 +143,7 @@ def _standard(name: str, found: Sequence[Reading | TraceItem]) -> Standard:
     return standard
 
 
-def _compared(settings: Settings, standard: Standard, document: Sequence[Reading | TraceItem]) -> CheckReport:
+def _compared(settings: Settings, standard: Standard, document: Sequence[ReadDocument | TraceItem]) -> CheckReport:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.wiring import build_seeker
 
@@ -183,7 +183,7 @@ def _records(settings: Settings) -> Sequence[DocumentRecord]:
 
 def _marks(
     settings: Settings, kept: Path, obligations: Sequence[Obligation], given: Sequence[str], edited: Path | None
-) -> list[Mark]:
+) -> list[RowMark]:
     """Join the marks kept with those given now, and keep them.
 
     Raises:
@@ -211,20 +211,20 @@ def _marks(
     return marks
 
 
-def _note_of(held: Mapping[tuple[str, str], Mark], row: str, text: str) -> str:
+def _note_of(held: Mapping[tuple[str, str], RowMark], row: str, text: str) -> str:
     """Return the note that a row has already."""
     found = held.get((row, text))
     return found.note if found is not None else ""
 
 
-def _put(held: dict[tuple[str, str], Mark], row: str, text: str, kind: str, note: str) -> None:
+def _put(held: dict[tuple[str, str], RowMark], row: str, text: str, kind: str, note: str) -> None:
     word = "-".join(kind.strip().lower().replace("_", " ").split())
     if word and word not in set(MarkKind):
         raise InvalidInputError(
             f"A row cannot be '{kind.strip()[:60]}'.", suggestion=f"Use {', '.join(MarkKind)}, or nothing."
         )
     if word or note:
-        held[row, text] = Mark(row, text, MarkKind(word) if word else None, note)
+        held[row, text] = RowMark(row, text, MarkKind(word) if word else None, note)
     else:
         held.pop((row, text), None)
 

@@ -31,7 +31,7 @@ from knowledge_mcp.engine.tracing.conflicts import (
     conflicts,
 )
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import Reading, demands_in, held, meanings_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, held, meanings_in
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.support.spreadsheets import csv_text
@@ -155,7 +155,7 @@ def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
         knowledge.close()
 
 
-def _said(reading: Reading) -> _Read:
+def _said(reading: ReadDocument) -> _Read:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
     return list(demands_in(reading)), list(meanings_in(reading, EnglishAnalyser().term_key))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.cli.shared.failures import say
-from knowledge_mcp.engine.tracing.checking import Mark, MarkKind
+from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.files import make_private_folder, write_whole
 
@@ -58,7 +58,7 @@ def decided_links(path: Path, accept: Sequence[str], reject: Sequence[str]) -> d
     return decided
 
 
-def kept_marks(path: Path) -> list[Mark]:
+def kept_marks(path: Path) -> list[RowMark]:
     """Read the marks that a person gave rows of a check.
 
     Raises:
@@ -67,14 +67,14 @@ def kept_marks(path: Path) -> list[Mark]:
     try:
         held: list[dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         return [
-            Mark(each["row"], each["requirement"], MarkKind(each["mark"]) if each["mark"] else None, each["note"])
+            RowMark(each["row"], each["requirement"], MarkKind(each["mark"]) if each["mark"] else None, each["note"])
             for each in held
         ]
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise InvalidInputError(f"{path} holds no marks: {exc}.", suggestion="Move it away, and mark again.") from exc
 
 
-def keep_marks(path: Path, marks: Sequence[Mark]) -> None:
+def keep_marks(path: Path, marks: Sequence[RowMark]) -> None:
     """Keep marks for later runs; tells where.
 
     Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.cli.shared.failures import say
-from knowledge_mcp.engine.tracing.readings import Reading
+from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def tell_left_out(done: str, left: Sequence[str]) -> None:
         say(f"Not {done}: {', '.join(left[:_MOST_NAMED])}{more}.")
 
 
-def read_file(settings: Settings, path: Path, name: str) -> Reading:
+def read_file(settings: Settings, path: Path, name: str) -> ReadDocument:
     """Read a file that need not be ingested; tells on stderr which of its pages were not read."""
     from knowledge_mcp.cli.knowledge.inspect import inspect_file
 
     inspected = inspect_file(settings, path)
     if inspected.lost:
         say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them counts for nothing here.")
-    return Reading(name, inspected.document.text, inspected.structure, inspected.chunks)
+    return ReadDocument(name, inspected.document.text, inspected.structure, inspected.chunks)
 
 
 @contextmanager

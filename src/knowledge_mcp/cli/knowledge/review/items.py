@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, read_file, tell_left_out
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import Reading, held, items_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, held, items_in
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 
@@ -81,7 +81,9 @@ def items_of(settings: Settings, name: str, columns: Mapping[str, str] | None = 
     return items
 
 
-def documents_of(settings: Settings, name: str, columns: Mapping[str, str] | None = None) -> list[Reading | TraceItem]:
+def documents_of(
+    settings: Settings, name: str, columns: Mapping[str, str] | None = None
+) -> list[ReadDocument | TraceItem]:
     """Read one side as it is: documents whole, of files of requirements the items; arguments and errors as above."""
     path = Path(name)
     if not path.exists():
@@ -90,7 +92,7 @@ def documents_of(settings: Settings, name: str, columns: Mapping[str, str] | Non
     from knowledge_mcp.readers.requirements.reader import RequirementReader
 
     reader = RequirementReader()
-    found: list[Reading | TraceItem] = []
+    found: list[ReadDocument | TraceItem] = []
     left: list[str] = []
     try:
         for each, inside in files_below(path) if path.is_dir() else [(path, path.name)]:
@@ -110,14 +112,14 @@ def documents_of(settings: Settings, name: str, columns: Mapping[str, str] | Non
 
 def _whole(
     settings: Settings, path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]
-) -> Sequence[Reading | TraceItem]:
+) -> Sequence[ReadDocument | TraceItem]:
     if path.suffix.lower() in _ITEMS and path.name != "needs.json":
         return _of_file(path, reader, columns)
     stated = _stated(path, name, reader, columns) if _states(path) else None
     if stated is not None:
         return stated
     if media_type_of(path.name) == UNKNOWN:
-        return [Reading(name, _text_of(settings, path))]
+        return [ReadDocument(name, _text_of(settings, path))]
     return [read_file(settings, path, name)]
 
 
