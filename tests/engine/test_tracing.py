@@ -115,3 +115,27 @@ def test_a_long_target_is_rated_by_its_best_piece_too() -> None:
     long = [f"{filler} the pump shall stop when the tank is full {filler}", filler]
     rated = ratings(LINKER.closeness(["The pump shall stop when the tank is full.", "Something else."], long))
     assert rated[0, 0] > rated[0, 1]
+
+
+def test_sets_that_have_nothing_to_do_with_each_other_are_told_but_for_declared_links() -> None:
+    def strange(
+        sources: Sequence[str], targets: Sequence[str], least: float
+    ) -> tuple[list[tuple[int, int, float]], float, bool]:
+        del sources, targets, least
+        return [(0, 0, 0.9)], 0.5, False
+
+    assert not trace(REQUIREMENTS, TESTS, strange).related
+    assert trace(REQUIREMENTS, TESTS, strange, {("REQ-1", "t_cable"): True}).related
+    copies = [TraceItem(f"copy of {each.id}", "", each.text, "c") for each in REQUIREMENTS]
+    assert trace(REQUIREMENTS, copies, LINKER).related
+
+
+def test_the_cosine_that_tells_whether_sets_are_related_is_that_of_the_better_side() -> None:
+    many = ["The pump shall stop.", "Bridges are painted.", "Cows eat grass.", "Sand is dry.", "Ink is blue."]
+    assert LINKER.closeness(["The pump shall stop."], many).median > 0.99
+    assert LINKER.closeness(many[1:3], many[3:]).median < 0.44
+
+
+def test_runs_of_letters_bring_forms_of_a_word_together() -> None:
+    rated = LINKER.closeness(["authentication of users"], ["preauthenticated user", "prefabricated unit"]).nearer
+    assert rated[0, 0] > rated[0, 1]

@@ -49,7 +49,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-def ask(world: World, name: str, call: Call | None = None, **arguments: Any) -> dict[str, Any]:
+def ask(world: World, name: str, call: Call | None = None, /, **arguments: Any) -> dict[str, Any]:
     """Call a tool as a transport does."""
     tool = TOOLS[name]
     assert tool.run_long is not None
@@ -101,11 +101,10 @@ def test_pages_follow_one_another_without_another_run(world: World, tmp_path: Pa
     (tmp_path / "many.md").write_text(f"# Many\n\n## 1 Valves\n\n{demands}\n")
     world.ingest()
     rows: list[str] = []
-    cursor: int | None = 0
-    while cursor is not None:
+    answer: dict[str, Any] = {"next_cursor": 0}
+    while (cursor := answer.get("next_cursor")) is not None:
         answer = ask(world, "knowledge_check", document="manual", standard="many", cursor=cursor)
         rows += [each["row"] for each in answer["rows"]]
-        cursor = answer.get("next_cursor")
     assert rows == [f"1#{number}" for number in range(1, 121)]
     assert answer["total"] == 120
     assert "warning" not in answer
