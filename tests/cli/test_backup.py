@@ -42,10 +42,13 @@ def contents(store: SqliteStore) -> list[str]:
 
 def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, home: Path, knowledge: Command) -> None:
     assert contents(store) == ["alpha one"]
+    (home / "data" / "decisions").mkdir()
+    (home / "data" / "decisions" / "check-1.json").write_text("[]")
     assert knowledge("backup", "a.tar").code == 0
     put(store, "d", ["alpha two"])
     put(store, "e", ["alpha three"])
     (home / "data" / "repositories.json").write_text("{}")
+    (home / "data" / "decisions" / "check-1.json").unlink()
     assert contents(store) == ["alpha three", "alpha two"]
     refused = knowledge("restore", "a.tar")
     assert refused.code == 1
@@ -58,7 +61,12 @@ def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, ho
     put(store, "f", ["alpha four"])
     assert contents(store) == ["alpha four", "alpha one"]
     store.close()
-    assert sorted(each.name for each in (home / "data").iterdir()) == ["knowledge.sqlite", "repositories.json"]
+    assert sorted(each.name for each in (home / "data").iterdir()) == [
+        "decisions",
+        "knowledge.sqlite",
+        "repositories.json",
+    ]
+    assert (home / "data" / "decisions" / "check-1.json").read_text() == "[]"
 
 
 def test_only_the_owner_reads_a_backup_and_it_is_not_replaced_unasked(store: SqliteStore, knowledge: Command) -> None:
@@ -79,7 +87,12 @@ def test_a_damaged_backup_is_refused_and_the_store_stays(store: SqliteStore, hom
         assert "not a whole backup" in done.err
     assert contents(store) == ["alpha one"]
     store.close()
-    assert sorted(each.name for each in (home / "data").iterdir()) == ["knowledge.sqlite", "repositories.json"]
+    assert sorted(each.name for each in (home / "data").iterdir()) == [
+        "decisions",
+        "knowledge.sqlite",
+        "repositories.json",
+    ]
+    assert (home / "data" / "decisions" / "check-1.json").read_text() == "[]"
 
 
 def test_a_backup_that_names_another_place_writes_nothing(store: SqliteStore, home: Path, knowledge: Command) -> None:

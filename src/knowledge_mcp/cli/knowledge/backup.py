@@ -39,8 +39,8 @@ BACKUP_HELP = """\
 Write the SQLite store and what belongs to it into one file, while servers and ingests go on.
 
 The file holds one state of the store: every document whole, with its passages, vectors and texts; and the list of
-repositories, counts and waiting jobs from DATA_PATH. It is written whole or not at all, is checked when it is complete,
-and only its owner can read it. Keys, passwords, settings, models, caches and clones are not in it.
+repositories, counts, waiting jobs, and what people decided of links and rows from DATA_PATH. It is written whole or not
+at all, is checked when it is complete, and only its owner can read it. Keys, passwords, settings, models, caches and clones are not in it.
 
 \b
 Examples:
@@ -108,7 +108,7 @@ _STORE = "knowledge.sqlite"
 _LIST = "backup.json"
 _FORM = "knowledge-mcp backup 1"
 _BESIDE = ("repositories.json", "metrics.json")
-_FOLDERS = ("jobs",)
+_FOLDERS = ("jobs", "decisions")
 _BLOCK = 1 << 20
 _INSTEAD = {
     "postgres": "Use the server's own backups, or `pg_dump --schema=knowledge_mcp`, "
