@@ -87,12 +87,7 @@ def test_a_damaged_backup_is_refused_and_the_store_stays(store: SqliteStore, hom
         assert "not a whole backup" in done.err
     assert contents(store) == ["alpha one"]
     store.close()
-    assert sorted(each.name for each in (home / "data").iterdir()) == [
-        "decisions",
-        "knowledge.sqlite",
-        "repositories.json",
-    ]
-    assert (home / "data" / "decisions" / "check-1.json").read_text() == "[]"
+    assert sorted(each.name for each in (home / "data").iterdir()) == ["knowledge.sqlite", "repositories.json"]
 
 
 def test_a_backup_that_names_another_place_writes_nothing(store: SqliteStore, home: Path, knowledge: Command) -> None:

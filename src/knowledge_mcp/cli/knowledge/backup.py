@@ -40,7 +40,8 @@ Write the SQLite store and what belongs to it into one file, while servers and i
 
 The file holds one state of the store: every document whole, with its passages, vectors and texts; and the list of
 repositories, counts, waiting jobs, and what people decided of links and rows from DATA_PATH. It is written whole or not
-at all, is checked when it is complete, and only its owner can read it. Keys, passwords, settings, models, caches and clones are not in it.
+at all, is checked when it is complete, and only its owner can read it. Keys, passwords, settings, models, caches and
+clones are not in it.
 
 \b
 Examples:
