@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Generator
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.sources.labelled import LabelledSource
 from knowledge_mcp.transports.mcp.http import build_app
 from knowledge_mcp.transports.mcp.server import build_server
+from knowledge_mcp.transports.shared.admission import Resource
+from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.world import PUMPS, VALVES, World
 from tests.transports.in_thread import serving
 
@@ -36,11 +39,14 @@ def restricted_world(folder: Path) -> World:
 
 
 @contextlib.contextmanager
-def served_world(world: World, **app: Any) -> Generator[str]:
-    """Serve a world; gives the address of `/mcp`."""
+def served_world(world: World, keys: KeyRing, resource_of: Callable[[str], Resource] | None = None) -> Generator[str]:
+    """Serve a world; gives the address of `/mcp`, which `resource_of` is told before."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
     server = build_server(lambda _: world.knowledge, ["standards"], version="9.9.9")
-    with serving(build_app(server, **app)) as url:
-        yield f"{url}/mcp"
+    app = build_app(server, keys=keys, resource=resource_of(url) if resource_of is not None else None)
+    with serving(app, listening=listener):
+        yield url
 
 
 @contextlib.asynccontextmanager

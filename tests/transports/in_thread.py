@@ -25,15 +25,22 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def serving(app: ASGIApp, *, grace: int = 5, http: str | Callable[..., Any] = "h11") -> Generator[str]:
+def serving(
+    app: ASGIApp,
+    *,
+    grace: int = 5,
+    http: str | Callable[..., Any] = "h11",
+    listening: socket.socket | None = None,
+) -> Generator[str]:
     """Serve an app on a free port of the loopback until the block ends; gives its address.
 
     Args:
         app: what to serve.
         grace: seconds that open answers get to end.
         http: makes the protocol of a connection.
+        listening: a socket that listens already; it is closed at the end.
     """
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listening or socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(
             app,
             log_config=None,

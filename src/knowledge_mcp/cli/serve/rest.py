@@ -92,7 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--with-mcp",
         action="store_true",
-        help="also serve the tools of the rag surface at /mcp, /sse and /messages/, to keys without limits",
+        help="also serve the tools of the rag surface at /mcp, /sse and /messages/",
     )
     parser.add_argument(
         "--engine",
