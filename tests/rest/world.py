@@ -17,6 +17,7 @@ from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app, living
 from knowledge_mcp.transports.shared.admission import Resource
+from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 
@@ -75,6 +76,7 @@ async def make_world(
     degraded: tuple[str, ...] = (),
     mcp_app: ASGIApp | None = None,
     resource: Resource | None = None,
+    audit: AuditLog | None = None,
 ) -> AsyncGenerator[World]:
     """Start the app over a library in memory, without a network; its lifespan is that of the block.
 
@@ -83,7 +85,7 @@ async def make_world(
         key: that the client shows, None for none.
         options: of the service.
         web, before, degraded: as `FakeLibrary` takes them.
-        mcp_app, resource: as the service takes them.
+        mcp_app, resource, audit: as the service takes them.
     """
     library = FakeLibrary(web=web, before=before, degraded=degraded)
     app = build_rest_app(
@@ -93,6 +95,7 @@ async def make_world(
         version="9.9.9",
         mcp_app=mcp_app,
         resource=resource,
+        audit=audit,
     )
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     transport = httpx.ASGITransport(app, raise_app_exceptions=True, client=("192.0.2.7", 5555))

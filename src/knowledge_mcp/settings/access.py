@@ -1,8 +1,9 @@
-"""Settings of who may come: tokens of an OAuth issuer."""
+"""Settings of who may come: tokens of an OAuth issuer, and the log of who read what."""
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ _sign = partial(setting, group="Signing on")
 
 
 class AccessSettings(BaseModel):
-    """Say whose tokens are taken, and what they must hold."""
+    """Say whose tokens are taken, what they must hold, and where it is written down who read what."""
 
     oauth_issuer: str | None = _sign(
         "OAUTH_ISSUER", None,
@@ -54,6 +55,12 @@ class AccessSettings(BaseModel):
     oauth_introspection_client_secret: SecretStr | None = _sign(
         "OAUTH_INTROSPECTION_CLIENT_SECRET", None, "Secret of that client.", example="your-secret"
     )
+    audit_log: Path | None = _sign(
+        "AUDIT_LOG", None,
+        "File to which `knowledge-mcp` and `rag-api` append who read which documents by which tool, one JSON object a "
+        "line, no text of a document and no question. Unset: none is written.",
+        example="/var/log/knowledge-mcp/audit.jsonl",
+    )  # fmt: skip
 
 
 class SigningOn(Protocol):

@@ -89,7 +89,7 @@ _MASK = "********"
 _FOLDER_FIELDS = frozenset(
     {
         "data_path", "chromadb_path", "embedding_model_path", "models_path", "mcp_api_keys_file", "repo_clone_path",
-        "rag_api_keys_file", "reranker_model_path", "document_passwords_file",
+        "audit_log", "rag_api_keys_file", "reranker_model_path", "document_passwords_file",
         "allowed_roots",
     }
 )  # fmt: skip

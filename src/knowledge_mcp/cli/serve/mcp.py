@@ -21,6 +21,7 @@ from knowledge_mcp.cli.serve.starting import (
     ServerParser,
     add_config,
     add_log_level,
+    audit_of,
     port_from,
     raise_problems,
     run_to_exit_code,
@@ -196,6 +197,7 @@ def _run(
         desk,
         surfaces,
         version=__version__,
+        audit=audit_of(settings),
     )
     gc.enable()
     if tokens is None:

@@ -16,6 +16,7 @@ from knowledge_mcp.cli.serve.starting import (
     ServerParser,
     add_config,
     add_log_level,
+    audit_of,
     is_loopback,
     listening_problems,
     own_hosts,
@@ -229,6 +230,7 @@ def _build(
         options=settings.model_copy(update={"allowed_hosts": hosts}),
         version=__version__,
         resource=resource_of(settings),
+        audit=audit_of(settings),
         mcp_app=_mcp_app(library, settings, hosts) if arguments.with_mcp else None,
         engine_router=router,
         linker=functools.cache(lambda: wiring.build_linker(settings)),
@@ -242,7 +244,7 @@ def _mcp_app(library: KnowledgeProvider[SharedLibrary], settings: Settings, host
     from knowledge_mcp.transports.shared.keys import KeyRing
 
     return build_app(
-        build_server(lambda _: _Lent(library), ["rag"], version=__version__),
+        build_server(lambda _: _Lent(library), ["rag"], version=__version__, audit=audit_of(settings)),
         keys=KeyRing(),
         allowed_hosts=hosts,
         allowed_origins=settings.allowed_origins,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.transports.mcp.server import KnowledgeServer
     from knowledge_mcp.transports.shared.admission import Resource
+    from knowledge_mcp.transports.shared.audit import AuditLog
     from knowledge_mcp.transports.shared.keys import KeyRing
     from knowledge_mcp.wiring import Start
 
@@ -24,6 +25,7 @@ __all__ = [
     "ServerParser",
     "add_config",
     "add_log_level",
+    "audit_of",
     "is_loopback",
     "listen",
     "listening_problems",
@@ -176,6 +178,15 @@ def resource_of(settings: Settings) -> Resource | None:
         groups_claim=settings.oauth_groups_claim,
     )
     return Resource(settings.oauth_resource, verifier)
+
+
+def audit_of(settings: Settings) -> AuditLog | None:
+    """Open the log of who read what, None where none is configured."""
+    if settings.audit_log is None:
+        return None
+    from knowledge_mcp.transports.shared.audit import AuditLog
+
+    return AuditLog(settings.audit_log)
 
 
 def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting: str = "MCP_API_KEY") -> list[str]:

@@ -42,6 +42,7 @@ from knowledge_mcp.surfaces.contract import (
     load_surfaces,
 )
 from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, desk_of
+from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
 from knowledge_mcp.transports.shared.provider import Desk, KnowledgeProviders, crash
 
@@ -173,7 +174,14 @@ class KnowledgeServer(MCPServer[Any]):
     the SDK's own way are served beside the surfaces'.
     """
 
-    def __init__(self, providers: KnowledgeProviders, surfaces: Sequence[Surface], *, version: str) -> None:
+    def __init__(
+        self,
+        providers: KnowledgeProviders,
+        surfaces: Sequence[Surface],
+        *,
+        version: str,
+        audit: AuditLog | None = None,
+    ) -> None:
         with _without_rich():
             super().__init__(
                 "knowledge-mcp",
@@ -183,7 +191,7 @@ class KnowledgeServer(MCPServer[Any]):
                 log_level="WARNING",
             )
         self._providers = providers
-        self._runner = ToolRunner(providers)
+        self._runner = ToolRunner(providers, audit)
         self._tools = {tool.name: (surface, tool) for surface in surfaces for tool in surface.tools}
         self._prompts = {prompt.name: prompt for surface in surfaces for prompt in surface.prompts}
         self._reader = ResourceReader(providers, surfaces)
@@ -286,7 +294,7 @@ class KnowledgeServer(MCPServer[Any]):
                 missing = NotFoundError(f"Unknown resource: {address[:200]}", details=f"Known resources: {known}.")
                 raise _protocol_error(missing, uri=address) from exc
         try:
-            return [await self._runner.in_thread(partial(self._reader.read, address, self._key_of(context)))]
+            return [await self._runner.in_thread(partial(self._read, address, self._key_of(context)))]
         except KnowledgeError as exc:
             logger.info("a resource could not be read: %s", exc.message)
             raise _protocol_error(exc, uri=address) from exc
@@ -310,6 +318,15 @@ class KnowledgeServer(MCPServer[Any]):
         more = len(values) > MAX_COMPLETIONS
         return types.CompleteResult(completion=types.Completion(values=shown, total=len(values), has_more=more))
 
+    def _read(self, address: str, key: Key) -> ReadResourceContents:
+        try:
+            content = self._reader.read(address, key)
+        except KnowledgeError as exc:
+            self._runner.write_down(key, address, str(exc.code))
+            raise
+        self._runner.write_down(key, address, "answered", self._reader.documents_of(address, content))
+        return content
+
     def _list_completions(self, surface: str, completer: Completer, typed: str, key: Key) -> list[str]:
         return list(completer(desk_of(self._providers, surface, key), typed))
 
@@ -323,7 +340,13 @@ class KnowledgeServer(MCPServer[Any]):
         return request.scope.get(KEY, NOBODY)
 
 
-def build_server(knowledge_factory: Callable[[str], Desk], surfaces: Sequence[str], *, version: str) -> KnowledgeServer:
+def build_server(
+    knowledge_factory: Callable[[str], Desk],
+    surfaces: Sequence[str],
+    *,
+    version: str,
+    audit: AuditLog | None = None,
+) -> KnowledgeServer:
     """Build the server; opens nothing and imports nothing heavy.
 
     Args:
@@ -331,13 +354,14 @@ def build_server(knowledge_factory: Callable[[str], Desk], surfaces: Sequence[st
             that needs it, on a worker thread.
         surfaces: names, as `--surface` takes them.
         version: ours, as clients will see it.
+        audit: where it is written down who read what, None for nowhere.
 
     Raises:
         ConfigError: a surface is not known.
     """
     loaded = load_surfaces(surfaces)
     providers = KnowledgeProviders(knowledge_factory, [surface.name for surface in loaded])
-    return KnowledgeServer(providers, loaded, version=version)
+    return KnowledgeServer(providers, loaded, version=version, audit=audit)
 
 
 def run_stdio(server: KnowledgeServer) -> None:

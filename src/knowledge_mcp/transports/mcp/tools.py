@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import logging
 import math
 import re
@@ -26,6 +27,7 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolDesk
+from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, seen_desk
 from knowledge_mcp.transports.shared.threads import Threads, telling
@@ -65,8 +67,9 @@ MAX_LONG = 8
 class ToolRunner:
     """Run the tools of all surfaces, each over its own Knowledge."""
 
-    def __init__(self, providers: KnowledgeProviders) -> None:
+    def __init__(self, providers: KnowledgeProviders, audit: AuditLog | None = None) -> None:
         self._providers = providers
+        self._audit = audit
         self._short = Threads(MAX_THREADS)
         self._long = Threads(MAX_LONG, limit=math.inf)
 
@@ -129,14 +132,28 @@ class ToolRunner:
     def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call, key: Key) -> dict[str, Any]:
         _need_right(surface, tool, request, key)
         knowledge = desk_of(self._providers, surface.name, key)
-        if isinstance(knowledge, ToolDesk):
-            asked = request.model_dump(mode="json", exclude_unset=True)
-            payload = knowledge.call_tool(
-                tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
-            )
-            return shorten(payload, tool.items)
-        response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
-        return shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
+        try:
+            payload = shorten(_asked(knowledge, tool, request, line), tool.items)
+        except KnowledgeError as exc:
+            self.write_down(key, tool.name, str(exc.code))
+            raise
+        self.write_down(key, tool.name, "answered", documents_in(payload))
+        return payload
+
+    def write_down(self, key: Key, tool: str, outcome: str, documents: Sequence[str] = ()) -> None:
+        """Write into the audit log, where there is one; errors as `AuditLog.write`."""
+        if self._audit is not None:
+            self._audit.write(key.name, tool, outcome, documents)
+
+
+def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
+    if isinstance(knowledge, ToolDesk):
+        asked = request.model_dump(mode="json", exclude_unset=True)
+        return knowledge.call_tool(
+            tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
+        )
+    response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
+    return response.model_dump(mode="json", exclude_unset=True)
 
 
 def desk_of(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
@@ -245,6 +262,10 @@ class ResourceReader:
     def read(self, uri: str, key: Key = ANONYMOUS) -> ReadResourceContents:
         """Read an address that is known, as a key may see it; blocking.
 
+        Args:
+            uri: the address.
+            key: of who asks.
+
         Raises:
             KnowledgeError: it leads nowhere, or cannot be read.
         """
@@ -258,6 +279,18 @@ class ResourceReader:
             text = _part(address, text, meta)
         named = {META_PREFIX + name: value for name, value in meta.items()}
         return ReadResourceContents(content=text, mime_type=content.media_type, meta=named or None)
+
+    def documents_of(self, uri: str, content: ReadResourceContents) -> list[str]:
+        """List the documents that an address was answered with."""
+        address = self._match(uri)
+        named = [*(content.meta or {}).items()]
+        told = {name.removeprefix(META_PREFIX): value for name, value in named}
+        found = documents_in(told)
+        if address is not None and address.resource.parameter == "document_id":
+            found.append(address.parameter)
+        if not found and isinstance(content.content, str) and content.mime_type == "application/json":
+            found = documents_in(json.loads(content.content))
+        return list(dict.fromkeys(found))
 
     def _match(self, uri: str) -> _Address | None:
         start = 0

@@ -42,6 +42,7 @@ from knowledge_mcp.transports.rest.operating import is_open, operating_routes
 from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
 from knowledge_mcp.transports.rest.viewing import viewing_routes
 from knowledge_mcp.transports.shared.admission import Admission, Resource
+from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog
 from knowledge_mcp.transports.shared.guards import HostGuard
 from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
@@ -141,6 +142,7 @@ def build_rest_app(
     options: RestOptions,
     version: str,
     resource: Resource | None = None,
+    audit: AuditLog | None = None,
     mcp_app: ASGIApp | None = None,
     engine_router: APIRouter | None = None,
     linker: Callable[[], Proposer] | None = None,
@@ -153,6 +155,7 @@ def build_rest_app(
         resource: the service as a resource of an OAuth issuer, None where its tokens are not taken.
         options: limits, Hosts and Origins, where spans go.
         version: of the product.
+        audit: where it is written down who read what, None for nowhere.
         mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; it finds the key in the
             scope. Its lifespan runs within the service's.
         linker: makes what proposes the links of a trace, on a worker thread; None where nothing is traced.
@@ -179,6 +182,8 @@ def build_rest_app(
     inner: ASGIApp = BodyGate(app, _limits(options.rag_max_upload_bytes))
     if mcp_app is not None:
         inner = _Fork(mcp_app, inner)
+    if audit is not None:
+        inner = AuditGate(inner, audit, key=KEY, is_other=_is_mcp)
     guard = HostGuard(inner, options.allowed_hosts, options.allowed_origins)
     inner = KeyGate(inner, Admission(keys, resource), metrics, is_open=is_open)
     inner = CorsGate(inner, guard, configured=bool(options.allowed_origins))

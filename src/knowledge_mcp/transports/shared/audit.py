@@ -1,0 +1,180 @@
+"""Who read what: one JSON object a line, appended to a file before the answer leaves; no text, and no question."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from knowledge_mcp.model.errors import InternalError, reason_of
+from knowledge_mcp.support.events import in_one_line
+
+__all__ = ["AuditGate", "AuditLog", "documents_in"]
+
+MOST_DOCUMENTS = 10_000
+"""Documents that one line names; of more it says how many."""
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Most bytes of one REST answer that are looked through; a whole document has some megabytes."""
+
+_IDS = ("document_id", "doc_id")
+
+
+def documents_in(answer: object) -> list[str]:
+    """List the documents that an answer names, each once: by their ids, files of repositories by name and path."""
+    return list(dict.fromkeys(_named(answer)))
+
+
+def _named(value: object) -> Iterator[str]:
+    waiting = [value]  # no recursion: what is walked is as deep as somebody made it
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            fields = cast("Mapping[str, object]", one)
+            for name in _IDS:
+                found = fields.get(name)
+                if isinstance(found, str) and found:
+                    yield found
+            repository, path = fields.get("repository"), fields.get("file_path")
+            if isinstance(repository, str) and isinstance(path, str):
+                yield f"{repository}:{path}"
+            waiting.extend(reversed(list(fields.values())))
+        elif isinstance(one, list):
+            waiting.extend(reversed(cast("list[object]", one)))
+
+
+class AuditLog:
+    """Append to a file; thread-safe, and several processes may share it.
+
+    Args:
+        path: the file; made with its folder where there is none, readable by its owner alone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def write(self, subject: str, tool: str, outcome: str, documents: Iterable[str] = (), **more: str) -> None:
+        """Write down one call.
+
+        Args:
+            subject: the key's name, or `oauth:` and the token's subject.
+            tool: tool, resource or route.
+            outcome: `answered`, or the code of the error.
+            documents: ids of what was read.
+            more: further fields.
+
+        Raises:
+            InternalError: it cannot be written; what is not written down must not be read.
+        """
+        named = list(documents)
+        fields: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "subject": in_one_line(subject, 300),
+            "tool": in_one_line(tool, 300),
+            "outcome": outcome,
+            **more,
+            "documents": named[:MOST_DOCUMENTS],
+        }
+        if len(named) > MOST_DOCUMENTS:
+            fields["documents_in_all"] = len(named)
+        line = json.dumps(fields, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._lock:
+                file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                try:
+                    if os.write(file, line) != len(line):
+                        raise OSError("the disk is full")
+                finally:
+                    os.close(file)
+        except OSError as exc:
+            raise InternalError(
+                "The audit log cannot be written, so that nothing is answered.",
+                details=reason_of(exc),
+                suggestion="Make room at AUDIT_LOG, or make it writable.",
+            ) from exc
+
+
+class AuditGate:
+    """Write down what REST requests were answered with, before the answer leaves.
+
+    Args:
+        app: what stands behind.
+        log: where it is written.
+        key: names the scope's entry with the key of who asks; a request without one is not written down.
+        is_other: tells by path what writes down by itself.
+    """
+
+    def __init__(self, app: ASGIApp, log: AuditLog, *, key: str, is_other: Any) -> None:
+        self._app = app
+        self._log = log
+        self._key = key
+        self._is_other = is_other
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._is_other(str(scope["path"])) or self._key not in scope:
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _Heard(scope, send, self._log, scope[self._key].name))
+
+
+class _Heard:
+    def __init__(self, scope: Scope, send: Send, log: AuditLog, subject: str) -> None:
+        self._scope = scope
+        self._send = send
+        self._log = log
+        self._subject = subject
+        self._start: Message | None = None
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        if message["type"] != "http.response.body":
+            await self._send(message)
+            return
+        part = message.get("body", b"")
+        self._size += len(part)
+        if self._size <= MOST_BYTES:
+            self._parts.append(part)
+        if not message.get("more_body", False):
+            self._write()
+        if self._start is not None:
+            begun, self._start = self._start, None
+            self._status = int(begun["status"])
+            await self._send(begun)
+        await self._send(message)
+
+    def _write(self) -> None:
+        start = self._start
+        status = int(start["status"]) if start is not None else self._status
+        kind = Headers(raw=list(start["headers"])).get("content-type", "") if start is not None else ""
+        found: list[str] = []
+        if status < 400 and not kind.startswith("text/"):
+            found = documents_in(_lines_of(b"".join(self._parts)))
+        tool = f"{self._scope['method']} {self._scope['path']}"
+        self._log.write(self._subject, tool, "answered" if status < 400 else str(status), found)
+
+
+def _lines_of(body: bytes) -> object:
+    """Read an answer that is one JSON value, or a stream of lines that each are one; nothing of what is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        found: list[object] = []
+        for line in body.splitlines():
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError):
+                continue
+        return found
