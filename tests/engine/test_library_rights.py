@@ -11,6 +11,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.shelf import PUMPS, VALVES, Shelf, ended
 
@@ -75,3 +76,35 @@ def test_collections_are_found_that_may_be_written_but_never_suggested(shelf: Sh
         seen.drop_collection("inbux")
     assert "inbox" not in str(raised.value.suggestion)
     assert seen.drop_collection("inbox") == 1
+
+
+def test_documents_for_some_groups_are_not_there_for_others_whatever_is_asked(shelf: Shelf) -> None:
+    desk = shelf.open()
+    desk.deposit(Deposit("docs", "pumps.md", PUMPS))
+    secret = desk.deposit(Deposit("docs", "valves.md", VALVES, metadata=((ALLOWED, "legal"),))).document_id
+    lawyer = desk.seen_by(lambda _: True, groups=("legal",))
+    other = desk.seen_by(lambda _: True, groups=("eng",))
+    assert lawyer.find(secret).record.id == secret
+    assert [each.documents for each in other.collections() if each.name == "docs"] == [1]
+    assert [each.documents for each in lawyer.collections() if each.name == "docs"] == [2]
+    assert [each.title for each in other.records("docs")] == ["Pumps"]
+    assert [hit.chunk.document_title for hit in other.search_in("docs", SearchQuery("valve turned")).hits] == ["Pumps"]
+    for ask in (other.where, other.find, other.record, other.remove_document):
+        with pytest.raises(NotFoundError) as raised:
+            ask(secret)
+        assert secret[:-1] not in f"{raised.value.suggestion}"
+    assert desk.where(secret) == "docs"
+
+
+def test_a_new_version_of_a_document_is_for_the_same_groups_until_somebody_says_otherwise(shelf: Shelf) -> None:
+    desk = shelf.open()
+
+    def allowed(text: str, *metadata: tuple[str, str]) -> str:
+        done = desk.deposit(Deposit("docs", "valves.md", text, metadata=metadata))
+        return desk.record(done.document_id).label(ALLOWED)
+
+    assert allowed(VALVES, (ALLOWED, "legal")) == "legal"
+    assert allowed(f"{VALVES}\nMore.\n") == "legal"
+    assert allowed(f"---\n{ALLOWED}: eng\n---\n{VALVES}\nStill more.\n") == "legal"  # a file says nothing of rights
+    assert allowed(f"{VALVES}\nThe end.\n", (ALLOWED, "*")) == "*"
+    assert desk.seen_by(lambda _: True, groups=()).records("docs")

@@ -64,6 +64,23 @@ def test_rights_are_patterns_of_collections() -> None:
     assert not Key("reader", ("*",), ()).may_do_everything
 
 
+def test_a_key_sees_the_documents_of_all_groups_only_where_it_reads_everything_or_names_them(tmp_path: Path) -> None:
+    content = {"keys": [
+        {"name": "all", "key": "a"}, {"name": "some", "key": "b", "read": ["docs"]},
+        {"name": "named", "key": "c", "read": ["docs"], "groups": ["legal"]},
+        {"name": "none", "key": "d", "groups": []},
+    ]}  # fmt: skip
+    ring = KeyRing(path=keys_file(tmp_path, json.dumps(content)))
+    found = {
+        name: ring.recognise(key) for name, key in (("all", b"a"), ("some", b"b"), ("named", b"c"), ("none", b"d"))
+    }
+    assert {name: key.groups for name, key in found.items() if key is not None} == {
+        "all": ("*",), "some": (), "named": ("legal",), "none": (),
+    }  # fmt: skip
+    assert found["none"] is not None
+    assert not found["none"].may_do_everything
+
+
 @pytest.mark.parametrize("text", ["alice: a1\n# a note\n\nbob: b:2\n", '{"alice": "a1", "bob": "b:2"}'])
 def test_a_plain_file_of_names_and_keys_gives_all_rights(tmp_path: Path, text: str) -> None:
     ring = KeyRing(path=keys_file(tmp_path, text), setting="MCP_API_KEYS_FILE")
@@ -103,6 +120,14 @@ def test_a_pattern_of_collections_gives_no_right_to_an_engine() -> None:
         ('{"keys": [{"name": "a", "key": "hush"}, {"name": "a", "key": "b"}]}', "given twice"),
         ('{"keys": [{"name": "a", "key": "hush"}, {"name": "b", "key": "hush"}]}', "another one's too"),
         ('{"a": 1}', "visible ASCII"),
+        ('{"keys": [{"name": "oauth:a", "key": "hush"}]}', "begins with 'oauth:'"),
+        ('{"keys": [{"name": "a", "key": "hush", "groups": "legal"}]}', "list of groups"),
+        ('{"keys": [{"name": "a", "key": "hush"}], "rolls": []}', "unknown field 'rolls'"),
+        ('{"keys": [], "roles": {}}', "'roles' is no list"),
+        ('{"roles": [{"read": ["*"]}]}', "no name of a group"),
+        ('{"roles": [{"group": "*", "read": ["*"]}]}', "no name of a group"),
+        ('{"roles": [{"group": "legal", "reed": ["*"]}]}', "unknown field 'reed'"),
+        ('{"roles": [{"group": "legal", "read": "*"}]}', "list of collection patterns"),
         ('{"a\\u0000": "hush"}', "name"),
     ],
 )

@@ -8,34 +8,15 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
-from tests.signon.worlds import RandomWorld, asked
+from tests.signon.worlds import leaks
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: MemoryStore(EnglishAnalyser()),
     "sqlite": lambda folder: SqliteStore(folder / "kb.sqlite", EnglishAnalyser()),
 }
-READERS = ((), ("legal",), ("eng", "elsewhere"), ("board", "legal"))
-
-
-def leaks(seed: str, folder: Path, make: Callable[[Path], Store], calls: int) -> int:
-    """Compare every call of every reader with the world in which what they may not see was never stored."""
-    compared = 0
-    (folder / "all").mkdir(parents=True)
-    drawn = RandomWorld(seed, folder / "all", make(folder / "all"))
-    asks = drawn.calls(calls)
-    for number, groups in enumerate(READERS):
-        rights = Rights(groups=groups)
-        (folder / str(number)).mkdir()
-        without = drawn.without(groups, folder / str(number), make(folder / str(number)))
-        here, there = drawn.world.knowledge.seen_by(rights), without.knowledge.seen_by(rights)
-        for place, call in enumerate(asks):
-            assert asked(here, call) == asked(there, call), (seed, groups, place)
-            compared += 1
-    return compared
 
 
 @pytest.mark.parametrize("kind", STORES)

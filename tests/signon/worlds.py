@@ -15,13 +15,13 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.evidence import QuoteQuery, ReadQuery, ReferenceQuery
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.query import Equals, Filter, In, NotIn, RequirementQuery, SearchMode, SearchQuery
-from knowledge_mcp.model.rights import ALLOWED, allowed_label, may_see
+from knowledge_mcp.model.rights import ALLOWED, Rights, allowed_label, may_see
 from knowledge_mcp.ports import Store
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.sources.labelled import LabelledSource
 from tests.engine.world import World
 
-__all__ = ["GROUPS", "RandomWorld", "asked"]
+__all__ = ["GROUPS", "READERS", "RandomWorld", "asked", "leaks"]
 
 GROUPS = ("legal", "board", "eng")
 NOUNS = ("pump", "valve", "outage", "merger", "bonus", "battery", "salary", "audit")
@@ -147,3 +147,23 @@ def asked(base: LocalKnowledge, call: Call) -> str:
     except KnowledgeError as exc:
         told = repr((type(exc).__name__, exc.code, exc.message, exc.details, exc.suggestion, exc.recoverable))
     return re.sub(r"\d+\.\d{9,}(?:e-?\d+)?", lambda found: f"{float(found[0]):.9f}", told)
+
+
+READERS = ((), ("legal",), ("eng", "elsewhere"), ("board", "legal"))
+
+
+def leaks(seed: str, folder: Path, make: Callable[[Path], Store], calls: int) -> int:
+    """Compare every call of every reader with the world in which what they may not see was never stored."""
+    compared = 0
+    (folder / "all").mkdir(parents=True)
+    drawn = RandomWorld(seed, folder / "all", make(folder / "all"))
+    asks = drawn.calls(calls)
+    for number, groups in enumerate(READERS):
+        rights = Rights(groups=groups)
+        (folder / str(number)).mkdir()
+        without = drawn.without(groups, folder / str(number), make(folder / str(number)))
+        here, there = drawn.world.knowledge.seen_by(rights), without.knowledge.seen_by(rights)
+        for place, call in enumerate(asks):
+            assert asked(here, call) == asked(there, call), (seed, groups, place)
+            compared += 1
+    return compared

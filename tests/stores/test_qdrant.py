@@ -25,6 +25,7 @@ TOLERANCE = 1e-5
 
 
 class TestQdrantInLocalMode(StoreContract):
+    weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE
 
     def make_store(self, analyser: Analyser) -> Store:
@@ -38,6 +39,7 @@ class TestQdrantInLocalMode(StoreContract):
 class TestQdrantByFullText(SearchContract):
     """A collection without sparse vectors: the named capability `full-text`."""
 
+    weighs_absent: ClassVar[bool] = False
     config: ClassVar = QdrantConfig("http://local", lexical="full-text")
 
     def make_store(self, analyser: Analyser) -> Store:
@@ -49,6 +51,7 @@ class TestQdrantByFullText(SearchContract):
 
 
 class TestQdrantOverTheWire(StoreContract):
+    weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE
 
     @pytest.fixture(autouse=True)

@@ -36,6 +36,7 @@ def engine() -> LocalQdrant:
 
 
 class TestQdrantOnItsOwnEngine(StoreContract):
+    weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE
 
     def make_store(self, analyser: Analyser) -> Store:
@@ -47,6 +48,7 @@ class TestQdrantOnItsOwnEngine(StoreContract):
 
 
 class TestFullTextOnItsOwnEngine(SearchContract):
+    weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE
 
     def make_store(self, analyser: Analyser) -> Store:

@@ -136,10 +136,13 @@ class SearchContract:
 
     Attributes:
         dense_tolerance, lexical_tolerance: how far a score may lie from the memory store's.
+        weighs_absent: whether words are weighed without documents that count as absent; False where a server weighs
+            them by itself.
     """
 
     dense_tolerance: ClassVar[float] = 1e-6
     lexical_tolerance: ClassVar[float] = 1e-6
+    weighs_absent: ClassVar[bool] = True
     analyser: ClassVar[Analyser] = EnglishAnalyser()
 
     def make_store(self, analyser: Analyser) -> Store:
@@ -261,6 +264,22 @@ class SearchContract:
                     == len(self.nearest(store, "x", kept, 1))
                     == min(1, len(expected))
                 )
+
+    def test_words_are_weighed_as_if_absent_documents_were_not_stored(self) -> None:
+        absent = NotIn("document_id", frozenset({"e", "unknown"}), absent=True)
+        with self.filled() as store:
+            put(store, "d", MANY)
+            put(store, "e", [SamplePassage("alpha shall shall be very much longer than others", id="6")])
+            asked = ("alpha shall", "be", "longer")
+            with_it = [store.open("c").search(vector=None, text=text, filter=absent, limit=9) for text in asked]
+            store.open("c").delete("e")
+            for text, found in zip(asked, with_it, strict=True):
+                without = store.open("c").search(vector=None, text=text, filter=None, limit=9).lexical
+                assert found.lexical is not None
+                assert without is not None
+                assert {hit.chunk_id for hit in found.lexical} == {hit.chunk_id for hit in without}, text
+                if self.weighs_absent:
+                    assert same_ranking(found.lexical, without, self.lexical_tolerance), (text, found, without)
 
     def test_a_filter_that_keeps_little_still_fills_the_limit(self) -> None:
         with self.filled() as store:
