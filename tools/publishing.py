@@ -55,6 +55,8 @@ def generated() -> dict[Path, str]:
         ROOT / "deploy" / "mcpb" / "manifest.json": _manifest(author),
     }
     texts = {path: json.dumps(content, indent=2, ensure_ascii=False) + "\n" for path, content in files.items()}
+    for skill in sorted((ROOT / "src" / "knowledge_mcp" / "transports" / "mcp" / "skills").glob("*.md")):
+        texts[ROOT / "plugin" / "skills" / skill.stem / "SKILL.md"] = skill.read_text(encoding="utf-8")
     texts[ROOT / "deploy" / "mcpb" / "pyproject.toml"] = (
         f'[project]\nname = "{NAME}-bundle"\nversion = "{__version__}"\n'
         f'requires-python = "{PROJECT["requires-python"]}"\ndependencies = ["{NAME}=={__version__}"]\n'

@@ -161,7 +161,11 @@ def test_what_bounds_a_reader_elsewhere_is_said(
     clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, platform: str, said: str
 ) -> None:
     del clinic
-    monkeypatch.setattr(Sandbox, "run", lambda *_: iter([{}]))
+
+    def run(*_: object) -> Iterator[dict[str, str]]:
+        yield {}
+
+    monkeypatch.setattr(Sandbox, "run", run)
     monkeypatch.setattr("knowledge_mcp.cli.knowledge.doctor.sys.platform", platform)
     check = checks(knowledge("doctor", "--json").out)["sandbox"]
     assert check["status"] == "warn"

@@ -141,12 +141,18 @@ def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyP
 def test_symbols_that_cannot_be_known_are_told_at_once_with_the_way_to_have_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knowledge_mcp.readers.code.reader._is_installed", lambda _: False)
+    def nothing(*_: object, **__: object) -> None: ...
+
+    monkeypatch.setattr("knowledge_mcp.readers.code.reader._is_installed", nothing)
     desk = make_desk(world.folder, store=world.store)
-    monkeypatch.setattr(wiring, "build_repositories", lambda *_, **__: desk)
-    monkeypatch.setattr("knowledge_mcp.cli.shared.session.set_up_logging", lambda *_: None)
-    monkeypatch.setattr(type(world.store), "close", lambda _: None)
-    files = dict.fromkeys(("a.py", "b.py"), "def go():\n    return 1\n")
+
+    def build(*_: object, **__: object) -> object:
+        return desk
+
+    monkeypatch.setattr(wiring, "build_repositories", build)
+    monkeypatch.setattr("knowledge_mcp.cli.shared.session.set_up_logging", nothing)
+    monkeypatch.setattr(type(world.store), "close", nothing)
+    files: dict[str, str | bytes] = dict.fromkeys(("a.py", "b.py"), "def go():\n    return 1\n")
     indexed = CliRunner().invoke(app, ["index", str(world.repository(files=files).folder)])
     assert indexed.output.count("The grammar of python is not installed, so symbols are not known. Run: ") == 1
     assert "[code]" in indexed.output

@@ -30,6 +30,10 @@ def test_the_hint_names_the_distribution_that_brings_our_commands() -> None:
     assert install_command("office").endswith(f'pip install "{PROJECT["name"]}[office]"')
 
 
+def nothing(_: str) -> None:
+    """Find no module."""
+
+
 @pytest.mark.parametrize(
     ("place", "sign", "command"),
     [
@@ -54,7 +58,7 @@ def test_the_hint_goes_the_way_the_installation_was_made(
     monkeypatch.setattr("sys.base_prefix", "/usr")
     monkeypatch.setattr("sys.executable", f"{place}/bin/python")
     if sign != "pip":
-        monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+        monkeypatch.setattr(distribution.importlib.util, "find_spec", nothing)
     hint = install_command("office")
     assert hint.startswith(command.format(f"{PROJECT['name']}[office]"))
 

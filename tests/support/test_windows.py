@@ -62,7 +62,8 @@ class Kernel:
             self.asked.append(name)
             if name == self.refused:
                 return 0
-            return getattr(self, f"_{name}", lambda *_: 1)(*arguments)
+            special = getattr(type(self), f"_{name}", None)
+            return 1 if special is None else special(self, *arguments)
 
         return call
 
@@ -105,20 +106,30 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
         assert creationflags == 0x0800_0004  # without a window, and not running yet
         return begun(*arguments, **others)
 
+    def library(_: str) -> Kernel:
+        return made
+
+    def handle_of(process: subprocess.Popen[bytes]) -> ctypes.c_void_p:
+        return ctypes.c_void_p(process.pid)
+
+    def has_input(pipe: int) -> bool:
+        return bool(select.select([pipe], [], [], 0)[0])
+
     fake: Any = types.ModuleType("msvcrt")
     fake.LK_NBLCK, fake.locking = 2, _locking
     monkeypatch.setitem(sys.modules, "msvcrt", fake)
     monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setattr(windows, "_library", lambda _: made)
-    monkeypatch.setattr(windows, "_handle_of", lambda process: ctypes.c_void_p(process.pid))
-    monkeypatch.setattr(windows, "has_input", lambda pipe: bool(select.select([pipe], [], [], 0)[0]))
+    monkeypatch.setattr(windows, "_library", library)
+    monkeypatch.setattr(windows, "_handle_of", handle_of)
+    monkeypatch.setattr(windows, "has_input", has_input)
     monkeypatch.setattr(processes.subprocess, "Popen", popen)
     return made
 
 
 def test_the_layouts_are_those_of_a_64_bit_system() -> None:
-    assert ctypes.sizeof(windows._Limits) == 144
-    assert ctypes.sizeof(windows._Memory) == 72
+    layouts = vars(windows)
+    assert ctypes.sizeof(layouts["_Limits"]) == 144
+    assert ctypes.sizeof(layouts["_Memory"]) == 72
 
 
 def test_a_lock_is_held_by_one_at_a_time_and_its_file_stays_readable(kernel: Kernel, tmp_path: Path) -> None:
@@ -147,8 +158,8 @@ def test_a_lock_of_another_process_is_seen_and_goes_with_it(kernel: Kernel, tmp_
 
 
 def _holder(file: Path) -> subprocess.Popen[bytes]:
-    arguments: Any = {"creationflags": 0x0800_0004, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", HOLDER, str(file)], **arguments)
+    command, pipe = [sys.executable, "-c", HOLDER, str(file)], subprocess.PIPE
+    return subprocess.Popen(command, creationflags=0x0800_0004, stdin=pipe, stdout=pipe)
 
 
 def test_another_error_of_a_lock_is_not_taken_for_a_holder(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

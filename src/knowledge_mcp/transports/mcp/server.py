@@ -41,6 +41,7 @@ from knowledge_mcp.surfaces.contract import (
     Tool,
     load_surfaces,
 )
+from knowledge_mcp.transports.mcp.serving_skills import SkillsExtension
 from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, desk_of
 from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
@@ -189,6 +190,7 @@ class KnowledgeServer(MCPServer[Any]):
                 instructions="\n\n".join([*(surface.instructions for surface in surfaces), DATA_NOT_INSTRUCTIONS]),
                 version=version,
                 log_level="WARNING",
+                extensions=[SkillsExtension([surface.name for surface in surfaces])],
             )
         self._providers = providers
         self._runner = ToolRunner(providers, audit)

@@ -1,0 +1,218 @@
+"""Measure from nothing to the first cited answer on one's own folder, by pip, uvx, bundle and container.
+
+    python -m benchmarks.first_answer --dist dist              the ways whose tools are here, with warm package caches
+    python -m benchmarks.first_answer --dist dist --cold uvx   one way, with empty caches: what the network costs too
+    python -m benchmarks.first_answer --image knowledge-mcp:0.1.0 container
+
+`dist` is a folder with the wheel and the bundle (`python -m build`, `python tools/publishing.py --bundle dist`). Each
+way has an empty home, so the model is fetched as for a person. A step is a command that a person types; what an
+assistant does by itself is none. An answer counts if it names the clause. The container is run by podman, else by
+buildah without namespaces (chroot).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.startup import HELLO
+
+__all__ = ["WAYS", "Trip", "ask_over_stdio", "main", "table"]
+
+TEXT = "# Pump\n\n## 4.2 Valves\n\nThe valve shall close within 2 seconds of a power failure.\n"
+QUESTION = "How fast does the valve close after a power failure?"
+SIGN = "4.2"
+
+
+@dataclass
+class Trip:
+    """One way from nothing to an answer.
+
+    Attributes:
+        home: an empty folder that stands for the person's.
+        cold: whether the caches of packages are empty too.
+        steps: what was typed, with the seconds that it took.
+    """
+
+    home: Path
+    dist: Path
+    image: str = ""
+    cold: bool = False
+    steps: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+    answer: str = ""
+
+    def __post_init__(self) -> None:
+        self.docs = self.home / "docs"
+        self.docs.mkdir(parents=True)
+        (self.docs / "pump.md").write_text(TEXT, encoding="utf-8")
+
+    @property
+    def variables(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+        caches = self.home if self.cold else Path.home() / ".cache"
+        kept |= {"PIP_CACHE_DIR": str(caches / "pip"), "UV_CACHE_DIR": str(caches / "uv")}
+        kept |= {"HOME": str(self.home), "UV_FIND_LINKS": str(self.dist), "UV_PYTHON": sys.executable}
+        return kept
+
+    def step(self, *command: str | Path, told: str = "") -> str:
+        """Do what a person types; returns what it prints.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        started = time.perf_counter()
+        done = subprocess.run(
+            [*map(str, command)], env=self.variables, cwd=self.home, capture_output=True, text=True, check=False
+        )
+        self.steps.append(
+            (told or " ".join(Path(str(part)).name for part in command[:4]), time.perf_counter() - started)
+        )
+        if done.returncode:
+            raise RuntimeError(f"{command}: {done.stdout[-1500:]}{done.stderr[-1500:]}")
+        return done.stdout
+
+    def by_assistant(self, *command: str | Path) -> None:
+        """Let an assistant start the server and ask; its time is the last step's, and nobody types it."""
+        started = time.perf_counter()
+        self.answer = ask_over_stdio([*map(str, command)], self.variables, QUESTION)
+        self.steps.append(("(the assistant asks)", time.perf_counter() - started))
+
+    @property
+    def wheel(self) -> Path:
+        return _only(self.dist, "*.whl")
+
+
+def ask_over_stdio(command: Sequence[str], variables: dict[str, str], question: str) -> str:
+    """Start a server over stdio and ask it one question; returns the text of its answer.
+
+    Raises:
+        RuntimeError: it answered with an error, or not at all.
+    """
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=variables, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        calls = [("initialize", HELLO), ("tools/call", {"name": "knowledge_search", "arguments": {"query": question}})]
+        result: dict[str, object] = {}
+        for number, (method, params) in enumerate(calls, 1):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+            server.stdin.flush()
+            answer = json.loads(server.stdout.readline() or "{}")
+            if "result" not in answer:
+                raise RuntimeError(f"{method} was answered with {answer}")
+            result = answer["result"]
+        server.stdin.close()
+    return json.dumps(result)
+
+
+def _only(folder: Path, pattern: str) -> Path:
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        raise RuntimeError(f"{folder} holds {len(found)} files {pattern}, and one is wanted")
+    return found[0]
+
+
+def by_pip(trip: Trip) -> None:
+    """Make a virtual environment, install by pip, ingest, search."""
+    env = trip.home / "env"
+    trip.step(sys.executable, "-m", "venv", env)
+    trip.step(env / "bin/pip", "install", "--quiet", trip.wheel)
+    trip.step(env / "bin/knowledge-ingest", trip.docs)
+    trip.answer = trip.step(env / "bin/knowledge", "search", QUESTION)
+
+
+def by_uvx(trip: Trip) -> None:
+    """Ingest by `uvx`, search by it."""
+    trip.step("uvx", "--from", trip.wheel, "knowledge-ingest", trip.docs, told="uvx … knowledge-ingest")
+    trip.answer = trip.step("uvx", "--from", trip.wheel, "knowledge", "search", QUESTION, told="uvx … knowledge search")
+
+
+def by_bundle(trip: Trip) -> None:
+    """Unpack the bundle, ingest in its environment, and start it as its manifest says."""
+    folder = trip.home / "bundle"
+    with zipfile.ZipFile(_only(trip.dist, "*.mcpb")) as archive:
+        archive.extractall(folder)
+    server = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["server"]["mcp_config"]
+    trip.step("uv", "run", "--directory", folder, "knowledge-ingest", trip.docs, told="uv run … knowledge-ingest")
+    trip.by_assistant(server["command"], *(part.replace("${__dirname}", str(folder)) for part in server["args"]))
+
+
+def by_container(trip: Trip) -> None:
+    """Ingest in the image, then let an assistant start the server in it."""
+    data = trip.home / "data"
+    data.mkdir()
+    data.chmod(0o777)  # any user of the image writes there
+    trip.docs.chmod(0o755)
+    trip.home.chmod(0o755)
+    if shutil.which("podman"):
+        run = ["podman", "run", "--rm", "-i", "-v", f"{trip.docs}:/docs:ro", "-v", f"{data}:/var/lib/knowledge-mcp"]
+        run.append(trip.image)
+    else:
+        os.environ.setdefault("BUILDAH_ISOLATION", "chroot")
+        made = subprocess.run(
+            ["buildah", "from", "--pull-never", trip.image], capture_output=True, text=True, check=True
+        )
+        run = ["buildah", "run", "-v", f"{trip.docs}:/docs:ro", "-v", f"{data}:/var/lib/knowledge-mcp"]
+        run += [made.stdout.strip(), "--"]
+    trip.step(*run, "knowledge-ingest", "/docs", told=f"{run[0]} run … knowledge-ingest")
+    trip.by_assistant(*run, "knowledge-mcp")
+
+
+WAYS: dict[str, tuple[Callable[[Trip], None], tuple[str, ...]]] = {
+    "pip": (by_pip, ()),
+    "uvx": (by_uvx, ("uvx",)),
+    "bundle": (by_bundle, ("uv",)),
+    "container": (by_container, ("podman", "buildah")),
+}
+"""Each way, and the programs of which one must be here."""
+
+
+def table(trips: dict[str, Trip]) -> str:
+    """Write what was measured, a line for each way and one for each of its steps."""
+    lines = [f"{'way':<12}{'typed':>6}{'seconds':>10}"]
+    for name, trip in trips.items():
+        typed = sum(not step.startswith("(") for step, _ in trip.steps)
+        lines.append(f"{name:<12}{typed:>6}{sum(seconds for _, seconds in trip.steps):>10.1f}")
+        lines += [f"  {seconds:>8.1f}  {step}" for step, seconds in trip.steps]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Go the ways that are asked for; returns 1 if one of them ends without a cited answer."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("ways", nargs="*", choices=[*WAYS, []], default=[])
+    parser.add_argument("--dist", type=Path, default=Path("dist"))
+    parser.add_argument("--image", default="")
+    parser.add_argument("--cold", action="store_true")
+    asked = parser.parse_args(arguments)
+    trips: dict[str, Trip] = {}
+    failed = False
+    for name in asked.ways or WAYS:
+        go, programs = WAYS[name]
+        if (programs and not any(map(shutil.which, programs))) or (name == "container" and not asked.image):
+            print(f"{name}: NOT measured, it needs {' or '.join(programs)}{', and --image' * (name == 'container')}")
+            continue
+        with tempfile.TemporaryDirectory(prefix="first-answer-", ignore_cleanup_errors=True) as folder:
+            trip = Trip(Path(folder), asked.dist.absolute(), asked.image, asked.cold)
+            go(trip)
+            if SIGN not in trip.answer:
+                print(f"{name}: the answer names no clause: {trip.answer[:500]}")
+                failed = True
+            trips[name] = trip
+    print(table(trips))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

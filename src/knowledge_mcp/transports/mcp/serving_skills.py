@@ -1,0 +1,90 @@
+"""Skills over MCP (SEP-2640): how to work with these tools, as resources that a client lists, checks and reads.
+
+The texts beside this module are the plugin's too; `tools/publishing.py` copies them there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from mcp import MCPError, types
+from mcp.server.extension import Extension, MethodBinding, ResourceBinding
+from mcp.server.mcpserver.resources import TextResource
+
+__all__ = ["SKILLS", "SkillsExtension", "skill_text"]
+
+SKILLS = {
+    "standards": ("answer-with-evidence", "edition-review", "find-requirements", "gap-analysis"),
+    "repositories": ("code-by-behaviour",),
+}
+"""The skills of each surface: they name its tools."""
+
+_KEPT_MS = 3_600_000
+"""A client may keep the list for an hour: it changes with the version only, and is checked by its digests."""
+
+
+class _Get(types.RequestParams):
+    """Name a skill."""
+
+    uri: str
+
+
+@cache
+def skill_text(name: str) -> str:
+    """Read a skill: two lines of frontmatter between rules, then Markdown."""
+    return files(__package__).joinpath("skills", f"{name}.md").read_text(encoding="utf-8")
+
+
+class SkillsExtension(Extension):
+    """Serve the skills of some surfaces.
+
+    Args:
+        surfaces: their names.
+    """
+
+    identifier = "io.modelcontextprotocol/skills"
+
+    def __init__(self, surfaces: Sequence[str]) -> None:
+        names = [name for surface in surfaces for name in SKILLS.get(surface, ())]
+        self._skills = {f"skill://{name}/SKILL.md": skill_text(name) for name in names}
+
+    def resources(self) -> Sequence[ResourceBinding]:
+        """Return the texts as resources."""
+        return [
+            ResourceBinding(TextResource(uri=uri, mime_type="text/markdown", text=text, **_frontmatter(text)))
+            for uri, text in self._skills.items()
+        ]
+
+    def methods(self) -> Sequence[MethodBinding]:
+        """Return what the extension adds to the protocol."""
+        return [
+            MethodBinding("skills/list", types.PaginatedRequestParams, self._list),
+            MethodBinding("skills/get", _Get, self._get),
+        ]
+
+    async def _list(self, _context: Any, _params: types.PaginatedRequestParams) -> dict[str, Any]:
+        return _complete(skills=[_entry(uri, text) for uri, text in self._skills.items()])
+
+    async def _get(self, _context: Any, params: _Get) -> dict[str, Any]:
+        if params.uri not in self._skills:
+            raise MCPError(types.INVALID_PARAMS, f"There is no skill {params.uri[:200]}.")
+        return _complete(skill=_entry(params.uri, self._skills[params.uri]))
+
+
+def _frontmatter(text: str) -> dict[str, str]:
+    lines = text.split("---\n", 2)[1].splitlines()
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def _entry(uri: str, text: str) -> dict[str, Any]:
+    content = text.encode()
+    file = {"uri": uri, "digest": f"sha256:{hashlib.sha256(content).hexdigest()}", "size": len(content)}
+    return {"uri": uri, "frontmatter": _frontmatter(text), "resources": [file]}
+
+
+def _complete(**told: Any) -> dict[str, Any]:
+    return {"resultType": "complete", **told, "ttlMs": _KEPT_MS, "cacheScope": "public"}
