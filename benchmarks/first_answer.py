@@ -163,7 +163,8 @@ def by_container(trip: Trip) -> None:
         made = subprocess.run(
             ["buildah", "from", "--pull-never", trip.image], capture_output=True, text=True, check=True
         )
-        run = ["buildah", "run", "-v", f"{trip.docs}:/docs:ro", "-v", f"{data}:/var/lib/knowledge-mcp"]
+        # not where the image has its volume: buildah puts one of its own there
+        run = ["buildah", "run", "-v", f"{trip.docs}:/docs:ro", "-v", f"{data}:/kb", "-e", "DATA_PATH=/kb"]
         run += [made.stdout.strip(), "--"]
     trip.step(*run, "knowledge-ingest", "/docs", told=f"{run[0]} run … knowledge-ingest")
     trip.by_assistant(*run, "knowledge-mcp")

@@ -37,7 +37,11 @@ from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.mcp.server import build_server, run_stdio
 run_stdio(build_server(FakeKnowledge, ["standards"], version="1"))
 """
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
+HELLO: dict[str, object] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "benchmark", "version": "1"},
+}
 
 
 @dataclass

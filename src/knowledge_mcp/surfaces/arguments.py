@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
@@ -187,7 +188,7 @@ def input_schema(model: type[BaseModel], *, whole: bool = False) -> Schema:
     It is brief, as that of an answer: of what may be left out and has no default, only the type and its values; of a
     cursor, which is handed back as it came, no bounds. The server checks all of them. `whole` is all that is known.
     """
-    schema = _inlined(model.model_json_schema(mode="validation"))
+    schema = _schema_of(model)
     properties: Schema = schema.get("properties", {})
     required = [name for name in properties if name in schema.get("required", [])]
     schema["properties"] = {
@@ -208,7 +209,7 @@ def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bo
     of what may be left out only the type. `whole` is all that is known, for documentation.
     """
     # Not pydantic's "serialization" mode: it calls every field with a default required, and ours are left out.
-    forms = [_without_defaults(_inlined(form.model_json_schema(mode="validation"))) for form in (success, error)]
+    forms = [_without_defaults(_schema_of(form)) for form in (success, error)]
     if whole:
         return {"type": "object", "anyOf": forms}
     told, wrong = map(_brief, forms)
@@ -237,6 +238,16 @@ def _brief(node: Schema) -> Schema:
             for name, field in cast("dict[str, Schema]", node["properties"]).items()
         }
     return kept
+
+
+def _schema_of(model: type[BaseModel]) -> Schema:
+    """Build a model's schema without `$ref`; the caller may change it."""
+    return _inlined(dict(_generated(model)))
+
+
+@cache  # all tools of a surface have one error, and making a schema is most of what a list of tools costs
+def _generated(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema(mode="validation")
 
 
 def _inlined(schema: Schema) -> Schema:

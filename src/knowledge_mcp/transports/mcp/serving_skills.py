@@ -36,7 +36,7 @@ class _Get(types.RequestParams):
 @cache
 def skill_text(name: str) -> str:
     """Read a skill: two lines of frontmatter between rules, then Markdown."""
-    return files(__package__).joinpath("skills", f"{name}.md").read_text(encoding="utf-8")
+    return files("knowledge_mcp.transports.mcp").joinpath("skills", f"{name}.md").read_text(encoding="utf-8")
 
 
 class SkillsExtension(Extension):
@@ -54,10 +54,13 @@ class SkillsExtension(Extension):
 
     def resources(self) -> Sequence[ResourceBinding]:
         """Return the texts as resources."""
-        return [
-            ResourceBinding(TextResource(uri=uri, mime_type="text/markdown", text=text, **_frontmatter(text)))
-            for uri, text in self._skills.items()
-        ]
+        found: list[ResourceBinding] = []
+        for uri, text in self._skills.items():
+            told = _frontmatter(text)
+            named = {"name": told["name"], "description": told["description"]}
+            resource = TextResource.model_validate({"uri": uri, "mime_type": "text/markdown", "text": text, **named})
+            found.append(ResourceBinding(resource))
+        return found
 
     def methods(self) -> Sequence[MethodBinding]:
         """Return what the extension adds to the protocol."""
