@@ -8,9 +8,10 @@ an aside; it is read as blocks of its own, between two paragraphs of the running
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -47,7 +48,10 @@ _BELOW = 2.2
 """Times the print's size from a line to the next one of the same text at most."""
 _MOST = 12
 """Asides of a page at most; one with more is a drawing or a form."""
-_MOST_STRIPS = 24
+_MOST_STRIPS = 12
+"""Places of strips that are tried, those beside the most rows; the strip of an aside is beside all of its lines."""
+_ROW = 6.0
+"""Points of a band in which words of one row are looked for, and in those next to it."""
 _LARGEST = 1500
 """Pieces of text of a page that are looked at: more are a drawing or figures."""
 
@@ -114,42 +118,51 @@ def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[A
 
 
 def _may_have(items: Sequence[TextItem]) -> bool:
-    """Tell cheaply whether text stands beside text anywhere: in three places a wide gap is followed by words."""
-    if len(items) > _LARGEST:
+    """Tell cheaply whether text stands beside text: at one place of the page, two rows and more have a wide gap."""
+    if not 2 * _FEWEST <= len(items) <= _LARGEST:
         return False
-    ordered = sorted(items, key=lambda item: item.y + item.height / 2)
-    beside = 0
-    for index, item in enumerate(ordered):
-        for other in ordered[index + 1 : index + 9]:
-            if other.y > item.y + item.height:
+    ordered = sorted([(item.y + item.height, item.x, item.x + item.width) for item in items if len(item.text) > 1])
+    nearest = [math.inf] * len(ordered)
+    for index, (base, left, right) in enumerate(ordered):
+        for place in range(index + 1, min(index + 7, len(ordered))):
+            other, begin, end = ordered[place]
+            if other - base > _NARROWEST:
                 break
-            left, right = (item, other) if item.x < other.x else (other, item)
-            if right.x - left.x - left.width >= _NARROWEST and len(right.text) > 3 < len(left.text):
-                beside += 1
-                if beside > _FEWEST:
-                    return True
-                break
-    return False
+            if begin > right:
+                nearest[index] = min(nearest[index], begin)
+            elif left > end:
+                nearest[place] = min(nearest[place], left)
+    rows: defaultdict[int, set[int]] = defaultdict(set)
+    for (base, _, right), edge in zip(ordered, nearest, strict=True):
+        if _NARROWEST <= edge - right < math.inf:
+            rows[int(edge // 24)].add(int(base // _ROW))
+    places = sorted(rows)
+    return any(len(rows[place]) + len(rows.get(place + 1, ())) > _FEWEST for place in places)
 
 
 def _segments(items: Sequence[TextItem]) -> list[_Segment]:
     """Put words together that stand in one row with no wide gap between them; from the top, then from the left."""
     found: list[_Segment] = []
+    rows: defaultdict[int, list[_Segment]] = defaultdict(list)
     unsaid = 1.3 * statistics.median(item.height for item in items) if items else 0.0  # boxes of letters without size
     for item in sorted(items, key=lambda item: item.x):
-        base, size = item.y + item.height, size_of(item) if (item.font_height or 0.0) > 1 else unsaid
-        for segment in reversed(found):
-            gap = item.x - segment.x1
-            level = min(base, segment.base) - max(item.y, segment.base - segment.height)
-            on = level > 0.5 * min(item.height, segment.height)
-            if on and -size < gap < _SEGMENT_GAP * max(size, segment.size):
+        x, base, height = item.x, item.y + item.height, item.height
+        size = size_of(item) if (item.font_height or 0.0) > 1 else unsaid
+        row = int(base // _ROW)
+        near = (each for place in (row, row - 1, row + 1) for each in rows[place] if x - each.x1 < 4 * size)
+        for segment in near:
+            level = min(base, segment.base) - max(base - height, segment.base - segment.height)
+            gap = x - segment.x1
+            if level > 0.5 * min(height, segment.height) and -size < gap < _SEGMENT_GAP * max(size, segment.size):
                 segment.items.append(item)
-                segment.x1 = max(segment.x1, item.x + item.width)
+                segment.x1 = max(segment.x1, x + item.width)
                 segment.text = f"{segment.text} {item.text}"
                 break
         else:
             code = is_code_name(item.font_name or "")
-            found.append(_Segment([item], item.x, item.x + item.width, base, item.height, size, item.text, code))
+            segment = _Segment([item], x, x + item.width, base, height, size, item.text, code)
+            found.append(segment)
+            rows[row].append(segment)
     return sorted(found, key=lambda each: (each.base, each.x0))
 
 
@@ -205,7 +218,7 @@ def _strips(segments: Sequence[_Segment]) -> list[float]:
             if right.x0 - left.x1 >= _NARROWEST:
                 counted[round((right.x0 - 2) / 4)] += 1
                 counted[round((left.x1 + 2) / 4)] += 1
-    return [4.0 * place for place, _ in counted.most_common(_MOST_STRIPS)]
+    return [4.0 * place for place, count in counted.most_common(_MOST_STRIPS) if count >= _FEWEST]
 
 
 def _runs(segments: Sequence[_Segment], strip: float) -> list[list[_Segment]]:

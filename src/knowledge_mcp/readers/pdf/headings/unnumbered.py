@@ -6,6 +6,7 @@ believed; where a style serves tables and running text as well, only what stands
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -145,7 +146,7 @@ def unnumbered(
 
 
 _STRAY_WORDS, _STRAYS, _AROUND = 5, 3, 5
-"""Words of a label of a map or chart at most; left edges of others around one that make it one; how far around."""
+"""Words of a label of a map or chart at most; left edges of other labels near it at least, of how many on each side."""
 _BESIDE = 12.0
 """Points by which labels begin apart at least: titles and items begin below each other, or are centred."""
 
@@ -153,27 +154,15 @@ _BESIDE = 12.0
 def _labels(found: Sequence[HeadingCandidate]) -> set[int]:
     """Find the labels of maps, charts and drawings: short lines strewn over the page, among others of their kind."""
     labels: set[int] = set()
-    for place, candidate in enumerate(found):
-        around = found[max(0, place - _AROUND) : place + _AROUND + 1]
-        strays = {
-            round(each.lines[0].x0 / _BESIDE)
-            for each in around
-            if each.page == candidate.page and _is_stray(each, candidate)
-        }
-        if len(strays) >= _STRAYS and len(candidate.text.split()) <= _STRAY_WORDS:
-            labels.add(id(candidate))
+    for _, members in itertools.groupby(found, key=lambda each: each.page):
+        short = [each for each in members if each.text.count(" ") < _STRAY_WORDS]
+        edges = [(each.lines[0].x0, abs(each.lines[0].x0 + each.lines[0].x1 - each.page_width)) for each in short]
+        for place, (candidate, (left, _)) in enumerate(zip(short, edges, strict=True)):
+            around = edges[max(0, place - _AROUND) : place] + edges[place + 1 : place + 1 + _AROUND]
+            strays = {round(x / _BESIDE) for x, off in around if off >= 2 * _BESIDE and abs(x - left) > _BESIDE}
+            if len(strays) >= _STRAYS:
+                labels.add(id(candidate))
     return labels
-
-
-def _is_stray(each: HeadingCandidate, candidate: HeadingCandidate) -> bool:
-    one, other = each.lines[0], candidate.lines[0]
-    middle = abs(one.x0 + one.x1 - each.page_width) < 2 * _BESIDE
-    return (
-        each is not candidate
-        and len(each.text.split()) <= _STRAY_WORDS
-        and not middle
-        and abs(one.x0 - other.x0) > _BESIDE
-    )
 
 
 _LETTERED = re.compile(r"(?P<letter>[a-z])[.)]\s+(?P<title>[A-Z][^.]{2,100}\.)(?=\s|\Z)")
