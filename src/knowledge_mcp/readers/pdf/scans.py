@@ -160,6 +160,7 @@ COVERED = 0.5
 _ADDS = 1.3
 _NO_SCRIPT = re.compile("[\x00-\x08\x0e-\x1f\x80-\x9f\ue000-\uf8ff\ufffd]")
 _LATIN_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]{3,}(?![\w/.-])")
+_PLAIN = re.compile(r"(?<![^\s(\"“'])[^\W\d_]{3,}(?![^\s.,;:!?)\"”'-])")
 _VOWELS = "aeiouyAEIOUY"
 _FEW_VOWELS = 0.24
 _ENOUGH = 120
@@ -177,13 +178,24 @@ def pages_to_recognise(path: str, pages: Sequence[PageLayout], *, force: bool) -
     texts = {page.number: _text(page) for page in pages}
     found = {number: GARBLED for number, text in texts.items() if is_garbled(text)}
     few = [number for number, text in texts.items() if number not in found and _is_short(text)]
-    for marks in marks_of(path, few):
+    doubtful = {number for number, text in texts.items() if number not in found and _is_doubtful(text)}
+    for marks in marks_of(path, sorted({*few, *doubtful})):
         if len("".join(texts[marks.number].split())) < _NO_TEXT:
             if marks.images or marks.paths:
                 found[marks.number] = NO_TEXT
         elif marks.image_ratio > COVERED:
-            found[marks.number] = STAMP
+            found[marks.number] = GARBLED if marks.number in doubtful else STAMP
     return dict(sorted(found.items()))
+
+
+_WORDY = 0.5
+"""Share of the signs of a text that stand in plain words at least: on 1,000 pages of prose .67 and more."""
+
+
+def _is_doubtful(text: str) -> bool:
+    """Tell whether a text layer over a picture may be noise of recognition: half of it is not in words."""
+    signs = len(text) - text.count(" ") - text.count("\n")
+    return signs > 4 * _ENOUGH and sum(map(len, _PLAIN.findall(text))) < _WORDY * signs
 
 
 def _is_short(text: str) -> bool:

@@ -23,6 +23,7 @@ from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, 
 from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
+from knowledge_mcp.readers.scans.spoken import LANGUAGES, spoken_language
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, short_title
 from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
 from knowledge_mcp.readers.shared.layout import unpacked
@@ -48,12 +49,19 @@ BLANK = "no text on this page"
 
 @dataclass(slots=True)
 class Recognition:
-    """What became of the pages: the readings by page, those that failed with the reason, those that are blank."""
+    """What became of the pages: the readings by page, those that failed with the reason, those that are blank.
+
+    Attributes:
+        language: the languages that the pages were read in, joined by `+`.
+        ready: raises what is missing for another language.
+    """
 
     readings: dict[int, RecognisedPage] = field(default_factory=dict[int, RecognisedPage])
     failed: dict[int, str] = field(default_factory=dict[int, str])
     blank: set[int] = field(default_factory=set[int])
     error: KnowledgeError | None = None
+    language: str = ""
+    ready: Callable[[str], None] | None = None
 
 
 def words_file() -> IO[str]:
@@ -85,7 +93,7 @@ def recognise(
 
     Nothing is raised for a page that fails: its reason is kept, and the other pages are read.
     """
-    result = Recognition()
+    result = Recognition(language=options.language, ready=engine.ready)
     try:
         engine.ready(options.language)
     except KnowledgeError as error:
@@ -226,7 +234,22 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
         warnings.append(f"Text recognition was unsure (confidence below 70 %) on {ranges(low)} of {count}.")
     if wordless:
         warnings.append(f"No text was recognised on {ranges(wordless)} of {count}: pictures, or too poor to read.")
+    read = [page.span.of(document.text) for page in pages if page.method == "ocr"]
+    warnings += _other_language("\n".join(read)[:_BEGINNING], result)
     return tuple(pages), warnings
+
+
+def _other_language(text: str, result: Recognition) -> list[str]:
+    """Say that pages are in a language that they were not read in, and what to do about it."""
+    found = spoken_language(text)
+    if not found or found in result.language.split("+") or result.ready is None:
+        return []
+    said = f"The recognised text is {LANGUAGES[found][0]}, and it was read as '{result.language}'."
+    try:
+        result.ready(found)
+    except KnowledgeError as error:
+        return [f"{said} {_said(error)}"]
+    return [f"{said} Set OCR_LANGUAGE to {result.language}+{found} and read it again."]
 
 
 def ranges(numbers: Sequence[int]) -> str:
