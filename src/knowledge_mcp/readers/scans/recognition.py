@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.scans.spoken import LANGUAGES, spoken_language
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, short_title
 from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
 from knowledge_mcp.readers.shared.layout import unpacked
@@ -239,17 +239,26 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
     return tuple(pages), warnings
 
 
+_PACKS = {
+    "en": "eng", "de": "deu", "fr": "fra", "es": "spa", "it": "ita", "pt": "por", "nl": "nld", "sv": "swe", "no": "nor",
+    "da": "dan", "fi": "fin", "ru": "rus", "zh": "chi_sim", "ja": "jpn", "ko": "kor", "ar": "ara", "he": "heb",
+    "el": "ell", "th": "tha", "hi": "hin",
+}  # fmt: skip
+"""Tesseract's names of the languages that are recognised."""
+
+
 def _other_language(text: str, result: Recognition) -> list[str]:
     """Say that pages are in a language that they were not read in, and what to do about it."""
-    found = spoken_language(text)
-    if not found or found in result.language.split("+") or result.ready is None:
+    found = language_of(text)
+    pack = _PACKS.get(found, "")
+    if not pack or pack in result.language.split("+") or result.ready is None:
         return []
-    said = f"The recognised text is {LANGUAGES[found][0]}, and it was read as '{result.language}'."
+    said = f"The recognised text is {LANGUAGE_NAMES[found]}, and it was read as '{result.language}'."
     try:
-        result.ready(found)
+        result.ready(pack)
     except KnowledgeError as error:
         return [f"{said} {_said(error)}"]
-    return [f"{said} Set OCR_LANGUAGE to {result.language}+{found} and read it again."]
+    return [f"{said} Read it again in {result.language}+{pack}."]
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -1,0 +1,91 @@
+"""What a scan's pages are told to be doubtful for: their digits, their language, a text layer that is noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.extraction import OcrPage, is_unsure
+from knowledge_mcp.readers.pdf import PdfReader
+from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
+from tests.ocr.pages import LETTER, drawn, scan
+from tests.readers.pdf_files import item_of
+
+PICTURE = drawn(LETTER[:2], width=620, size=20)
+FRENCH = (
+    "La pompe ne doit pas être ouverte pendant que le moteur est en marche",
+    "et les agents qui sont dans la salle avec une lampe verte sur la porte",
+    "de la station ou dans les bureaux du service des eaux pour la nuit",
+)
+
+
+class OnlyEnglish(ScriptedEngine):
+    """Have the data of one language only."""
+
+    def ready(self, language: str = "eng") -> None:
+        if language != "eng":
+            raise InvalidInputError(
+                "There is no data.", suggestion=f"Install it: apt-get install tesseract-ocr-{language}"
+            )
+
+
+def read(*answers: OcrPage, engine: type[ScriptedEngine] = ScriptedEngine) -> Document:
+    used = engine(list(answers))
+    return PdfReader(sandbox=HereSandbox(), ocr=used).read(item_of(scan(*[PICTURE] * len(answers))))
+
+
+def test_doubtful_digits_are_marked_in_the_pages_coverage() -> None:
+    clear = page_of("The pump holds 125 litres of oil at 38 degrees", confidence=93)
+    words = tuple(replace(word, confidence=41) if word.text == "125" else word for word in clear.words)
+    one, other = read(replace(clear, words=words), clear).pages
+    assert one.note == "read by text recognition, confidence 93 %; doubtful digits: '125'"
+    assert is_unsure(one.note)
+    assert not is_unsure(other.note)
+
+
+def test_many_doubtful_digits_are_counted() -> None:
+    page = page_of(*(f"Row {number} of the list" for number in range(20, 32)), confidence=50)
+    assert read(page).pages[0].note.endswith("'26', '27' and 4 more")
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"), [(OnlyEnglish, "apt-get install tesseract-ocr-fra"), (ScriptedEngine, "in eng+fra")]
+)
+def test_a_language_that_was_not_asked_for_is_named_with_what_to_do(engine: type[ScriptedEngine], said: str) -> None:
+    warnings = read(page_of(*FRENCH, confidence=90), engine=engine).warnings
+    (told,) = [each for each in warnings if "French" in each]
+    assert said in told
+
+
+def test_the_language_that_was_asked_for_is_not_told() -> None:
+    page = page_of("The pump must not be opened while the motor is on and the men are in the hall", confidence=90)
+    assert read(page, engine=OnlyEnglish).warnings == ()
+
+
+def test_a_text_layer_over_a_picture_is_read_again_where_its_words_are_none() -> None:
+    noise = "\n".join("tl1e p~mp m_st b3 0pen3d wh1l3 th~ m0t0r 1s 0n ,;l|' a,d 1t" for _ in range(12))
+    words = "\n".join("The pump must be opened while the motor is on and the men are there" for _ in range(12))
+    good = page_of(*["The pump must be opened while the motor is on"] * 12, confidence=92)
+    for layer, method in ((noise, "ocr"), (words, "text_layer")):
+        data = _layered(layer)
+        document = PdfReader(sandbox=HereSandbox(), ocr=ScriptedEngine([good])).read(item_of(data))
+        assert [page.method for page in document.pages] == [method]
+
+
+def _layered(text: str) -> bytes:
+    import io
+
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen import canvas
+
+    buffer = io.BytesIO()
+    sheet = canvas.Canvas(buffer, pagesize=(595, 842), invariant=1)
+    sheet.drawImage(ImageReader(PICTURE), 0, 0, 595, 842)
+    for row, line in enumerate(text.splitlines()):
+        sheet.drawString(60, 780 - 16 * row, line)
+    sheet.showPage()
+    sheet.save()
+    return buffer.getvalue()
