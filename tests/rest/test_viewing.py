@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
+import anyio
 import httpx
 import pytest
 
@@ -46,6 +48,31 @@ async def test_a_page_comes_as_a_picture_and_one_that_is_not_there_is_404() -> N
             gone = await world.client.get(f"/documents/{old}/pages/{path}")
             assert gone.status_code == status, path
             assert gone.json()["detail"]
+
+
+async def test_no_search_waits_behind_pictures() -> None:
+    let = threading.Event()
+
+    def before(step: str) -> None:
+        if step == "page_image":
+            assert let.wait(20)
+
+    async with make_world(before=before) as world:
+        old, _ = await two(world)
+        statuses: list[int] = []
+
+        async def ask() -> None:
+            statuses.append((await world.client.get(f"/documents/{old}/pages/1")).status_code)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):  # more than there are threads for searches
+                tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            answer = await world.client.post("/search", json={"query": "zebra", "everywhere": True})
+            assert answer.status_code == 200
+            assert statuses == []
+            let.set()
+        assert statuses == [200] * 20
 
 
 async def test_an_outline_names_the_passage_that_each_section_begins_in() -> None:

@@ -79,8 +79,6 @@ _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
 _MOST_JOBS = 200
 """Jobs that are listed."""
-_DRAWN_AT_ONCE = 2
-"""Pages that are drawn at the same time: each takes a process and a core."""
 
 
 class LibraryDesk:
@@ -126,7 +124,6 @@ class LibraryDesk:
         self._shelf = shelf
         self._originals = Originals(folder / "originals", roots)
         self._drawer = drawer
-        self._drawing = threading.BoundedSemaphore(_DRAWN_AT_ONCE)
         self._may_read: Callable[[str], bool] = _every
         self._may_reach: Callable[[str], bool] = _every
         self._patience = patience
@@ -260,8 +257,7 @@ class LibraryDesk:
             if marked is None:
                 raise NotFoundError(f"{record.file_name} has no passage {passage + 1}.", suggestion="Open it anew.")
         boxes, words = (marked.boxes, marked.content) if marked is not None else ((), "")
-        with self._drawing:
-            _, _, picture = self._drawer.draw(item, page, boxes, words, dpi)
+        _, _, picture = self._drawer.draw(item, page, boxes, words, dpi)
         return picture
 
     def remove_document(self, document_id: str) -> int:

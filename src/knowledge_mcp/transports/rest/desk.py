@@ -35,6 +35,9 @@ T = TypeVar("T")
 MAX_READS = 16
 """Most searches and look-ups at a time."""
 
+MAX_VIEWS = 4
+"""Most pictures, comparisons and traces at a time: each takes a core, and no search may wait behind one."""
+
 MAX_INGESTS = 4
 """Most ingestions at a time."""
 
@@ -71,6 +74,7 @@ class RestDesk:
         self._tracing = tracing
         self._clock = clock
         self._reads = Threads(MAX_READS)
+        self._views = Threads(MAX_VIEWS)
         self._ingests = Threads(MAX_INGESTS, waiting=MAX_WAITING, patience=math.inf, limit=math.inf)
         self._checking = threading.Lock()
         self._checks = Threads(2)
@@ -84,6 +88,35 @@ class RestDesk:
                 return work(self._library.get())
 
         return await self._reads.run(run)
+
+    async def view(self, request: Request, name: str, work: Callable[[SharedLibrary], T]) -> T:
+        """Do something on the Library that takes a while, until the client leaves; its errors pass."""
+        stop = threading.Event()
+        found: list[T | Exception] = []
+
+        def run() -> None:
+            try:
+                with self._tracing.work(name):
+                    found.append(work(self._library.get()))
+            except Exception as exc:  # noqa: BLE001 - raised again below, outside the task group
+                found.append(exc)
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            stop.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            try:
+                await self._views.run(run, gave_up=stop)
+            except KnowledgeError as exc:  # no place, or no time, for it; out of the group it would come in a group
+                found.append(exc)
+            tasks.cancel_scope.cancel()
+        outcome = found[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     async def ingest(self, request: Request, deposit: Callable[[], Deposit], *, size: int | None) -> Deposited:
         """Take a document in; stop where the client leaves.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -199,26 +199,28 @@ class _Viewing:
 
         return _json(await self._desk.read("library.outline", look))
 
-    async def page(self, doc_id: str, page: int, wanted: Annotated[PictureQuery, Query()], key: _KeyOf) -> Response:
+    async def page(
+        self, request: Request, doc_id: str, page: int, wanted: Annotated[PictureQuery, Query()], key: _KeyOf
+    ) -> Response:
         """Draw a page of a document's PDF, where it is wanted with a passage marked; 404 where the file is gone."""
 
         def draw(library: SharedLibrary) -> bytes:
             seen = readable(library, key)
             return seen.page_image(checked_document_id(doc_id), page, wanted.passage, dpi=wanted.dpi)
 
-        picture = await self._desk.read("library.page_image", draw)
+        picture = await self._desk.view(request, "library.page_image", draw)
         return Response(picture, media_type="image/png", headers={"Cache-Control": "private, no-store"})
 
-    async def changes(self, wanted: Annotated[ChangesQuery, Query()], key: _KeyOf) -> Response:
+    async def changes(self, request: Request, wanted: Annotated[ChangesQuery, Query()], key: _KeyOf) -> Response:
         """Tell what changed from one document to another, clause by clause."""
 
         def compare(library: SharedLibrary) -> bytes:
             old, new = _both(readable(library, key), wanted.old, wanted.new)
             return _bytes(ChangesAnswer, changed(old, new, limit=wanted.limit, offset=wanted.offset))
 
-        return _json(await self._desk.read("library.changes", compare))
+        return _json(await self._desk.view(request, "library.changes", compare))
 
-    async def trace(self, wanted: Annotated[TraceQuery, Query()], key: _KeyOf) -> Response:
+    async def trace(self, request: Request, wanted: Annotated[TraceQuery, Query()], key: _KeyOf) -> Response:
         """Tell which requirements of one document belong to which of another, and which have no counterpart."""
         linker = self._linker
         if linker is None:
@@ -228,7 +230,7 @@ class _Viewing:
             source, target = _both(readable(library, key), wanted.source, wanted.target)
             return _bytes(TraceAnswer, traced(source, target, linker()))
 
-        return _json(await self._desk.read("library.trace", link))
+        return _json(await self._desk.view(request, "library.trace", link))
 
     async def jobs(self, key: _KeyOf) -> Response:
         """List the ingestions that nobody waits for, and how far they are."""
