@@ -171,7 +171,7 @@ class LibraryDesk:
     def drop_collection(self, collection: str) -> int:
         checked_name(collection, self._is_reserved)
         base = self._existing(collection)
-        ids = [record.id for record in base.records()]
+        ids = [record.id for record in base_of(self._whole, collection).records()]  # whoever may see them
         gone = base.opened.statistics().documents if base.exists() else 0
         base.store.drop_collection(collection)
         self._originals.forget(ids)
