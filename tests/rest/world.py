@@ -16,7 +16,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app, living
-from knowledge_mcp.transports.shared.admission import Resource
+from knowledge_mcp.transports.shared.admission import ProtectedResource
 from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
@@ -75,7 +75,7 @@ async def make_world(
     before: Callable[[str], None] | None = None,
     degraded: tuple[str, ...] = (),
     mcp_app: ASGIApp | None = None,
-    resource: Resource | None = None,
+    resource: ProtectedResource | None = None,
     audit: AuditLog | None = None,
 ) -> AsyncGenerator[World]:
     """Start the app over a library in memory, without a network; its lifespan is that of the block.

@@ -18,7 +18,7 @@ from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.sources.labelled import LabelledSource
 from knowledge_mcp.transports.mcp.http import build_app
 from knowledge_mcp.transports.mcp.server import build_server
-from knowledge_mcp.transports.shared.admission import Resource
+from knowledge_mcp.transports.shared.admission import ProtectedResource
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.world import PUMPS, VALVES, World
 from tests.transports.in_thread import serving
@@ -39,7 +39,9 @@ def restricted_world(folder: Path) -> World:
 
 
 @contextlib.contextmanager
-def served_world(world: World, keys: KeyRing, resource_of: Callable[[str], Resource] | None = None) -> Generator[str]:
+def served_world(
+    world: World, keys: KeyRing, resource_of: Callable[[str], ProtectedResource] | None = None
+) -> Generator[str]:
     """Serve a world; gives the address of `/mcp`, which `resource_of` is told before."""
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"

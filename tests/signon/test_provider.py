@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 
-from knowledge_mcp.transports.shared.admission import Resource
+from knowledge_mcp.transports.shared.admission import ProtectedResource
 from knowledge_mcp.transports.shared.issuer import Issuer
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.tokens import TokenRefusedError, TokenVerifier
@@ -39,10 +39,10 @@ async def test_people_and_machines_sign_on_and_are_answered_by_their_groups(tmp_
     ring = KeyRing(path=keys_file(tmp_path, json.dumps(ROLES)))
     running: list[Any] = []
 
-    def resource_of(url: str) -> Resource:
+    def resource_of(url: str) -> ProtectedResource:
         started = provider(url, kind)
         running.extend((started, started.__enter__()))
-        return Resource(url, verifier(running[1], url, introspects=kind == "opaque"))
+        return ProtectedResource(url, verifier(running[1], url, introspects=kind == "opaque"))
 
     try:
         with served_world(world, ring, resource_of) as url:

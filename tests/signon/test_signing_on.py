@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Message
 
 from knowledge_mcp.transports.mcp.http import BearerAuth
-from knowledge_mcp.transports.shared.admission import Admission, Admitted, Refusal, Resource
+from knowledge_mcp.transports.shared.admission import Admission, Admitted, ProtectedResource, Rejection
 from knowledge_mcp.transports.shared.issuer import Issuer
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from knowledge_mcp.transports.shared.tokens import TokenVerifier
@@ -32,9 +32,9 @@ ROLES = {
 METADATA = "https://kb.example.com/.well-known/oauth-protected-resource/mcp"
 
 
-def resource_of(issuer: TestIssuer, **more: Any) -> Resource:
+def resource_of(issuer: TestIssuer, **more: Any) -> ProtectedResource:
     client = more.pop("client", None)
-    return Resource(AUDIENCE, TokenVerifier(Issuer(issuer.url, client=client), audiences=[AUDIENCE], **more))
+    return ProtectedResource(AUDIENCE, TokenVerifier(Issuer(issuer.url, client=client), audiences=[AUDIENCE], **more))
 
 
 def ring(folder: Path) -> KeyRing:
@@ -121,7 +121,7 @@ async def test_two_headers_and_other_schemes_let_nobody_in(issuer: TestIssuer) -
     admission = Admission(KeyRing("key"), resource_of(issuer))
     token = f"Bearer {issuer.token()}"
     for given in ([], [token, token], ["Basic key"], ["Bearer"], ["Bearer "], [token.replace("Bearer", "DPoP")]):
-        assert isinstance(await admission.admit(given), Refusal)
+        assert isinstance(await admission.admit(given), Rejection)
 
 
 async def test_a_stream_ends_when_its_token_is_taken_back_or_its_role_changes(
@@ -130,7 +130,7 @@ async def test_a_stream_ends_when_its_token_is_taken_back_or_its_role_changes(
     now = [0.0]
     issuer.active["opaque"] = {"active": True, **issuer.claims(groups=["admins"])}
     asked = Issuer(issuer.url, client=("kb", "secret"), clock=lambda: now[0])
-    resource = Resource(AUDIENCE, TokenVerifier(asked, audiences=[AUDIENCE]))
+    resource = ProtectedResource(AUDIENCE, TokenVerifier(asked, audiences=[AUDIENCE]))
     keys = KeyRing(path=keys_file(tmp_path, json.dumps(ROLES)))
     admission = Admission(keys, resource, clock=lambda: now[0])
 

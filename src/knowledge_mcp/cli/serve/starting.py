@@ -16,7 +16,7 @@ from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeErro
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.transports.mcp.server import KnowledgeServer
-    from knowledge_mcp.transports.shared.admission import Resource
+    from knowledge_mcp.transports.shared.admission import ProtectedResource
     from knowledge_mcp.transports.shared.audit import AuditLog
     from knowledge_mcp.transports.shared.keys import KeyRing
     from knowledge_mcp.wiring import Start
@@ -161,11 +161,11 @@ def read_tokens(settings: Settings, problems: list[str]) -> KeyRing:
     return ring
 
 
-def resource_of(settings: Settings) -> Resource | None:
+def resource_of(settings: Settings) -> ProtectedResource | None:
     """Describe this server as a resource of the OAuth issuer that is configured, None where none is."""
     if settings.oauth_issuer is None or settings.oauth_resource is None:
         return None
-    from knowledge_mcp.transports.shared.admission import Resource
+    from knowledge_mcp.transports.shared.admission import ProtectedResource
     from knowledge_mcp.transports.shared.issuer import Issuer
     from knowledge_mcp.transports.shared.tokens import TokenVerifier
 
@@ -177,7 +177,7 @@ def resource_of(settings: Settings) -> Resource | None:
         scopes=settings.oauth_scopes,
         groups_claim=settings.oauth_groups_claim,
     )
-    return Resource(settings.oauth_resource, verifier)
+    return ProtectedResource(settings.oauth_resource, verifier)
 
 
 def audit_of(settings: Settings) -> AuditLog | None:

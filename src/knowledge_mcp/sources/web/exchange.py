@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exchange",
-    "Question",
+    "PageRequest",
     "ResponseHead",
     "Wire",
     "open_wire",
@@ -236,7 +236,7 @@ _ACCEPTED = "text/html, application/xhtml+xml, application/pdf, text/markdown, t
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PageRequest:
     """Say what is asked beside the address.
 
     Attributes:
@@ -255,7 +255,7 @@ class Question:
         return any(name in {"If-None-Match", "If-Modified-Since"} for name, _ in self.headers)
 
 
-_GET = Question()
+_GET = PageRequest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ class Exchange:
         KnowledgeError: as the wire says.
     """
 
-    def __init__(self, wire: Wire, address: WebAddress, agent: str, question: Question = _GET) -> None:
+    def __init__(self, wire: Wire, address: WebAddress, agent: str, question: PageRequest = _GET) -> None:
         import h11
 
         self._wire = wire

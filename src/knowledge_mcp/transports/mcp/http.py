@@ -32,7 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
-from knowledge_mcp.transports.shared.admission import Admission, Refusal, Resource
+from knowledge_mcp.transports.shared.admission import Admission, ProtectedResource, Rejection
 from knowledge_mcp.transports.shared.guards import (
     LOOK_SECONDS,
     VALID,
@@ -295,7 +295,7 @@ class BearerAuth:
             await self._admission.describe(send)
             return
         judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
-        if isinstance(judged, Refusal):
+        if isinstance(judged, Rejection):
             await self._refuse(scope, send, judged)
             return
         scope[KEY] = judged.key
@@ -303,7 +303,7 @@ class BearerAuth:
         await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
     @staticmethod
-    async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
+    async def _refuse(scope: Scope, send: Send, refusal: Rejection) -> None:
         client = scope.get("client")
         logger.warning(
             "authentication failed: %s token from %s, %s %s",
@@ -349,7 +349,7 @@ def build_app(
     server: KnowledgeServer,
     *,
     keys: KeyRing,
-    resource: Resource | None = None,
+    resource: ProtectedResource | None = None,
     allowed_hosts: Iterable[str] = (),
     allowed_origins: Iterable[str] = (),
     max_body_bytes: int = MAX_BODY_BYTES,

@@ -41,7 +41,7 @@ from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
 from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
 from knowledge_mcp.transports.rest.viewing import viewing_routes
-from knowledge_mcp.transports.shared.admission import Admission, Resource
+from knowledge_mcp.transports.shared.admission import Admission, ProtectedResource
 from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog
 from knowledge_mcp.transports.shared.guards import HostGuard
 from knowledge_mcp.transports.shared.keys import KEY, KeyRing
@@ -141,7 +141,7 @@ def build_rest_app(
     *,
     options: RestOptions,
     version: str,
-    resource: Resource | None = None,
+    resource: ProtectedResource | None = None,
     audit: AuditLog | None = None,
     mcp_app: ASGIApp | None = None,
     engine_router: APIRouter | None = None,

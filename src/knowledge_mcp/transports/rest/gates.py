@@ -19,7 +19,7 @@ from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
-from knowledge_mcp.transports.shared.admission import METADATA_PATH, Admission, Refusal
+from knowledge_mcp.transports.shared.admission import METADATA_PATH, Admission, Rejection
 from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, Key
 from knowledge_mcp.transports.shared.provider import seen_desk
@@ -294,13 +294,13 @@ class KeyGate:
             await self._app(scope, receive, send)
             return
         judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
-        if isinstance(judged, Refusal):
+        if isinstance(judged, Rejection):
             await self._refuse(scope, send, judged)
             return
         scope[KEY] = judged.key
         await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
-    async def _refuse(self, scope: Scope, send: Send, refusal: Refusal) -> None:
+    async def _refuse(self, scope: Scope, send: Send, refusal: Rejection) -> None:
         missing = refusal.reason == "missing"
         self._metrics.refused(missing=missing)
         log_event(
@@ -311,7 +311,7 @@ class KeyGate:
         await send_failure(scope, send, _failure_of(refusal))
 
 
-def _failure_of(refusal: Refusal) -> Failure:
+def _failure_of(refusal: Rejection) -> Failure:
     challenge = ", ".join([_CHALLENGE, *([refusal.challenge] if refusal.challenge else [])])
     headers = {"WWW-Authenticate": challenge}
     match refusal.reason:

@@ -20,7 +20,7 @@ from knowledge_mcp.transports.shared.issuer import IssuerDownError
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from knowledge_mcp.transports.shared.tokens import TokenRefusedError, TokenVerifier
 
-__all__ = ["METADATA_PATH", "Admission", "Admitted", "Refusal", "Resource"]
+__all__ = ["METADATA_PATH", "Admission", "Admitted", "ProtectedResource", "Rejection"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ UNCHECKED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ProtectedResource:
     """Describe this server to clients that sign on.
 
     Attributes:
@@ -81,7 +81,7 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Rejection:
     """Turn somebody away.
 
     Attributes:
@@ -105,7 +105,7 @@ class Admission:
     """
 
     def __init__(
-        self, keys: KeyRing, resource: Resource | None = None, *, clock: Callable[[], float] = time.monotonic
+        self, keys: KeyRing, resource: ProtectedResource | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.keys = keys
         self.resource = resource
@@ -117,21 +117,21 @@ class Admission:
         """Tell whether a key or a token must be shown."""
         return self.keys.required or self.resource is not None
 
-    async def admit(self, given: Sequence[str]) -> Admitted | Refusal:
+    async def admit(self, given: Sequence[str]) -> Admitted | Rejection:
         """Judge the `Authorization` headers of a request."""
         scheme, _, rest = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         shown = rest.strip(" ")
         key = self.keys.recognise(shown.encode("latin-1"))  # the bytes as they came
         if scheme.lower() != "bearer" or not shown:
             reason = "wrong" if any(_shows_one(each) for each in given) else "missing"
-            return Refusal(reason, "A valid bearer token is required.", self._challenge())
+            return Rejection(reason, "A valid bearer token is required.", self._challenge())
         if key is not None:
             return Admitted(key, self.keys.validity(shown.encode("latin-1"), key))
         if self.resource is None:
-            return Refusal("wrong", "A valid bearer token is required.")
+            return Rejection("wrong", "A valid bearer token is required.")
         return await self._by_token(shown, self.resource.tokens)
 
-    async def _by_token(self, token: str, tokens: TokenVerifier) -> Admitted | Refusal:
+    async def _by_token(self, token: str, tokens: TokenVerifier) -> Admitted | Rejection:
         def check() -> Admitted:
             holder = tokens.verify(token)
             key = self.keys.holder(holder.name, holder.groups)
@@ -142,10 +142,10 @@ class Admission:
         except TokenRefusedError as exc:
             log_event(logger, logging.WARNING, "token_refused", reason=in_one_line(str(exc), 200))
             reason = "scope" if exc.error == "insufficient_scope" else "wrong"
-            return Refusal(reason, f"The token does not hold here: {exc}.", self._challenge(exc.error))
+            return Rejection(reason, f"The token does not hold here: {exc}.", self._challenge(exc.error))
         except IssuerDownError as exc:
             log_event(logger, logging.ERROR, "issuer_down", issuer=tokens.issuer, reason=in_one_line(str(exc), 300))
-            return Refusal("unknown", "The token cannot be checked now: its issuer does not answer.")
+            return Rejection("unknown", "The token cannot be checked now: its issuer does not answer.")
 
     def _challenge(self, error: str = "") -> str:
         if self.resource is None:

@@ -20,7 +20,7 @@ from typing import cast
 
 from knowledge_mcp.model.rights import EVERYBODY, Rights, names_one
 
-__all__ = ["ANONYMOUS", "KEY", "NOBODY", "TOKEN_PREFIX", "Key", "KeyFile", "KeyRing", "Role", "parse_keys"]
+__all__ = ["ANONYMOUS", "KEY", "NOBODY", "TOKEN_PREFIX", "GroupRole", "Key", "KeyFile", "KeyRing", "parse_keys"]
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ KEY = "knowledge_key"
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class GroupRole:
     """Give a group of people, as their tokens name it, the rights that a key of these fields would have."""
 
     group: str
@@ -114,7 +114,7 @@ class KeyFile:
     """Hold what a file of keys says: the digest of each key, and the roles of groups."""
 
     keys: Mapping[Key, bytes]
-    roles: tuple[Role, ...] = ()
+    roles: tuple[GroupRole, ...] = ()
 
 
 class KeyRing:
@@ -147,7 +147,7 @@ class KeyRing:
         self._checked = clock()
         self._problem = ""
         self._keys: dict[Key, bytes] = dict(self._own)
-        self._roles: tuple[Role, ...] = ()
+        self._roles: tuple[GroupRole, ...] = ()
         self._look(first=True)
 
     @classmethod
@@ -266,7 +266,7 @@ def parse_keys(text: str) -> KeyFile:
     Raises:
         ValueError: the text is of no such form, or holds no key; tells the place and never a key.
     """
-    roles: tuple[Role, ...] = ()
+    roles: tuple[GroupRole, ...] = ()
     if text.lstrip().startswith("{"):
         try:
             content = cast("dict[str, object]", json.loads(text))
@@ -316,15 +316,15 @@ def _objects(content: object, what: str) -> Iterable[Mapping[str, object]]:
         yield cast("Mapping[str, object]", each)
 
 
-def _roles(content: object) -> tuple[Role, ...]:
-    found: list[Role] = []
+def _roles(content: object) -> tuple[GroupRole, ...]:
+    found: list[GroupRole] = []
     for entry in _objects(content, "roles"):
         group = entry.get("group")
         if not isinstance(group, str) or not group.strip() or group == "*" or not group.isprintable():
             raise _UnfitError("a role's group is missing, or is no name of a group")
         if unknown := sorted(set(entry) - _RIGHTS - {"group"}):
             raise ValueError(f"the role of '{group[:100]}' has an unknown field '{unknown[0][:60]}'")
-        found.append(Role(group, *(_patterns(entry, group, right, ()) for right in ("read", "write", "groups"))))
+        found.append(GroupRole(group, *(_patterns(entry, group, right, ()) for right in ("read", "write", "groups"))))
     return tuple(found)
 
 
