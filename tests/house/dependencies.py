@@ -18,6 +18,7 @@ IMPORT_NAMES = {
     "dotenv": "python-dotenv",
     "google": "protobuf",
     "grpc": "grpcio",
+    "jwt": "pyjwt",
     "pil": "pillow",
     "quicktok": "quicktok-v1",
     "markdown_it": "markdown-it-py",

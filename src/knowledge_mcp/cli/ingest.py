@@ -348,6 +348,25 @@ Prune = Annotated[
     bool | None,
     typer.Option("--prune/--no-prune", help="Remove documents whose files are gone from the folder (PRUNE)."),
 ]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP",
+        help="Group that alone may read these documents over HTTP; may be given several times. `*` for everybody "
+        "again. Not given, documents keep what was said before.",
+    ),
+]
+Meta = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="What is kept of these documents, to filter by; may be repeated."),
+]
+OnErrorOption = Annotated[
+    OnError | None,
+    typer.Option(
+        help="What to do about files that cannot be read: skip them and continue, or abort. "
+        "Default: ask on a terminal, else continue."
+    ),
+]
 PruneAll = Annotated[
     bool, typer.Option("--prune-all", help="With --prune: also where the folder holds no file at all any more.")
 ]
@@ -367,13 +386,7 @@ def ingest(
         bool, typer.Option("--force", help="Ingest again even where nothing changed, and replace every chunk.")
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every step and technical details.")] = False,
-    on_error: Annotated[
-        OnError | None,
-        typer.Option(
-            help="What to do about files that cannot be read: skip them and continue, or abort. "
-            "Default: ask on a terminal, else continue."
-        ),
-    ] = None,
+    on_error: OnErrorOption = None,
     max_cost: Annotated[
         float | None,
         typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this; nothing is paid twice."),
@@ -384,18 +397,8 @@ def ingest(
     family: Annotated[
         str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
     ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP",
-            help="Group that alone may read these documents over HTTP; may be given several times. `*` for everybody "
-            "again. Not given, documents keep what was said before.",
-        ),
-    ] = None,
-    meta: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="What is kept of these documents, to filter by; may be repeated."),
-    ] = None,
+    allow: Allow = None,
+    meta: Meta = None,
     prune: Prune = None,
     prune_all: PruneAll = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
