@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-__all__ = ["add", "app", "list_sources", "remove"]
+__all__ = ["add", "app", "list_sources", "plain_status", "remove"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -97,7 +97,7 @@ def add(
         spec = wiring.checked_spec(location, kind, given)
         wiring.list_sources(settings).add(spec)
         if as_json:
-            write_json(_plain_status(SourceStatus(spec, SourceState())))
+            write_json(plain_status(SourceStatus(spec, SourceState())))
         else:
             out().print(
                 shown(f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`"),
@@ -128,7 +128,7 @@ def list_sources(
 
         found = wiring.list_sources(settings).all()
         if as_json:
-            write_json({"sources": [_plain_status(each) for each in found], "total": len(found)})
+            write_json({"sources": [plain_status(each) for each in found], "total": len(found)})
             return
         if not found:
             out().print("No source is registered. `knowledge sources add LOCATION` registers one.", markup=False)
@@ -146,7 +146,7 @@ def list_sources(
         out().print(table)
 
 
-def _plain_status(status: SourceStatus) -> dict[str, Any]:
+def plain_status(status: SourceStatus) -> dict[str, Any]:
     """Give a source as JSON values."""
     spec, state = status.spec, status.state
     return {
