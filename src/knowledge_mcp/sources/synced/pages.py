@@ -12,7 +12,7 @@ from knowledge_mcp.model.syncing import Visited
 from knowledge_mcp.sources.synced.listing import list_in_child
 from knowledge_mcp.sources.synced.visiting import Visitor
 from knowledge_mcp.sources.web.address import parse_address
-from knowledge_mcp.sources.web.exchange import PageRequest
+from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.sandbox import Sandbox
 
@@ -142,7 +142,7 @@ class SitemapSource:
         self._sandbox.close()
 
     def _read(self, url: str) -> list[dict[str, str]]:
-        body = self._fetcher.ask(url, PageRequest()).body
+        body = self._fetcher.ask(url, WebRequest()).body
         return list_in_child(self._sandbox, "sitemap", body, parse_address(url).shown)
 
     def _own(self, loc: str) -> str | None:

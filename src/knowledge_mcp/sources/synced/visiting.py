@@ -14,7 +14,7 @@ from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError, Ra
 from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.model.syncing import Visited
-from knowledge_mcp.sources.web.exchange import PageRequest
+from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebAnswer, WebFetcher
 
 __all__ = ["Visitor"]
@@ -105,7 +105,7 @@ class Visitor:
             headers.append(("If-None-Match", known.etag))
         elif known is not None and known.last_modified:
             headers.append(("If-Modified-Since", known.last_modified))
-        return self._fetcher.ask(url, PageRequest(headers=tuple(headers)), as_document=True, login=self._login)
+        return self._fetcher.ask(url, WebRequest(headers=tuple(headers)), as_document=True, login=self._login)
 
     def _kept(self, url: str, answer: WebAnswer, etag: str) -> Visited:
         found = Visited(

@@ -26,7 +26,7 @@ from knowledge_mcp.model.syncing import Visited
 from knowledge_mcp.sources.synced.listing import list_in_child
 from knowledge_mcp.sources.synced.visiting import Visitor
 from knowledge_mcp.sources.web.address import parse_address
-from knowledge_mcp.sources.web.exchange import PageRequest
+from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.sandbox import Sandbox
 
@@ -35,7 +35,7 @@ __all__ = ["WebDavSource"]
 _ASKED = (
     b'<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getetag/></prop></propfind>'
 )
-_PROPFIND = PageRequest("PROPFIND", (("Depth", "1"), ("Content-Type", "application/xml; charset=utf-8")), _ASKED)
+_PROPFIND = WebRequest("PROPFIND", (("Depth", "1"), ("Content-Type", "application/xml; charset=utf-8")), _ASKED)
 _MOST_FOLDERS = 100_000
 """Folders of one source: a server that makes them up as it is asked would be walked for ever."""
 

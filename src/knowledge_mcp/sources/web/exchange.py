@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exchange",
-    "PageRequest",
     "ResponseHead",
+    "WebRequest",
     "Wire",
     "open_wire",
 ]
@@ -236,7 +236,7 @@ _ACCEPTED = "text/html, application/xhtml+xml, application/pdf, text/markdown, t
 
 
 @dataclass(frozen=True, slots=True)
-class PageRequest:
+class WebRequest:
     """Say what is asked beside the address.
 
     Attributes:
@@ -255,7 +255,7 @@ class PageRequest:
         return any(name in {"If-None-Match", "If-Modified-Since"} for name, _ in self.headers)
 
 
-_GET = PageRequest()
+_GET = WebRequest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ class Exchange:
         KnowledgeError: as the wire says.
     """
 
-    def __init__(self, wire: Wire, address: WebAddress, agent: str, question: PageRequest = _GET) -> None:
+    def __init__(self, wire: Wire, address: WebAddress, agent: str, question: WebRequest = _GET) -> None:
         import h11
 
         self._wire = wire

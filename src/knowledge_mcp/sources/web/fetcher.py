@@ -42,7 +42,7 @@ from knowledge_mcp.sources.web.content import (
     refused_kind,
     status_error,
 )
-from knowledge_mcp.sources.web.exchange import Exchange, PageRequest, ResponseHead, Wire, open_wire
+from knowledge_mcp.sources.web.exchange import Exchange, ResponseHead, WebRequest, Wire, open_wire
 from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
 from knowledge_mcp.sources.web.robots import TOKEN, Robots
 from knowledge_mcp.support.events import log_event
@@ -126,13 +126,13 @@ class WebFetcher:
         self._robots = Robots(clock)
 
     def fetch(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> Fetched:
-        found = self.ask(url, PageRequest(), as_document=True, cancelled=cancelled)
+        found = self.ask(url, WebRequest(), as_document=True, cancelled=cancelled)
         return Fetched(found.url, found.body, found.media_type, found.name)
 
     def ask(
         self,
         url: str,
-        question: PageRequest,
+        question: WebRequest,
         *,
         as_document: bool = False,
         login: str = "",
@@ -165,7 +165,7 @@ class WebFetcher:
         )
         try:
             address = parse_address(url)
-            asked = PageRequest(question.method, headers, question.body)
+            asked = WebRequest(question.method, headers, question.body)
             found = journey.answer(address, asked, _document if as_document else _plain_answer)
         except InvalidInputError as error:
             # A path may be a secret as well: some addresses are all that it takes to read what is there.
@@ -196,7 +196,7 @@ class _Journey:
     places: dict[WebAddress, tuple[IpAddress, ...]] = field(default_factory=dict[WebAddress, tuple[IpAddress, ...]])
 
     def answer(
-        self, address: WebAddress, question: PageRequest, taken: Callable[[Exchange, WebAddress, int], WebAnswer]
+        self, address: WebAddress, question: WebRequest, taken: Callable[[Exchange, WebAddress, int], WebAnswer]
     ) -> WebAnswer:
         for _ in range(_MOST_REDIRECTS + 1):
             if address.path != _ROBOTS and not self.signed_in:
