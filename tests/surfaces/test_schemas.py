@@ -133,14 +133,12 @@ def test_the_tools_cost_an_assistant_few_tokens() -> None:
     assert len(json.dumps(evidence)) / 4 < 1150  # the four beyond the specification
     assert len(json.dumps(editions)) / 4 < 700
     assert len(json.dumps(tracing)) / 4 < 550
-    schemas = [json.dumps(each["inputSchema"], separators=(",", ":")) for each in listed]
-    assert sum(map(RemoteTokenizer().count, schemas)) <= 2_000
 
 
 def test_what_is_published_is_brief_and_what_is_checked_is_not() -> None:
     brief, whole = (input_schema(StandardsSearchRequest, whole=each)["properties"] for each in (False, True))
     assert brief.keys() == whole.keys()
-    assert "maximum" in whole["cursor"]
+    assert brief["n_results"] == whole["n_results"]
     assert brief["cursor"] == {"type": "integer", "description": whole["cursor"]["description"]}
     for arguments in ({"query": "a", "cursor": -1}, {"query": "a", "clause_number": "x" * 101}):
         with pytest.raises(InvalidInputError):

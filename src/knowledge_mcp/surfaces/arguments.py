@@ -185,8 +185,8 @@ Schema = dict[str, Any]
 def input_schema(model: type[BaseModel], *, whole: bool = False) -> Schema:
     """Build the schema of a tool's arguments: one object without `$ref` or null; what is required comes first.
 
-    It is brief, as that of an answer: of what may be left out and has no default, only the type and its values; of a
-    cursor, which is handed back as it came, no bounds. The server checks all of them. `whole` is all that is known.
+    It is brief, as that of an answer: of what may be left out only the type, its values and its default, of a cursor,
+    which is handed back as it came, the type. The server checks all bounds. `whole` is all that is known.
     """
     schema = _schema_of(model)
     properties: Schema = schema.get("properties", {})
@@ -216,11 +216,17 @@ def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bo
     return {"type": "object", "anyOf": [{**told, "additionalProperties": False}, wrong]}
 
 
+_PUBLISHED = frozenset({"n_results", "hybrid_weight"})
+
+
 def _brief_argument(name: str, field: Schema) -> Schema:
-    """Leave out bounds, and the default of what is off unless asked for."""
-    if name != "cursor" and field.get("default", False) is not False:
+    """Leave out bounds, but those that the specification publishes, and the default of what is off unless asked for."""
+    if name in _PUBLISHED:
         return field
-    kept = {key: value for key, value in field.items() if key in {"type", "enum", "items", "description"}}
+    wanted = {"type", "enum", "items", "description"}
+    if name != "cursor" and field.get("default") is not False:
+        wanted.add("default")
+    kept = {key: value for key, value in field.items() if key in wanted}
     if "items" in kept:
         kept["items"] = _brief_argument("", kept["items"])
     return kept

@@ -15,7 +15,7 @@ from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cit
 from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, side_by_side
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
-from knowledge_mcp.engine.tracing.readings import Reading, items_in, requirements_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, items_in, requirements_in
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
@@ -191,7 +191,7 @@ def _item(item: TraceItem, places: dict[str, int | None]) -> dict[str, Any]:
 
 def _items(held: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
     """List what of a document is traced, each with the passage that it begins in."""
-    reading = Reading(held.record.id, held.text, held.structure, held.chunks, held.record)
+    reading = ReadDocument(held.record.id, held.text, held.structure, held.chunks, held.record)
     spans = [group[0].span for group, _ in requirements_in(reading)]
     spans = spans or [each.span for each in held.structure.sections if each.span.of(held.text).strip()]
     if len(spans) > _MOST_ITEMS or not held.text.strip():

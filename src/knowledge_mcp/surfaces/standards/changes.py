@@ -49,11 +49,9 @@ class _PairRequest(Request):
 
     SUBJECT = "document"
 
-    document: Name = Field(description="Id, designation or title; any edition of it.")
-    old: Name | None = Field(
-        default=None, alias="from", description="Older edition or its id; default: the one before."
-    )
-    new: Name | None = Field(default=None, alias="to", description="Newer edition or its id; default: the current one.")
+    document: Text = Field(description="Id, designation or title of any edition.")
+    old: Name | None = Field(default=None, alias="from", description="Older edition or id; default: the one before.")
+    new: Name | None = Field(default=None, alias="to", description="Newer edition or id; default: current.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=50, description="Most entries.")
     cursor: Annotated[int, Field(ge=0, le=100_000), UNSAID, WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
@@ -66,7 +64,7 @@ class ChangesRequest(_PairRequest):
     FILTERS = frozenset({"clause", "kinds"})
 
     clause: Annotated[Text, Field(min_length=1, max_length=100), UNSAID] | None = Field(
-        default=None, description="Only this clause and what lies below it, by its old or new number."
+        default=None, description="Only this clause and below, by old or new number."
     )
     kinds: Annotated[list[Text], one_or_list("kinds"), Field(min_length=1, max_length=len(KINDS)), UNSAID] | None = (
         Field(default=None, description=f"Only these: {', '.join(KINDS)}.")

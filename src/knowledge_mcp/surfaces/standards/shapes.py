@@ -139,7 +139,7 @@ class PagedRequest(ScopedRequest):
         default=None, description="Maximum tokens of the answer, about; snippets to fit."
     )
     max_per_document: Annotated[int, Field(ge=1, le=100), UNSAID, WHOLE] | None = Field(
-        default=None, description="Maximum number of results of one document."
+        default=None, description="Maximum of one document."
     )
     cursor: Annotated[int, Field(ge=0, le=1_000), UNSAID, WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
@@ -156,7 +156,7 @@ class StandardsSearchRequest(PagedRequest):
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
     use_hybrid: bool = Field(default=True, description="false: by meaning alone.")
     hybrid_weight: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
-        default=0.7, description="Share of meaning in fusion of ranks; left out, scores are blended."
+        default=0.7, description="Share of meaning, by ranks; left out, scores are blended."
     )
 
 
