@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def _layered(text: str) -> bytes:
     from reportlab.pdfgen import canvas
 
     buffer = io.BytesIO()
-    sheet = canvas.Canvas(buffer, pagesize=(595, 842), invariant=1)
+    sheet: Any = canvas.Canvas(buffer, pagesize=(595, 842), invariant=1)
     sheet.drawImage(ImageReader(PICTURE), 0, 0, 595, 842)
     for row, line in enumerate(text.splitlines()):
         sheet.drawString(60, 780 - 16 * row, line)

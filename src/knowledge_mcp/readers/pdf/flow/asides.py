@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
-from knowledge_mcp.readers.shared.layout import Line, is_code_name
+from knowledge_mcp.readers.shared.layout import Line, Table, is_code_name
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -325,7 +325,7 @@ def _free(group: Sequence[_Segment], beside: Sequence[_Segment]) -> float:
 _ENDS = (".", ":", ";", "!", "?", ".)", ".”", '."')
 
 
-def insert_asides(elements: list[Line | object], asides: Sequence[Aside]) -> None:
+def insert_asides(elements: list[Line | Table], asides: Sequence[Aside]) -> None:
     """Put asides between two paragraphs of the running text, in place: below where they begin, else above it."""
     for aside in reversed(asides):
         place = next((index for index, each in enumerate(elements) if _top(each) >= aside.top), len(elements))
