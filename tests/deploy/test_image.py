@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -122,7 +123,10 @@ async def test_the_image_answers_with_the_clause_over_stdio(image: Image) -> Non
 @contextlib.contextmanager
 def http_server(image: Image) -> Generator[str]:
     """Run the server on a free port of loopback; yields its address."""
-    command = image.command("knowledge-mcp", "--transport", "http", "--host", "127.0.0.1", "--port", "0")
+    with socket.socket() as free:  # the command takes no port 0; a container has the port for itself
+        free.bind(("127.0.0.1", 0))
+        number = str(free.getsockname()[1])
+    command = image.command("knowledge-mcp", "--transport", "http", "--host", "127.0.0.1", "--port", number)
     port: list[str] = []
     there = threading.Event()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as server:
