@@ -17,7 +17,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from knowledge_mcp import wiring
 from knowledge_mcp.model.library import Deposit
@@ -70,8 +70,8 @@ SHOTS = (
 )  # fmt: skip
 
 
-def take(folder: Path, browser: str, shots: Sequence[Shot] = SHOTS) -> None:
-    """Take pictures into a folder, with a Chromium at a path."""
+def take(folder: Path, browser: Browser, shots: Sequence[Shot] = SHOTS) -> None:
+    """Take pictures into a folder, with a running Chromium."""
     with tempfile.TemporaryDirectory() as data:
         settings = load_settings(environ={"DATA_PATH": data}, folder=Path(data), surface="rag")
         library = wiring.build_library(settings)
@@ -80,14 +80,12 @@ def take(folder: Path, browser: str, shots: Sequence[Shot] = SHOTS) -> None:
             KnowledgeProvider(lambda: library), KeyRing(), options=Options(), version="",
             linker=lambda: wiring.build_linker(settings),
         )  # fmt: skip
-        with serving(app, grace=1) as base, sync_playwright() as driver:
-            running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        with serving(app, grace=1) as base:
             for shot in shots:
                 width, height = shot.size
-                context = running.new_context(color_scheme=shot.scheme, viewport={"width": width, "height": height})
+                context = browser.new_context(color_scheme=shot.scheme, viewport={"width": width, "height": height})
                 (folder / f"{shot.name}.png").write_bytes(_taken(context.new_page(), base, shot, names))
                 context.close()
-            running.close()
 
 
 def _filled(library: SharedLibrary) -> dict[str, str]:
@@ -125,7 +123,10 @@ def main() -> None:
     browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if browser is None:
         sys.exit("Chromium is needed: apt-get install chromium-headless-shell")
-    take(folder, browser)
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        take(folder, running)
+        running.close()
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from playwright.sync_api import Browser
 
 from tests.console.screenshots import IMAGES, ROOT, SHOTS, take
-from tests.machine import needs
 
 MOST_BYTES = 150_000
 
@@ -24,9 +24,9 @@ def test_every_picture_is_small_and_shown_in_the_documentation() -> None:
 
 
 @pytest.mark.slow
-def test_the_script_takes_the_pictures(tmp_path: Path) -> None:
+def test_the_script_takes_the_pictures(tmp_path: Path, browser: Browser) -> None:
     shots = [shot for shot in SHOTS if shot.name in {"console-document", "console-telephone"}]
-    take(tmp_path, needs("chromium-headless-shell"), shots)
+    take(tmp_path, browser, shots)
     for shot in shots:
         picture = tmp_path / f"{shot.name}.png"
         assert picture.stat().st_size <= MOST_BYTES
