@@ -192,7 +192,7 @@ def test_the_template_of_keys_is_one_that_the_service_reads_and_gives_prometheus
         each["stringData"]["rag-api-keys.json"] for each in secrets() if each["metadata"]["name"] == "rag-api-keys"
     ]
     numbers = iter("123")
-    keys = {key.name: key for key in parse_keys(re.sub("CHANGE-ME", lambda _: next(numbers) * 64, text))}
+    keys = {key.name: key for key in parse_keys(re.sub("CHANGE-ME", lambda _: next(numbers) * 64, text)).keys}
     assert set(keys) == {"rag-mcp", "developers", "prometheus"}
     assert not keys["prometheus"].may_read("default")
     assert keys["prometheus"].may_read_totals

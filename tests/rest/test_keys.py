@@ -8,6 +8,7 @@ import logging
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_rights_are_patterns_of_collections() -> None:
 
 
 def test_a_key_sees_the_documents_of_all_groups_only_where_it_reads_everything_or_names_them(tmp_path: Path) -> None:
-    content = {"keys": [
+    content: dict[str, Any] = {"keys": [
         {"name": "all", "key": "a"}, {"name": "some", "key": "b", "read": ["docs"]},
         {"name": "named", "key": "c", "read": ["docs"], "groups": ["legal"]},
         {"name": "none", "key": "d", "groups": []},

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
 
 from tests.machine import in_ci, node22, run_script
 
@@ -77,7 +78,7 @@ class Person:
     def provider(self, url: str, kept: Kept) -> OAuthClientProvider:
         """Make the SDK's client authentication, which asks this person to sign on."""
         metadata = OAuthClientMetadata(
-            client_name="tests", redirect_uris=[REDIRECT], token_endpoint_auth_method="none",
+            client_name="tests", redirect_uris=[AnyUrl(REDIRECT)], token_endpoint_auth_method="none",
             grant_types=["authorization_code", "refresh_token"], response_types=["code"], application_type="native",
         )  # fmt: skip
         return OAuthClientProvider(url, metadata, kept, self.visit, self.callback)
