@@ -34,7 +34,7 @@ def test_every_secret_that_is_sent_somewhere_goes_with_an_address() -> None:
     assert {"OPENAI_BASE_URL", "RAG_API_URL", "QDRANT_URL", "CHROMADB_HOST"} <= {name for name, _ in ADDRESSES}
     assert {"MCP_ALLOWED_HOSTS", "ALLOWED_ROOTS"} <= set(WIDENING)
     assert all(known[key].secret for _, key in ADDRESSES)
-    by_host = {"GITHUB_PAT", "GIT_TOKENS"}  # each is sent to the host that it names, and to no other
+    by_host = {"GITHUB_PAT", "GIT_TOKENS", "SOURCE_LOGINS"}  # each is sent to the host that it names, and to no other
     by_host.add("DATABASE_URL")  # an address that carries its own secret: tests.stores.test_postgres_errors
     assert {each.name for each in variables() if each.secret} - by_host == {key for _, key in ADDRESSES}
 

@@ -103,7 +103,7 @@ def test_json_has_the_form_that_was_promised_and_every_span_lies_in_the_text(run
     }  # fmt: skip
     assert cut_out(text, duty["span"]) == "The store shall hold the samples of thirty days."
     same = next(each for each in found["requirements"] if "thirty days" in each["text"])
-    assert list(same) == ["id", "text", "modality", "clause", "page"]
+    assert list(same) == ["id", "text", "modality", "weak", "clause", "page"]
     assert same["id"] == "3.2.1"
 
 

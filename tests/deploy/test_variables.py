@@ -34,6 +34,15 @@ OTHER_SURFACES = {"Repositories surface"}
 
 LEFT_OUT = {
     "MCP_TRUSTED_PROXIES": "which addresses the router's pods have is the cluster's own",
+    "AUDIT_LOG": "docs/access.md says how to mount a place for it",
+    "OAUTH_AUDIENCE": "as OAUTH_ISSUER",
+    "OAUTH_GROUPS_CLAIM": "as OAUTH_ISSUER",
+    "OAUTH_INTROSPECTION_CLIENT_ID": "as OAUTH_ISSUER",
+    "OAUTH_INTROSPECTION_CLIENT_SECRET": "as OAUTH_ISSUER",
+    "OAUTH_ISSUER": "the manifests bring keys; which issuer a company has is its own: docs/access.md",
+    "OAUTH_RESOURCE": "as OAUTH_ISSUER",
+    "OAUTH_SCOPES": "as OAUTH_ISSUER",
+    "SOURCE_LOGINS": "sources are synced where `knowledge sync` runs, not in the service",
     "CHROMADB_HOST": "the store is Qdrant, or SQLite in dev; the image has no ChromaDB",
     "CHROMADB_PATH": "as CHROMADB_HOST",
     "CHROMADB_PORT": "as CHROMADB_HOST",

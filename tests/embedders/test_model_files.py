@@ -129,7 +129,7 @@ def test_sources_that_are_away_are_asked_again_and_each_round_is_logged(
 @pytest.mark.requirement("A-REQ-REL-002")
 def test_sources_that_give_other_bytes_are_not_asked_again(real: Path, tmp_path: Path) -> None:
     forger = FolderSource(real, "forger", _forge)
-    with pytest.raises(ConnectionFailedError, match="could not be had") as failure:
+    with pytest.raises(ConnectionFailedError, match="could not be downloaded") as failure:
         fetch(cache=tmp_path, variants=(), sources=[forger])
     assert len(forger.asked) == 1
     assert not failure.value.recoverable

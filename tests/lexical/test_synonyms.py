@@ -140,7 +140,7 @@ def test_a_file_that_cannot_be_read_is_a_configuration_error_with_the_way_out(tm
         from_options((str(tmp_path / "gone.txt"),), ANALYSER)
     assert "finance" in missing.value.suggestion
     (tmp_path / "latin.txt").write_bytes("größe, maß".encode("latin-1"))
-    with pytest.raises(ConfigError, match="no UTF-8 text"):
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
         from_options((str(tmp_path / "latin.txt"),), ANALYSER)
     with (tmp_path / "huge.txt").open("wb") as file:
         file.truncate(5 * 1024 * 1024)

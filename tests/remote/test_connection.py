@@ -162,7 +162,7 @@ def test_an_answer_that_is_no_json_says_so() -> None:
     page = b"<html>a page of the proxy</html>"
     for body in (page, b"", b"[1]", b'{"collections": ', b"[" * 100_000):
         with scripted(answer(200, body)) as script, connection(script.url, Pauses()) as service:
-            with pytest.raises(ConnectionFailedError, match="no JSON") as met:
+            with pytest.raises(ConnectionFailedError, match="not a JSON") as met:
                 service.ask(GET)
             assert "RAG_API_URL" in met.value.suggestion
             assert len(script.requests) == 1

@@ -160,7 +160,7 @@ def test_older_tables_are_migrated_once_or_left_whole(database: Make, monkeypatc
     with closing(PostgresStore(url, ANALYSER)) as store:
         store.create_collection("c", SPACE)
     rows(url, "UPDATE knowledge_mcp.meta SET version = 0")
-    assert "no way" in refused(url).message
+    assert "cannot be upgraded" in refused(url).message
 
     def fail(session: PostgresSession) -> None:
         session.run("CREATE TABLE knowledge_mcp.step (a int)")

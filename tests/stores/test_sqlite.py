@@ -102,7 +102,7 @@ def test_an_older_file_is_migrated_step_by_step_in_one_transaction(
     path = tmp_path / "knowledge.db"
     open_store(path).close()
     raw(path, "UPDATE schema_version SET version = -1")
-    with pytest.raises(ConfigError, match="no way"):
+    with pytest.raises(ConfigError, match="cannot be upgraded"):
         SqliteStore(path, ANALYSER)
     steps: dict[int, schema.Migration] = {
         -1: lambda session: session.run("CREATE TABLE step_one (a)"),

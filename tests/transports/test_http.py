@@ -73,7 +73,7 @@ async def test_a_session_belongs_to_the_token_that_opened_it() -> None:
             ):
                 return len((await client.list_tools()).tools)
 
-        assert await listed("first-token") == 12
+        assert await listed("first-token") == 15
         with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True):
             await listed("third-token")
         hello: dict[str, Any] = {

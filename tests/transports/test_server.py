@@ -339,7 +339,7 @@ async def test_an_unknown_tool_is_a_protocol_error_that_names_the_nearest() -> N
 async def test_fastmcp_s_client_gets_answers_and_errors() -> None:
     with anyio.fail_after(20):
         async with FastClient(serve(FakeKnowledge())) as client:
-            assert len(await client.list_tools()) == 12
+            assert len(await client.list_tools()) == 15
             result = await client.call_tool("knowledge_lookup", {"term": "widget"})
             assert result.structured_content is not None
             assert result.structured_content["found"] is True

@@ -191,8 +191,9 @@ def input_schema(model: type[BaseModel], *, whole: bool = False) -> Schema:
     schema = _schema_of(model)
     properties: Schema = schema.get("properties", {})
     required = [name for name in properties if name in schema.get("required", [])]
+    bounded = {*required, *getattr(model, "BOUNDED", ())}
     schema["properties"] = {
-        name: properties[name] if whole or name in required else _brief_argument(name, properties[name])
+        name: properties[name] if whole or name in bounded else _brief_argument(name, properties[name])
         for name in [*required, *properties]
     }
     schema["additionalProperties"] = False
@@ -216,13 +217,8 @@ def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bo
     return {"type": "object", "anyOf": [{**told, "additionalProperties": False}, wrong]}
 
 
-_PUBLISHED = frozenset({"n_results", "hybrid_weight"})
-
-
 def _brief_argument(name: str, field: Schema) -> Schema:
-    """Leave out bounds, but those that the specification publishes, and the default of what is off unless asked for."""
-    if name in _PUBLISHED:
-        return field
+    """Leave out bounds, and the default of what is off unless asked for."""
     wanted = {"type", "enum", "items", "description"}
     if name != "cursor" and field.get("default") is not False:
         wanted.add("default")

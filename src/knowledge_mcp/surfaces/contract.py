@@ -52,6 +52,8 @@ class Request(BaseModel):
     """Name of the argument that says what is asked for."""
     FILTERS: ClassVar[frozenset[str]] = frozenset()
     """Names of the arguments that narrow the answer."""
+    BOUNDED: ClassVar[frozenset[str]] = frozenset({"n_results", "hybrid_weight"})
+    """Names of the arguments whose bounds are published: those that the specification gives with them."""
 
     def filters(self) -> dict[str, Any]:
         """List the filters that were given, for the log and for the answer; never the query itself."""

@@ -481,7 +481,7 @@ def delete(
     config: ConfigFile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Remove a document with all its passages; the file itself stays.
+    """Remove a document with its passages; the file stays.
 
     Example: knowledge planning delete 25_01178_REM_a1b2c3 --yes
     """

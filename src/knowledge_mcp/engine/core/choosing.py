@@ -80,9 +80,9 @@ def allowed(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter | N
     Where the filter names documents, any edition of them may.
 
     Raises:
-        InvalidInputError: as `chosen` and `documents_with`.
+        InvalidInputError: as `chosen`, or no document has what is asked for.
     """
-    asked = documents_with(base.records(), query.where) if query.where else None
+    asked = _documents_with(base.records(), query.where) if query.where else None
     free = not query.edition.strip() and _names_documents(query.filter)
     choice = Choice() if free else chosen(base, known, query.edition, query.text)
     parts = [each for each in (query.filter, asked, choice.filter) if each is not None]
@@ -184,7 +184,7 @@ def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, name
 # ---- by metadata ----------------------------------------------------------------------------------------------------
 
 
-def documents_with(records: Sequence[DocumentRecord], where: Sequence[tuple[str, str]]) -> Filter | None:
+def _documents_with(records: Sequence[DocumentRecord], where: Sequence[tuple[str, str]]) -> Filter | None:
     """Build the filter of the documents whose records say all of it; None where nothing is asked.
 
     A name is compared in any case, a value with the whole of what stands there or with one of what is listed there by

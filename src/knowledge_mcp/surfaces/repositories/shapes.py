@@ -35,6 +35,7 @@ class CodeSearchRequest(Request):
 
     SUBJECT = "query"
     FILTERS = frozenset({"repository", "language", "path", "symbol"})
+    BOUNDED = frozenset({"limit", "threshold"})
 
     query: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(
         description="Natural language search query describing what you're looking for"

@@ -33,7 +33,7 @@ __all__ = ["add", "app", "list_sources", "plain_status", "remove"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Register folders, web pages, sitemaps, git repositories and WebDAV folders, and keep them in sync.",
+    help="Keep folders, sites, repositories and WebDAV in sync.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
