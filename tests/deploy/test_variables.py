@@ -34,7 +34,7 @@ OTHER_SURFACES = {"Repositories surface"}
 
 LEFT_OUT = {
     "MCP_TRUSTED_PROXIES": "which addresses the router's pods have is the cluster's own",
-    "AUDIT_LOG": "docs/access.md says how to mount a place for it",
+    "AUDIT_LOG": "a file in a pod ends with the pod; whoever wants the log mounts a volume for it",
     "OAUTH_AUDIENCE": "as OAUTH_ISSUER",
     "OAUTH_GROUPS_CLAIM": "as OAUTH_ISSUER",
     "OAUTH_INTROSPECTION_CLIENT_ID": "as OAUTH_ISSUER",
