@@ -25,7 +25,7 @@ def test_a_typescript_client_holds_the_whole_conversation(
     said: dict[str, Any] = json.loads(finished.stdout)
     assert said["server"]["version"] == "9.9.9"
     assert "knowledge_search" in said["instructions"]
-    assert len(said["tools"]) == 12
+    assert len(said["tools"]) == 15
     assert said["good"]["structuredContent"]["total"] == 2
     assert said["good"]["content"][1]["type"] == "resource_link"
     assert said["empty"]["structuredContent"]["similar_terms"] == ["widget"]
@@ -37,9 +37,13 @@ def test_a_typescript_client_holds_the_whole_conversation(
     assert SECRET not in finished.stdout
     for name in ("unknown", "missing", "incomplete"):
         assert said[name]["thrown"]["code"] == -32602, name
-    assert [each["uri"] for each in said["resources"]] == ["knowledge://documents"]
+    first, *skills = [each["uri"] for each in said["resources"]]
+    assert first == "knowledge://documents"
+    assert [skill.split("/")[2] for skill in skills] == [
+        "answer-with-evidence", "edition-review", "find-requirements", "gap-analysis",
+    ]  # fmt: skip
     assert len(said["templates"]) == 3
     assert "verification plan" in said["resource"]["contents"][0]["text"]
-    assert len(said["prompts"]) == 4
+    assert len(said["prompts"]) == 6
     assert "widget" in said["prompt"]["messages"][0]["content"]["text"]
     assert said["completed"]["completion"]["values"] == ["example-handbook"]

@@ -107,7 +107,7 @@ def test_a_crawled_page_hides_nothing_in_its_main_content() -> None:
         (f"\U0001f3f4{TAGGED}\U000e007f", "\U0001f3f4", HiddenReason.TAGS, 5),
     ],
 )
-@pytest.mark.parametrize("reader", [PlainTextReader(), MarkdownReader()])
+@pytest.mark.parametrize("reader", [PlainTextReader(sandbox=InProcessSandbox()), MarkdownReader()])
 def test_invisible_characters_are_left_out_of_every_text_and_counted(
     reader: PlainTextReader | MarkdownReader, text: str, shown: str, reason: HiddenReason, count: int
 ) -> None:
@@ -135,7 +135,7 @@ def test_what_scripts_and_emoji_need_stays(text: str) -> None:
 
 
 def test_soft_hyphens_go_uncounted_as_ever() -> None:
-    document = PlainTextReader().read(item_of("Donau\xaddampf".encode(), "a.txt"))
+    document = PlainTextReader(sandbox=InProcessSandbox()).read(item_of("Donau\xaddampf".encode(), "a.txt"))
     assert (document.text, document.hidden) == ("Donaudampf", ())
 
 

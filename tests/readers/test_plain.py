@@ -15,9 +15,10 @@ from knowledge_mcp.readers.plain.reader import PlainTextReader
 from knowledge_mcp.readers.shared.assembly import normalise_text
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.support.sandbox_worker import Refusal
+from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
 
-READER = PlainTextReader()
+READER = PlainTextReader(sandbox=InProcessSandbox())
 
 
 def read(text: str, encoding: str = "utf-8") -> Document:

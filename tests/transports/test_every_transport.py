@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 TOOLS = [
     "knowledge_search", "knowledge_lookup", "knowledge_requirements", "knowledge_keyword_search", "knowledge_stats",
     "knowledge_health", "knowledge_read", "knowledge_outline", "knowledge_references", "knowledge_verify_quote",
-    "knowledge_changes", "knowledge_impact",
+    "knowledge_changes", "knowledge_impact", "knowledge_trace", "knowledge_check", "knowledge_conflicts",
 ]  # fmt: skip
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("knowledge_search", {"query": "verification plan"}),

@@ -23,7 +23,7 @@ _MOST_NOTES = 3
 _MOST_LISTED = 12
 _DATES = ("published", "issued", "publication_date", "effective", "date", "created", "modified")
 _TAGS = ("tags", "keywords", "labels", "categories")
-_RANGE = re.compile(r"\s*(?P<first>(?:\d{4}(?:-\d\d){0,2})?)\s*\.\.\s*(?P<last>(?:\d{4}(?:-\d\d){0,2})?)\s*")
+_DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 _LISTED = re.compile(r"[,;]")
 
 
@@ -232,10 +232,9 @@ def _key(name: str) -> str:
 
 def _is_within(date: str, wanted: str) -> bool:
     """Tell whether a date begins with what is wanted, or lies in a range, both ends included."""
-    asked = _RANGE.fullmatch(wanted)
-    if asked is None:
+    first, dots, last = (part.strip() for part in wanted.partition(".."))
+    if not (dots and all(not part or _DATE.fullmatch(part) for part in (first, last))):
         return date.startswith(wanted)
-    first, last = asked["first"], asked["last"]
     return date[:4].isdigit() and first <= date[: len(first)] and (not last or date[: len(last)] <= last)
 
 

@@ -109,16 +109,16 @@ _NOBODY = re.compile(r"\b(?:aucune?|nul|nulle|personne|rien)\b", re.IGNORECASE)
 _ADVISED_NOT = re.compile(r"\s+(?:\w{1,30}\s+){0,2}de\s+ne\s+pas\b", re.IGNORECASE)
 _CONDITION = {
     "de": re.compile(
-        r"\W*(?:wenn|falls|sofern|sobald|solange|soweit|bevor|nachdem|obwohl|weil|da|während|ob|muss|müssen|soll|sollen"
+        r"\W{0,20}(?:wenn|falls|sofern|sobald|solange|soweit|bevor|nachdem|obwohl|weil|da|während|ob|muss|müssen|soll|sollen"
         r"|darf|dürfen|kann|können|ist|sind|wird|werden|hat|haben)\b",
         re.IGNORECASE,
     ),
     "fr": re.compile(
-        r"\W*(?:si|s['’]ils?|lorsqu(?:e|['’])\w*|quand|bien\s+qu(?:e|['’])\w*|puisqu(?:e|['’])\w*|avant\s+qu(?:e|['’])\w*)",
+        r"\W{0,20}(?:si|s['’]ils?|lorsqu(?:e|['’])\w*|quand|bien\s+qu(?:e|['’])\w*|puisqu(?:e|['’])\w*|avant\s+qu(?:e|['’])\w*)",
         re.IGNORECASE,
     ),
     "es": re.compile(
-        r"\W*(?:si|cuando|aunque|siempre\s+que|en\s+caso\s+de\s+que|mientras|antes\s+de\s+que)\b", re.IGNORECASE
+        r"\W{0,20}(?:si|cuando|aunque|siempre\s+que|en\s+caso\s+de\s+que|mientras|antes\s+de\s+que)\b", re.IGNORECASE
     ),
 }
 _SUBORDINATE = re.compile(
