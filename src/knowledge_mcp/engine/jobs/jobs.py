@@ -343,7 +343,7 @@ class Jobs:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _is_old(job: Job) -> bool:
