@@ -31,7 +31,7 @@ def merged(
     told = [answer for _, answer in answers]
     held_by = {hit.chunk.id: name for name, answer in answers for hit in answer.hits}
     is_blended = in_full is not None and all(each.mode is SearchMode.HYBRID for each in told if each.hits)
-    hits = [hit for each in told for hit in (_anew(each.hits, in_full or 1.0) if is_blended else each.hits)]
+    hits = [hit for each in told for hit in (_rescored(each.hits, in_full or 1.0) if is_blended else each.hits)]
     hits.sort(key=lambda hit: (-hit.score, held_by[hit.chunk.id]))
     shown = tuple((folded(hits) if query.fold else hits)[: query.limit])
     places = tuple(held_by[hit.chunk.id] for hit in shown)
@@ -50,7 +50,7 @@ def merged(
     return answer, places
 
 
-def _anew(hits: Sequence[Hit], in_full: float) -> Iterator[Hit]:
+def _rescored(hits: Sequence[Hit], in_full: float) -> Iterator[Hit]:
     """Score hits as if they stood in one collection with all others; none scores less than one that stood behind it."""
     cosines = [hit.dense.score for hit in hits if hit.dense is not None]
     farthest = min(cosines, default=0.0)

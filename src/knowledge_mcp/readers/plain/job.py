@@ -15,7 +15,7 @@ from typing import Any
 
 from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.job import compose
-from knowledge_mcp.readers.plain.layout import PITCH, TextPage, TextRow, lay_out, text_pages
+from knowledge_mcp.readers.plain.layout import PITCH, TextPage, TextRow, lay_out, runs_of, text_pages
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import foreign
 from knowledge_mcp.readers.shared.layout import letters_of, unpacked
@@ -116,10 +116,8 @@ def _pages(text: str) -> int:
 def _paragraphs(sheets: Sequence[TextPage], *, paged: bool) -> Iterator[dict[str, Any]]:
     """Yield runs of rows as they stand: a text too long to be laid out."""
     for sheet in sheets:
-        runs = itertools.groupby(enumerate(sheet.rows), key=lambda pair: pair[1].place - pair[0])
         items: list[dict[str, Any]] = []
-        for _, run in runs:
-            rows = [row for _, row in run]
+        for rows in runs_of(sheet):
             fields: dict[str, Any] = {"kind": "paragraph", "text": "\n".join(row.text for row in rows)}
             fields["lines"] = [rows[0].number, rows[-1].number]
             fields["pages"] = [sheet.number] if paged else []

@@ -16,7 +16,7 @@ from statistics import median
 from knowledge_mcp.readers.pdf.headings.candidates import is_drawn
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
-__all__ = ["PITCH", "TextPage", "TextRow", "lay_out", "text_pages"]
+__all__ = ["PITCH", "TextPage", "TextRow", "lay_out", "runs_of", "text_pages"]
 
 COLUMN, PITCH, SIZE = 6.0, 12.0, 10.0
 """Points of a column and of a row, and the size of the print: a typewriter of ten points on ordinary paper."""
@@ -99,7 +99,7 @@ def _filled(rows: Sequence[tuple[int, str]]) -> Iterator[TextRow]:
 
 def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
     """Set pages as typewriter print, what stands out in larger or bolder print; underlines and borders are not text."""
-    groups = [(sheet, group) for sheet in sheets for group in _groups(sheet)]
+    groups = [(sheet, group) for sheet in sheets for group in runs_of(sheet)]
     width = max((len(row.text) for sheet in sheets for row in sheet.rows), default=_PAPER)
     for position, (sheet, group) in enumerate(groups):
         for row in group:
@@ -112,7 +112,7 @@ def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
     return [_page(sheet, max(width, _PAPER)) for sheet in sheets]
 
 
-def _groups(sheet: TextPage) -> Iterator[list[TextRow]]:
+def runs_of(sheet: TextPage) -> Iterator[list[TextRow]]:
     """Yield runs of rows without a blank one between them."""
     group: list[TextRow] = []
     for row in sheet.rows:
