@@ -3,7 +3,7 @@
 Usage: `python -m benchmarks.many_collections [SET …] [--data FOLDER]`
 
 Sets are as in `benchmarks.retrieval`. Each is cut at random into five collections of unequal size, and kept whole
-beside them; nDCG@10 is told of the whole, of `search_all`, and of other ways: the scores as they come, the cosines
+beside them; nDCG@10 is printed for the whole, of `search_all`, and of other ways: the scores as they come, the cosines
 alone, one hit of each collection in turn.
 """
 

@@ -1,4 +1,4 @@
-"""Random worlds of groups, documents and calls: does any answer tell of a document that its reader may not see?
+"""Random worlds of groups, documents and calls: does any answer reveal a document that its reader may not see?
 
 `python -m benchmarks.rights [WORLDS] [CALLS]` (10,000 worlds of 4 calls by 4 readers) compares every answer with that
 of a world in which the hidden documents were never stored, and ends with 1 at the first that differs.

@@ -106,7 +106,7 @@ class Life:
             case "rename":
                 os.replace(chosen, chosen.with_name(place.name))  # noqa: PTH105 - the same place is no error
             case "move":
-                os.replace(chosen, place)  # noqa: PTH105
+                os.replace(chosen, place)  # noqa: PTH105 - as above
             case "copy":
                 place.write_bytes(chosen.read_bytes())
             case "delete":

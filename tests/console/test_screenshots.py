@@ -1,4 +1,4 @@
-"""The pictures of the documentation: few, small, shown where they belong, and made anew by the script."""
+"""The pictures of the documentation: few, small, shown where they belong, and made again by the script."""
 
 from __future__ import annotations
 

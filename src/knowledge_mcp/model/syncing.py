@@ -30,7 +30,7 @@ class SourceSpec:
         name: unique in its collection: letters, digits, `.`, `_`, `-`.
         kind: what it is.
         location: absolute path of a folder, or an https address without any credential.
-        every: seconds after which it is synced again where nothing tells of changes.
+        every: seconds after which it is synced again where nothing reports changes.
         branch: of a git repository; empty for its default branch.
         below: folder inside a git repository; empty for all of it.
         patterns: names of the files that are taken; empty for every document.

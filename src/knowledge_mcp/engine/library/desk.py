@@ -255,7 +255,7 @@ class LibraryDesk:
             chunks = documents.document_chunks(base, document_id)
             marked = next((chunk for chunk in chunks if chunk.index == passage), None)
             if marked is None:
-                raise NotFoundError(f"{record.file_name} has no passage {passage + 1}.", suggestion="Open it anew.")
+                raise NotFoundError(f"{record.file_name} has no passage {passage + 1}.", suggestion="Open it again.")
         boxes, words = (marked.boxes, marked.content) if marked is not None else ((), "")
         _, _, picture = self._drawer.draw(item, page, boxes, words, dpi)
         return picture
