@@ -91,29 +91,12 @@ class RestDesk:
 
     async def view(self, request: Request, name: str, work: Callable[[SharedLibrary], T]) -> T:
         """Do something on the Library that takes a while, until the client leaves; its errors pass."""
-        stop = threading.Event()
-        found: list[T | Exception] = []
 
-        def run() -> None:
-            try:
-                with self._tracing.work(name):
-                    found.append(work(self._library.get()))
-            except Exception as exc:  # noqa: BLE001 - raised again below, outside the task group
-                found.append(exc)
+        def run(_: threading.Event) -> T:
+            with self._tracing.work(name):
+                return work(self._library.get())
 
-        async def watch() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            stop.set()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            try:
-                await self._views.run(run, gave_up=stop)
-            except KnowledgeError as exc:  # no place, or no time, for it; out of the group it would come in a group
-                found.append(exc)
-            tasks.cancel_scope.cancel()
-        outcome = found[0]
+        outcome, _ = await _until_left(request, self._views, run)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -133,33 +116,14 @@ class RestDesk:
         if self._ingests.places.statistics().tasks_waiting >= MAX_WAITING:
             text = f"{MAX_WAITING} ingestions wait already."
             raise RefusedRequest(503, text, "Try again later, or with wait=false.", {"Retry-After": "10"})
-        stop = threading.Event()
-        left = False
-        found: list[Deposited | Exception] = []
 
-        def run() -> None:
-            try:
-                with self._tracing.work("library.deposit"):
-                    if stop.is_set():
-                        raise CancelledError("The client left.")
-                    found.append(self._deposit(deposit(), size, stop.is_set, str(request.scope[REQUEST_ID])))
-            except Exception as exc:  # noqa: BLE001 - raised again below, outside the task group
-                found.append(exc)
+        def run(stop: threading.Event) -> Deposited:
+            with self._tracing.work("library.deposit"):
+                if stop.is_set():
+                    raise CancelledError("The client left.")
+                return self._deposit(deposit(), size, stop.is_set, str(request.scope[REQUEST_ID]))
 
-        async def watch() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            stop.set()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            try:
-                await self._ingests.run(run, gave_up=stop)
-            finally:
-                left = stop.is_set()
-                stop.set()
-            tasks.cancel_scope.cancel()
-        (outcome,) = found
+        outcome, left = await _until_left(request, self._ingests, run)
         if isinstance(outcome, Deposited):
             return outcome
         if left and isinstance(outcome, KnowledgeError):
@@ -239,3 +203,39 @@ class RestDesk:
 def _down(why: str) -> HealthReport:
     check = Check(up=False, latency_ms=0, message=why)
     return HealthReport("unhealthy", check, check, "")
+
+
+async def _until_left(
+    request: Request, threads: Threads, work: Callable[[threading.Event], T]
+) -> tuple[T | Exception, bool]:
+    """Do something on a worker thread; its event is set when the client leaves.
+
+    Returns:
+        What came of it, an error too, and whether the client had left by then.
+    """
+    stop = threading.Event()
+    left = False
+    found: list[T | Exception] = []
+
+    def run() -> None:
+        try:
+            found.append(work(stop))
+        except Exception as exc:  # noqa: BLE001 - given back, outside the task group
+            found.append(exc)
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        stop.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        try:
+            await threads.run(run, gave_up=stop)
+        except KnowledgeError as exc:  # no place, or no time, for it; out of the group it would come in a group
+            found.append(exc)
+        finally:
+            left = stop.is_set()
+            stop.set()
+        tasks.cancel_scope.cancel()
+    return found[0], left
