@@ -11,6 +11,7 @@ from knowledge_mcp.engine.tracing.checks import RowCheck
 from knowledge_mcp.engine.tracing.obligations import ObligationKind
 from knowledge_mcp.support.spreadsheets import csv_text
 from knowledge_mcp.surfaces.interchange import BookSheet, workbook
+from knowledge_mcp.surfaces.table_page import table_page
 
 __all__ = ["UNRELATED", "as_csv", "as_html", "as_values", "as_xlsx", "check_line", "row_values", "summary_of"]
 
@@ -139,19 +140,18 @@ def as_html(document: str, standard: str, report: CheckReport) -> str:
         f'<span class="count">{count} {html.escape(name)}</span>' for name, count in summary_of(report).items()
     )
     editions = "".join(f"<li>{html.escape(each.found)}: {html.escape(each.asked)}</li>" for each in report.editions)
-    parts = {
-        "title": f"{html.escape(document)} against {html.escape(standard)}",
-        "counts": counts,
-        "warning": "" if report.related else f'<p class="warning">{html.escape(UNRELATED)}</p>',
-        "editions": f"<details><summary>Editions that are not current</summary><ul>{editions}</ul></details>"
-        if editions
-        else "",
-        "rows": "".join(map(_html_row, report.rows)),
-    }
-    page = _PAGE
-    for name, part in parts.items():
-        page = page.replace(f"{{{{{name}}}}}", part, 1)
-    return page
+    told = f"<details><summary>Editions that are not current</summary><ul>{editions}</ul></details>"
+    warning = "" if report.related else f'<p class="warning">{html.escape(UNRELATED)}</p>'
+    return table_page(
+        title=f"{html.escape(document)} against {html.escape(standard)}",
+        counts=counts,
+        lead=warning + (told if editions else ""),
+        columns=("Row", "Requirement", "Kind", "Verdict"),
+        unsorted=("Evidence", "Checks"),
+        rows="".join(map(_html_row, report.rows)),
+        style=_STYLE,
+        choice=_CHOICE,
+    )
 
 
 def _html_row(row: CheckRow) -> str:
@@ -173,33 +173,10 @@ def _html_row(row: CheckRow) -> str:
     return f'<tr class="{state}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>{{title}}</title><style>
-:root{color-scheme:light dark;--line:#8884}
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:100rem;padding:0 1rem 4rem}
-h1{font-size:1.2rem}.count{font-size:.85rem;border:1px solid var(--line);border-radius:1rem;padding:.05rem .6rem;
-margin-right:.4rem;white-space:nowrap}.warning{border:1px solid;padding:.5rem}table{border-collapse:collapse;width:100%}
-td,th{border-bottom:1px solid var(--line);padding:.3rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+_STYLE = """body{max-width:100rem}.count{white-space:nowrap}.warning{border:1px solid;padding:.5rem}
 td:nth-child(2),td:nth-child(5){min-width:16rem}td:nth-child(4){white-space:nowrap}
-th button{font:inherit;font-weight:600;border:0;background:none;cursor:pointer;padding:0;color:inherit}
 blockquote{margin:0 0 .5rem;padding-left:.6rem;border-left:3px solid var(--line)}
-tr.none td:nth-child(4){font-weight:700}
-tr.outside{opacity:.6}input,select{font:inherit;padding:.2rem .5rem}
-@media print{input,select,label{display:none}tr{break-inside:avoid}}
-</style></head><body><h1>{{title}}</h1><p>{{counts}}</p>{{warning}}{{editions}}
-<p><label>Show rows with <input id="filter" type="search"></label> <label>Verdict <select id="verdict"><option value="">
-any</option><option>evidence found</option><option>partial</option><option>none found</option></select></label></p>
-<table><thead><tr><th><button>Row</button></th><th><button>Requirement</button></th><th><button>Kind</button></th>
-<th><button>Verdict</button></th><th>Evidence</th><th>Checks</th></tr></thead><tbody>{{rows}}</tbody></table><script>
-const body=document.querySelector('tbody'),rows=[...body.rows],words=document.getElementById('filter'),
-verdict=document.getElementById('verdict');
-words.oninput=verdict.oninput=()=>rows.forEach(row=>row.hidden=!row.textContent.toLowerCase().includes(
-words.value.toLowerCase())||(verdict.value.trim()&&row.cells[3].textContent!==verdict.value));
-document.querySelectorAll('th button').forEach((button,column)=>{let up=false;button.onclick=()=>{up=!up;
-rows.sort((a,b)=>(up?1:-1)*a.cells[column].textContent.localeCompare(b.cells[column].textContent,undefined,
-{numeric:true}));body.append(...rows)}});
-</script></body></html>
+tr.none td:nth-child(4){font-weight:700}tr.outside{opacity:.6}@media print{label{display:none}}
 """
+_CHOICE = """ <label>Verdict <select data-column="3"><option value="">
+any</option><option>evidence found</option><option>partial</option><option>none found</option></select></label>"""

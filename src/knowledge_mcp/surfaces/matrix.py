@@ -8,6 +8,7 @@ from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
 from knowledge_mcp.support.spreadsheets import csv_text
+from knowledge_mcp.surfaces.table_page import table_page
 
 __all__ = ["UNRELATED_SETS", "as_csv", "as_html", "as_values", "table_of"]
 
@@ -80,16 +81,15 @@ def as_html(source: str, target: str, found: Trace) -> str:
         + "</ul></details>"
         for name, items in ((source, found.untraced_sources), (target, found.untraced_targets))
     )
-    parts = {
-        "title": f"{html.escape(source)} → {html.escape(target)}",
-        "counts": told,
-        "gaps": ("" if found.related else f'<p class="warning">{UNRELATED_SETS}</p>') + gaps,
-        "rows": "".join(_html_row(link) for link in found.links),
-    }
-    page = _PAGE
-    for name, part in parts.items():
-        page = page.replace(f"{{{{{name}}}}}", part, 1)
-    return page
+    return table_page(
+        title=f"{html.escape(source)} → {html.escape(target)}",
+        counts=told,
+        lead=("" if found.related else f'<p class="warning">{UNRELATED_SETS}</p>') + gaps,
+        columns=("From", "To", "Verdict", "Sure"),
+        unsorted=("In common",),
+        rows="".join(_html_row(link) for link in found.links),
+        style="body{max-width:90rem}tr.uncertain{opacity:.65}",
+    )
 
 
 def _html_row(link: TraceLink) -> str:
@@ -104,29 +104,3 @@ def _html_row(link: TraceLink) -> str:
         f"<p>{html.escape(evidence.to_text)}<br><small>{html.escape(link.target.citation)}</small></p></details>",
     ]
     return f'<tr class="{link.verdict.value}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>{{title}}</title><style>
-:root{color-scheme:light dark;--line:#8884}
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:90rem;padding:0 1rem 4rem}
-h1{font-size:1.2rem}.count{font-size:.85rem;border:1px solid var(--line);border-radius:1rem;padding:.05rem .6rem;
-margin-right:.4rem}table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid var(--line);padding:.3rem;
-text-align:left;vertical-align:top;overflow-wrap:anywhere}th button{font:inherit;font-weight:600;border:0;
-background:none;cursor:pointer;padding:0;color:inherit}tr.uncertain{opacity:.65}input{font:inherit;padding:.2rem .5rem}
-@media print{input,th button{border:0}input{display:none}tr{break-inside:avoid}}
-</style></head><body><h1>{{title}}</h1><p>{{counts}}</p>{{gaps}}
-<p><label>Show rows with <input id="filter" type="search"></label></p>
-<table><thead><tr><th><button>From</button></th><th><button>To</button></th><th><button>Verdict</button></th>
-<th><button>Sure</button></th><th>In common</th></tr></thead><tbody>{{rows}}</tbody></table><script>
-const body=document.querySelector('tbody'),rows=[...body.rows];
-document.getElementById('filter').oninput=e=>{const words=e.target.value.toLowerCase();
-rows.forEach(row=>row.hidden=!row.textContent.toLowerCase().includes(words))};
-document.querySelectorAll('th button').forEach((button,column)=>{let up=false;button.onclick=()=>{up=!up;
-rows.sort((a,b)=>(up?1:-1)*a.cells[column].textContent.localeCompare(b.cells[column].textContent,undefined,
-{numeric:true}));body.append(...rows)}});
-</script></body></html>
-"""

@@ -1,0 +1,73 @@
+"""A page of one table that needs nothing else: to sort, to filter and to print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["table_page"]
+
+_PART = re.compile(r"\{\{(\w+)\}\}")
+
+
+def table_page(
+    *,
+    title: str,
+    counts: str,
+    lead: str,
+    columns: Sequence[str],
+    unsorted: Sequence[str],
+    rows: str,
+    style: str,
+    choice: str = "",
+) -> str:
+    """Write the page; every part is HTML already.
+
+    Args:
+        title: of the page.
+        counts: line below it.
+        lead: what stands before the table.
+        columns: heads of the columns that can be sorted, which come first.
+        unsorted: heads of the others.
+        rows: the table's rows.
+        style: CSS beyond what all such pages have.
+        choice: a `select` with the number of its column as `data-column`, which narrows the rows; empty for none.
+    """
+    head = "".join(f"<th><button>{name}</button></th>" for name in columns)
+    parts = {
+        "title": title,
+        "counts": counts,
+        "lead": lead,
+        "head": head + "".join(f"<th>{name}</th>" for name in unsorted),
+        "rows": rows,
+        "style": style,
+        "choice": choice,
+    }
+    return _PART.sub(lambda found: parts[found[1]], _PAGE)
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>{{title}}</title><style>
+:root{color-scheme:light dark;--line:#8884}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;padding:0 1rem 4rem}
+h1{font-size:1.2rem}.count{font-size:.85rem;border:1px solid var(--line);border-radius:1rem;padding:.05rem .6rem;
+margin-right:.4rem}table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid var(--line);padding:.3rem;
+text-align:left;vertical-align:top;overflow-wrap:anywhere}th button{font:inherit;font-weight:600;border:0;
+background:none;cursor:pointer;padding:0;color:inherit}input,select{font:inherit;padding:.2rem .5rem}
+@media print{th button{border:0}input,select{display:none}tr{break-inside:avoid}}
+{{style}}</style></head><body><h1>{{title}}</h1><p>{{counts}}</p>{{lead}}
+<p><label>Show rows with <input id="filter" type="search"></label>{{choice}}</p>
+<table><thead><tr>{{head}}</tr></thead><tbody>{{rows}}</tbody></table><script>
+const body=document.querySelector('tbody'),rows=[...body.rows],words=document.getElementById('filter'),
+choice=document.querySelector('select');
+const show=()=>rows.forEach(row=>row.hidden=!row.textContent.toLowerCase().includes(words.value.toLowerCase())||
+(choice&&choice.value.trim()&&row.cells[choice.dataset.column].textContent!==choice.value));
+words.oninput=show;if(choice)choice.oninput=show;
+document.querySelectorAll('th button').forEach((button,column)=>{let up=false;button.onclick=()=>{up=!up;
+rows.sort((a,b)=>(up?1:-1)*a.cells[column].textContent.localeCompare(b.cells[column].textContent,undefined,
+{numeric:true}));body.append(...rows)}});
+</script></body></html>
+"""
