@@ -17,7 +17,7 @@ from qdrant_client.local.local_collection import LocalCollection
 from qdrant_client.local.qdrant_local import QdrantLocal
 
 from tests.servers.qdrant_indexed import IndexedCollection
-from tests.servers.qdrant_real import REAL
+from tests.servers.qdrant_real import REAL, RealPart
 
 __all__ = ["LocalQdrant", "refusal"]
 
@@ -31,7 +31,7 @@ def refusal(status: int, reason: str) -> UnexpectedResponse:
 
 
 class LocalQdrant:
-    """Keep collections in this process by the client's local mode, or ask the real server that is named, emptied.
+    """Keep collections in this process by the client's local mode, or in a part of the real server that is named.
 
     Unlike local mode, this remembers payload indexes (`get_collection` names them), looks points up by them (the
     answers are the same), and can be shared by threads.
@@ -40,21 +40,21 @@ class LocalQdrant:
         location: `:memory:`, or a folder that is kept.
         indexed: False leaves collections as local mode makes them, which compares every point in every call; so are
             those in a folder. Neither asks a real server.
+        kind: of collections; any but the usual one asks no real server.
 
     Attributes:
-        real: the server that answers instead, None where local mode does.
+        real: the part of a server that answers instead, None where local mode does.
     """
 
     def __init__(
         self, location: str = ":memory:", *, indexed: bool = True, kind: type[LocalCollection] = IndexedCollection
     ) -> None:
         self.kind: type[LocalCollection] = kind
-        self.real = REAL if location == ":memory:" and indexed else None
+        asked = REAL if location == ":memory:" and indexed and kind is IndexedCollection else None
+        self.real = None if asked is None else RealPart(asked)
         self._indexes: dict[str, dict[str, Any]] = {}
         self._indexed = indexed and location == ":memory:"
         if self.real is not None:
-            self.real.empty()
-            self._client = self.real.client()
             return
         folder = {"location": location} if location == ":memory:" else {"path": location}
         self._client = QdrantClient(**cast("Any", folder), force_disable_check_same_thread=True)
@@ -67,14 +67,10 @@ class LocalQdrant:
     def close(self) -> None:
         """Leave what was kept to the next handle: a server outlives its clients."""
 
-    def shut_down(self) -> None:
-        """End the server itself."""
-        self._client.close()
-
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._client, name)
         if self.real is not None:
-            return method
+            return self.real.called(name)
+        method = getattr(self._client, name)
 
         def called(*args: Any, **kwargs: Any) -> Any:
             with _LOCK, warnings.catch_warnings():

@@ -2,25 +2,32 @@
 
 | variable | what it does |
 |---|---|
-| `QDRANT_TEST_URL` | every test of the stand-in runs against this server, **whose collections are all dropped** |
+| `QDRANT_TEST_URL` | every test of the stand-in runs against this server |
 | `QDRANT_TEST_GRPC` | its gRPC port: tests that make a client of their own take it instead of REST |
 | `QDRANT_TEST_API_KEY` | where it asks for one |
 
-Without them nothing here is used. One server serves one run: no `-n`. Needs the `qdrant` extra.
+Without them nothing here is used. Each test has a part of the server: a prefix that no other name begins with, which is
+put before its names and taken from what the server lists. Nothing else is read or touched there, and a part's
+collections go when nobody holds it any more. Needs the `qdrant` extra.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
+import json
 import os
+import secrets
 import warnings
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import httpx
-from qdrant_client import QdrantClient
+from pydantic import BaseModel
+from qdrant_client import QdrantClient, models
 
-__all__ = ["REAL", "RealQdrant"]
+__all__ = ["REAL", "RealPart", "RealQdrant"]
 
 
 @dataclass(frozen=True)
@@ -46,21 +53,71 @@ class RealQdrant:
                 grpc_port=self.grpc or 6334, timeout=60, check_compatibility=False,
             )  # fmt: skip
 
-    def empty(self) -> None:
-        """Drop all collections."""
-        with contextlib.closing(self.client(grpc=False)) as client:
-            for each in client.get_collections().collections:
-                client.delete_collection(each.name)
 
-    @functools.cached_property
-    def _http(self) -> httpx.Client:
-        return httpx.Client(timeout=60.0)
+class RealPart:
+    """A part of a real server, which passes for one that nobody else uses."""
+
+    def __init__(self, real: RealQdrant) -> None:
+        self._prefix = f"t{secrets.token_hex(4)}_"
+        self._client = real.client()
+        self._http = httpx.Client(base_url=real.url, timeout=60.0, headers={"api-key": real.key} if real.key else {})
+        weakref.finalize(self, _left, real, self._prefix, self._client, self._http)
+
+    def called(self, name: str) -> Callable[..., Any]:
+        """Return the client's method of that name, for this part."""
+        method = getattr(self._client, name)
+        if name in {"get_collections", "get_aliases"}:
+            return lambda: self._listed(method())
+
+        def renaming(changes: Sequence[models.AliasOperations], **more: Any) -> Any:
+            return method([self._renamed(each) for each in changes], **more)
+
+        def naming(collection: str, *args: Any, **more: Any) -> Any:
+            return method(f"{self._prefix}{collection}", *args, **more)
+
+        return renaming if name == "update_collection_aliases" else naming
 
     def forwarded(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
-        """Let it answer a request as it came in."""
-        headers = {"content-type": "application/json", **({"api-key": self.key} if self.key else {})}
-        answer = self._http.request(method, f"{self.url}{target}", content=body, headers=headers)
-        return answer.status_code, answer.content
+        """Let the server answer a request as it came in."""
+        path = target.partition("?")[0]
+        if path == "/collections/aliases":
+            asked = models.ChangeAliasesOperation.model_validate_json(body)
+            changes = [self._renamed(each) for each in asked.actions]
+            body = models.ChangeAliasesOperation(actions=changes).model_dump_json(exclude_none=True).encode()
+        elif path.startswith("/collections/"):
+            target = target.replace("/collections/", f"/collections/{self._prefix}", 1)
+        headers = {"content-type": "application/json"}
+        answer = self._http.request(method, target, content=body, headers=headers)
+        if answer.status_code != 200 or path not in {"/collections", "/aliases"}:
+            return answer.status_code, answer.content
+        said = answer.json()
+        kind = models.CollectionsResponse if path == "/collections" else models.CollectionsAliasesResponse
+        said["result"] = self._listed(kind.model_validate(said["result"])).model_dump()
+        return answer.status_code, json.dumps(said).encode()
+
+    def _listed(self, found: models.CollectionsResponse | models.CollectionsAliasesResponse) -> BaseModel:
+        """Leave of a list what is of this part, by its own names."""
+        ((kind, every),) = found
+        kept = [
+            {field: str(name).removeprefix(self._prefix) for field, name in each}
+            for each in cast("list[BaseModel]", every)
+            if all(str(name).startswith(self._prefix) for _, name in each)
+        ]
+        return type(found).model_validate({kind: kept})
+
+    def _renamed(self, change: models.AliasOperations) -> models.AliasOperations:
+        ((kind, said),) = change
+        return type(change).model_validate({kind: {field: f"{self._prefix}{name}" for field, name in said}})
+
+
+def _left(real: RealQdrant, prefix: str, client: QdrantClient, http: httpx.Client) -> None:
+    """Drop the collections of a part that nobody holds any more; their aliases go with them."""
+    client.close()
+    http.close()
+    with contextlib.closing(real.client(grpc=False)) as last:
+        for each in last.get_collections().collections:
+            if each.name.startswith(prefix):
+                last.delete_collection(each.name)
 
 
 def _named() -> RealQdrant | None:
