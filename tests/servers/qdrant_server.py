@@ -172,7 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
             result = answer(self.owner.local, self.command, url.path, parameters, body)
         except UnexpectedResponse as exc:
             return exc.status_code or 500, exc.content
-        frame = {"time": 0.0, "status": "ok", "result": to_jsonable_python(result, exclude_none=True)}
+        found = to_jsonable_python(result, exclude_none=True)
+        frame = found if url.path == "/" else {"time": 0.0, "status": "ok", "result": found}  # who it is has none
         return 200, json.dumps(frame, ensure_ascii=False).encode()
 
     def _fail(self, fault: Fault) -> None:

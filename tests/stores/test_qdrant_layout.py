@@ -100,12 +100,29 @@ def test_a_foreign_collection_is_refused_and_never_altered(local: LocalQdrant) -
     assert [each.name for each in store.collections()] == ["c"]
 
 
-def test_a_collection_of_another_layout_version_is_refused(local: LocalQdrant, store: QdrantStore) -> None:
+def test_a_collection_of_another_layout_version_is_refused_and_never_altered(
+    local: LocalQdrant, store: QdrantStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(store, "d", ["alpha"])
     local.client.set_payload("c__records", {"layout": 99}, points=[META])
-    with pytest.raises(ConfigError, match="layout 99"):
-        store.open("c").documents()
-    with pytest.raises(ConfigError):
-        store.create_collection("c", SPACE)
+    before = [local.client.scroll(name, with_payload=True, with_vectors=True) for name in ("c", "c__records")]
+    for call in (
+        lambda: store.open("c").documents(),
+        lambda: store.open("c").info(),
+        lambda: store.open("c").verify(repair=True),
+        lambda: store.open("c").delete("d"),
+        lambda: store.create_collection("c", SPACE),
+        lambda: store.drop_collection("c"),
+        lambda: put(store, "e", ["beta"]),
+    ):
+        with pytest.raises(ConfigError, match="layout 99"):
+            call()
+    with pytest.raises(NotFoundError):
+        store.rename_collections({"c": "d"})
+    caplog.clear()
+    assert store.collections() == []
+    assert [each.getMessage() for each in caplog.records] == ["collection_left_out"], "it is told in the log"
+    assert [local.client.scroll(name, with_payload=True, with_vectors=True) for name in ("c", "c__records")] == before
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "x" * 300, "c__records", "c__1", "a:b"])

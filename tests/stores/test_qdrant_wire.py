@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, cast
 
 import pytest
 
@@ -29,6 +29,8 @@ from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, same_ranking, text_of
 from knowledge_mcp.testing.store_values import SPACE, embedded, unit_vector
+from tests.servers.qdrant_local import LocalQdrant
+from tests.servers.qdrant_routes import ROUTES, Request
 from tests.servers.qdrant_server import Fault, QdrantServer
 
 KEY = "a-very-secret-key"
@@ -187,6 +189,27 @@ def test_a_wrong_key_is_refused_and_shown_nowhere(server: QdrantServer, caplog: 
     assert "wrong-secret" not in f"{refused.value.message} {refused.value.details} {wrong.location} {caplog.text}"
     assert "wrong-secret" not in repr(replace(config(server), api_key="wrong-secret"))
     wrong.close()
+
+
+@pytest.mark.parametrize(("version", "refused"), [("1.15.5", True), ("1.16.0-dev", False), ("2.0", False)])
+def test_a_server_that_would_ignore_the_condition_of_a_write_is_refused(
+    monkeypatch: pytest.MonkeyPatch, version: str, refused: bool
+) -> None:
+    def root(_: Request) -> Any:
+        return {"title": "q", "version": version}
+
+    monkeypatch.setitem(cast("Any", ROUTES), ("GET", "/"), (frozenset(), root))
+    server = QdrantServer(LocalQdrant(indexed=False))
+    store = QdrantStore(QdrantConfig(server.url, grpc="off"), EnglishAnalyser())
+    if refused:
+        for call in (store.collections, lambda: store.create_collection("c", SPACE)):
+            with pytest.raises(ConfigError, match=r"1\.15\.5; 1\.16 or newer"):
+                call()
+        assert set(server.seen.paths) == {"GET /"}, "nothing else was asked of it"
+    else:
+        assert store.collections() == []
+    store.close()
+    server.stop()
 
 
 def test_a_server_that_is_not_there_is_a_failed_connection() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import re
 import threading
 import urllib.parse
 import warnings
@@ -32,6 +33,8 @@ MOST_POINTS = 256
 MOST_BYTES = 8_000_000
 """One request stays well below Qdrant's default limit of 32 MB."""
 _PROBE_SECONDS = 3
+_OLDEST = (1, 16)
+"""An older server ignores the condition of a write, so that two writers of one document could mix it up."""
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
@@ -331,9 +334,18 @@ class QdrantConnection:
 
     def _remote(self) -> QdrantClient:
         config = self.config
-        if config.grpc == "on" or (config.grpc == "auto" and self._speaks_grpc()):
-            return self._built(grpc=True)
-        return self._built(grpc=False)
+        client = self._built(grpc=config.grpc == "on" or (config.grpc == "auto" and self._speaks_grpc()))
+        try:
+            version = client.info().version
+        except Exception:  # noqa: BLE001 - a proxy may keep this from us; what else fails, the call itself tells
+            return client
+        if tuple(int(each) for each in re.findall(r"\d+", version)[:2]) < _OLDEST:
+            client.close()
+            raise ConfigError(
+                f"Qdrant at {self.location} is version {version}; {'.'.join(map(str, _OLDEST))} or newer is needed.",
+                suggestion="Upgrade the server, or name another one in QDRANT_URL.",
+            )
+        return client
 
     def _built(self, *, grpc: bool) -> QdrantClient:
         from qdrant_client import QdrantClient

@@ -12,7 +12,6 @@ the sections and pages, where a document has any.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
 import re
@@ -208,9 +207,11 @@ def all_places(connection: QdrantConnection) -> list[QdrantCollection]:
     found: list[QdrantCollection] = []
     for name in sorted(aliases):
         if records_of(name) in aliases:
-            with contextlib.suppress(ConfigError):  # somebody else's, who likes such names
+            try:
                 place = look(connection, name)
                 found += [] if place is None else [place]
+            except ConfigError as exc:  # somebody else's, who likes such names, or a newer version's
+                log_event(_logger, logging.WARNING, "collection_left_out", collection=name, reason=exc.message)
     return found
 
 
