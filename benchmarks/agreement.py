@@ -1,6 +1,6 @@
 """Ask every store the same questions of the same corpus, and count how much of the top ten they have in common.
 
-Usage: `python -m benchmarks.agreement [--sets scifact docs] [--stores sqlite chromadb-embedded qdrant-local]
+Usage: `python -m benchmarks.agreement [--sets scifact docs] [--stores sqlite chromadb-embedded qdrant]
 [--queries 150] [--keep FOLDER]`
 
 SciFact's abstracts (a hundred to a Markdown file) and the documents of `docs/md`, `docs/docx` and `docs/pdf` (below
@@ -150,7 +150,7 @@ def main() -> int:
     """Compare and print; exit code 1 where a store misses the bar."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--sets", nargs="+", choices=("scifact", "docs"), default=["scifact", "docs"])
-    parser.add_argument("--stores", nargs="+", default=["sqlite", "chromadb-embedded", "qdrant-local"])
+    parser.add_argument("--stores", nargs="+", default=["sqlite", "chromadb-embedded"])
     parser.add_argument("--queries", type=int, default=150)
     parser.add_argument("--keep", type=Path, help="folder of what is ingested, used again where it is filled already")
     options = parser.parse_args()

@@ -4,10 +4,10 @@ Usage: `python -m benchmarks.stores [--sizes 10000 100000] [--stores sqlite chro
 [--queries 100] [--plot docs/stores.svg] [--json FILE]`
 
 Every store holds the same synthetic chunks (`benchmarks.synthetic`) with the same vectors, written and asked through
-its port by a process of its own, one after the other in one run. `qdrant-local` is the client's own in-process mode,
-made for tests: it says nothing about a Qdrant server, and is left out above 20,000 chunks. Its recall and that of the
-others is against the exact search of the same vectors. Latency is that of one search with its top 10, embedding not
-included; memory is the resident set of the process that uses the store, and of the server where there is one.
+its port by a process of its own, one after the other in one run. `qdrant` is a server of your own on this machine
+(`QDRANT_URL`, `QDRANT_API_KEY`); what was made there is dropped afterwards, its disk is not measured. Recall is
+against the exact search of the same vectors. Latency is that of one search with its top 10, embedding not included;
+memory is the resident set of the process that uses the store, and of the server where there is one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,8 +37,7 @@ from knowledge_mcp.model.query import And, Equals, Filter, Prefix
 from knowledge_mcp.ports import Store
 
 SPACE = EmbeddingSpace("local", "benchmark", 384)
-STORES = ("sqlite", "postgres", "chromadb-embedded", "chromadb-server", "qdrant-local")
-LARGEST = {"qdrant-local": 20_000}
+STORES = ("sqlite", "postgres", "chromadb-embedded", "chromadb-server", "qdrant")
 NARROW: Filter = And((Equals("document_type", "standard"), Prefix("clause_number", "5.3")))
 KINDS = ("dense", "keyword", "hybrid", "dense filtered", "hybrid filtered")
 
@@ -65,15 +65,13 @@ def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | Non
     from knowledge_mcp.wiring import build_store
 
     environ = {**environment(folder), "CHROMADB_PATH": str(folder / "chroma")}
-    if name == "qdrant-local":
-        from knowledge_mcp.lexical.analyser import EnglishAnalyser
-        from knowledge_mcp.stores.qdrant.connection import QdrantConfig
-        from knowledge_mcp.stores.qdrant.store import QdrantStore
-        from tests.servers.qdrant_local import LocalQdrant
-
-        local = LocalQdrant()
-        store = QdrantStore(QdrantConfig("http://local"), EnglishAnalyser(), connect=lambda: local.client)
-        yield store, None
+    if name == "qdrant":
+        more = {each: os.environ[each] for each in ("QDRANT_URL", "QDRANT_API_KEY") if each in os.environ}
+        store = build_store(load_settings(environ=environ | more | {"VECTOR_STORE": "qdrant"}), "qdrant")
+        there = {each.name for each in store.collections()}
+        yield store, _process_on(urllib.parse.urlsplit(more["QDRANT_URL"]).port or 6333)
+        for made in {each.name for each in store.collections()} - there:
+            store.drop_collection(made)
         store.close()
         return
     if name == "chromadb-server":
@@ -101,10 +99,10 @@ def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | Non
 
 def _process_on(port: int) -> psutil.Process:
     """Find the process that listens on a port of the loopback."""
-    for each in psutil.Process().children(recursive=True):
-        if any(one.laddr.port == port for one in each.net_connections("inet") if one.status == psutil.CONN_LISTEN):
-            return each
-    raise RuntimeError(f"nothing of ours listens on port {port}")
+    for each in psutil.net_connections("inet"):
+        if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr[1] == port:
+            return psutil.Process(each.pid)
+    raise RuntimeError(f"nothing listens on port {port}")
 
 
 def timed(call: Callable[[int], object], count: int) -> dict[str, float]:
@@ -243,7 +241,12 @@ def main() -> None:
     """Measure, print the table, draw the plot."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--stores", nargs="+", choices=STORES, default=list(STORES))
+    parser.add_argument(
+        "--stores",
+        nargs="+",
+        choices=STORES,
+        default=[each for each in STORES if each != "qdrant" or "QDRANT_URL" in os.environ],
+    )
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", type=Path)
@@ -256,8 +259,6 @@ def main() -> None:
     results: list[dict[str, Any]] = []
     for size in options.sizes:
         for name in options.stores:
-            if size > LARGEST.get(name, size):
-                continue
             results.append(in_child(name, size, options.queries))
             print(table(results[-1:]).splitlines()[-1], file=sys.stderr)
     print(table(results))
