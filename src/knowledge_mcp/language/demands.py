@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from knowledge_mcp.language.force import Convention
+from knowledge_mcp.language.multilingual.force import forces, masked
+from knowledge_mcp.language.multilingual.recognition import language_of
 
 __all__ = [
     "OWN_LABEL",
+    "PrintedMark",
     "condition_of",
     "force_words",
     "limits",
@@ -54,15 +58,34 @@ _NAMED_PLACE = re.compile(
 )
 
 
-def force_words(sentence: str, convention: Convention) -> list[tuple[str, str]]:
-    """List the words of force, each with its normal form; where a document writes them in capitals, only those."""
-    found: list[tuple[str, str]] = []
+@dataclass(frozen=True, slots=True)
+class PrintedMark:
+    """Hold a word of force or a number, as printed and in the form it is compared by; `[start, end)` in its sentence."""
+
+    key: str
+    text: str
+    start: int
+    end: int
+
+
+def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
+    """List the words of force in order; where a document writes them in capitals, only those."""
+    if convention.language:
+        inside = [
+            PrintedMark(f"{modality.value} not" if negated else modality.value, sentence[start:end], start, end)
+            for modality, negated, start, end in forces(
+                masked(sentence), convention.language, capitals=convention.capitals
+            )
+        ]
+        if inside or language_of(sentence) == convention.language:
+            return inside
+    found: list[PrintedMark] = []
     for match in (_CAPITAL_FORCE if convention.capitals else _FORCE).finditer(sentence):
         parts = match.groupdict()
         word = " ".join((parts["word"] or parts["state"]).lower().split())
         is_negated = word == "cannot" or bool(parts["not"] or parts.get("denied"))
         plain = "can" if word == "cannot" else _NORMAL.get(word, word)
-        found.append((f"{plain} not" if is_negated else plain, match.group()))
+        found.append(PrintedMark(f"{plain} not" if is_negated else plain, match.group(), *match.span()))
     return found
 
 
@@ -71,17 +94,23 @@ def mask_places(sentence: str) -> str:
     return _NAMED_PLACE.sub(lambda match: "x" * len(match.group()), sentence)
 
 
-def named_places(sentence: str) -> list[str]:
-    """List the references, editions, addresses and dates, in lower case and with single blanks."""
-    return [" ".join(match.group().lower().split()) for match in _NAMED_PLACE.finditer(sentence)]
+def named_places(sentence: str) -> list[PrintedMark]:
+    """List the references, editions, addresses and dates; their keys are in lower case and have single blanks."""
+    return [
+        PrintedMark(" ".join(match.group().lower().split()), match.group(), *match.span())
+        for match in _NAMED_PLACE.finditer(sentence)
+    ]
 
 
-def limits(sentence: str) -> list[tuple[str, str]]:
+def limits(sentence: str) -> list[PrintedMark]:
     """List the numbers with their units, and number words; those of references and editions are left out."""
-    masked = mask_places(sentence)
-    found = [(match.start(), match.group().strip()) for match in _NUMBER.finditer(masked)]
-    found += [(match.start(), match.group()) for match in _NUMBER_WORDS.finditer(masked)]
-    return [("".join(printed.lower().split()), printed) for _, printed in sorted(found)]
+    text = mask_places(sentence)
+    found = [
+        PrintedMark("".join(match.group().split()), match.group().strip(), *match.span())
+        for match in _NUMBER.finditer(text)
+    ]
+    found += [PrintedMark(match.group().lower(), match.group(), *match.span()) for match in _NUMBER_WORDS.finditer(text)]
+    return sorted(found, key=lambda mark: mark.start)
 
 
 def without_limits(sentence: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
+from itertools import zip_longest
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind, words_of
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.language.demands import force_words, limits, without_limits
+from knowledge_mcp.language.demands import PrintedMark, force_words, limits, named_places
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
@@ -26,8 +27,8 @@ _ALIKE = 0.5
 """Share of words that two sentences have in common from which on one is the other, edited."""
 _SAME = 0.75
 """Share from which on it says the same but for what changed; below, force and numbers are part of a rewriting."""
-_MOST_PAIRED = 400
-"""Sentences left on either side up to which all are compared with all."""
+_MOST_NEAR = 400
+"""Sentences of the other side that one is compared with: those that share its rarest words."""
 
 
 class ChangeType(StrEnum):
@@ -68,32 +69,83 @@ class ClauseChange:
 
 
 def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[ClauseChange]:
-    """Look into every aligned pair; what was added or removed as a whole has its obligations among its changes."""
+    """Look into all that is aligned; what was added or removed as a whole has its obligations among its changes.
+
+    Clauses that were merged or split are compared together: each change is told with the link it belongs to.
+    """
     numbers = {
         link.old.number: link.new.number
         for link in links
         if link.old and link.new and link.old.number and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
     }
-    return [ClauseChange(link, tuple(_inside(link, old, new, numbers))) for link in checked(links)]
-
-
-def _inside(link: ClauseLink, old: Edition, new: Edition, numbers: Mapping[str, str]) -> Iterator[TextChange]:
-    if link.kind in {LinkKind.SPLIT, LinkKind.MERGED}:
-        return  # its words are compared with those of the clause that it is joined with
-    one, other = link.old, link.new
-    before = _sentences(one) if one else []
-    after = _sentences(other) if other else []
-    if words_of(" ".join(before)) == words_of(" ".join(after)):
-        if one and other:
-            yield from _signs(before, after)
-        return
-    found = [
-        *_of_sentences(before, after, old.convention, new.convention, numbers),
-        *(_definitions(one, other) if one and other else ()),
-        *(_references(one, other, numbers) if one and other else ()),
-    ]
+    both = _common(old.convention, new.convention)
+    found: dict[int, list[TextChange]] = {}
+    for group in checked(_together(links)):
+        for place, change in _inside([(place, links[place]) for place in group], both, numbers):
+            found.setdefault(place, []).append(change)
     order = list(ChangeType)
-    yield from sorted(found, key=lambda change: order.index(change.kind))
+    changes: list[ClauseChange] = []
+    for place, link in enumerate(links):
+        inside = sorted(found.get(place, ()), key=lambda change: order.index(change.kind))
+        is_edited = link.kind is LinkKind.SAME and bool(inside)
+        changes.append(ClauseChange(replace(link, kind=LinkKind.EDITED) if is_edited else link, tuple(inside)))
+    return changes
+
+
+def _common(old: Convention, new: Convention) -> Convention:
+    """Read both editions by one convention: capitals alone count where both write them so."""
+    return replace(new, capitals=old.capitals and new.capitals, language=old.language or new.language)
+
+
+def _together(links: Sequence[ClauseLink]) -> list[list[int]]:
+    """Group links, by place, that share a clause."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    for place, link in enumerate(links):
+        sides = [(name, side.index) for name, side in (("old", link.old), ("new", link.new)) if side is not None]
+        joined = [place]
+        for held in {id(groups[side]): groups[side] for side in sides if side in groups}.values():
+            joined += held
+        for member in joined:
+            for name, side in (("old", links[member].old), ("new", links[member].new)):
+                if side is not None:
+                    groups[name, side.index] = joined
+    return [sorted(group) for group in {id(group): group for group in groups.values()}.values()]
+
+
+def _inside(
+    group: Sequence[tuple[int, ClauseLink]], convention: Convention, numbers: Mapping[str, str]
+) -> Iterator[tuple[int, TextChange]]:
+    """Yield the changes of clauses that belong together, each with the place of its link."""
+    olds = list({link.old.index: link.old for _, link in group if link.old is not None}.values())
+    news = list({link.new.index: link.new for _, link in group if link.new is not None}.values())
+    before = [(text, clause.index) for clause in olds for text in _sentences(clause)]
+    after = [(text, clause.index) for clause in news for text in _sentences(clause)]
+    texts, others = [text for text, _ in before], [text for text, _ in after]
+    if texts == others:
+        return
+    for left, right in _paired(texts, others):
+        one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
+        home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
+        if left and right:
+            found = _between(one, other, convention, numbers)
+        else:
+            obliges = bool(force_words(one or other, convention))
+            kind = ("added" if right else "withdrawn") if obliges else ""
+            found = [TextChange(ChangeType.WORDS, one, other, one, other, kind)]
+        for change in found:
+            yield home, change
+    if olds and news:
+        for change in (*_definitions(olds, news), *_references(olds, news, numbers)):
+            yield group[0][0], change
+
+
+def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | None) -> int:
+    """Choose the link that a change belongs to: of both its clauses, else of the new one, else of the old one."""
+
+    def fits(link: ClauseLink) -> tuple[bool, bool]:
+        return link.new is not None and link.new.index == new, link.old is not None and link.old.index == old
+
+    return max(group, key=lambda each: (sum(fits(each[1])), fits(each[1]), -each[0]))[0]
 
 
 # ---- sentences
@@ -113,65 +165,97 @@ def _sentences(clause: Clause) -> list[str]:
     return [each for each in found if each]
 
 
-def _of_sentences(
-    before: Sequence[str], after: Sequence[str], old: Convention, new: Convention, numbers: Mapping[str, str]
-) -> Iterator[TextChange]:
-    for one, other in _paired(before, after):
-        if one is None or other is None:
-            text = one or other or ""
-            obliges = bool(force_words(text, old if other is None else new))
-            kind = ("withdrawn" if other is None else "added") if obliges else ""
-            yield TextChange(ChangeType.WORDS, one or "", other or "", one or "", other or "", kind)
-            continue
-        yield from _between(one, other, old, new, numbers)
+Places = tuple[int, ...]
 
 
-def _paired(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
-    """Pair the sentences that differ, in reading order: each with the most alike that is left, or with none."""
-    keys, others = [tuple(words_of(each)) for each in before], [tuple(words_of(each)) for each in after]
-    left, right = _unmatched(keys, others)
-    joined: dict[int, int] = {}
-    if len(left) <= _MOST_PAIRED and len(right) <= _MOST_PAIRED:
-        bags = {place: Counter(keys[place]) for place in left}
-        other_bags = {place: Counter(others[place]) for place in right}
-        scored = sorted(
-            (-likeness, abs(one - other), one, other)
-            for one in checked(left)
-            for other in right
-            if (likeness := _likeness(bags[one], other_bags[other])) >= _ALIKE
-        )
-        taken: set[int] = set()
-        for _, _, one, other in scored:
-            if one not in joined and other not in taken:
-                joined[one] = other
-                taken.add(other)
-    alone = [other for other in right if other not in joined.values()]
+def _paired(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Places, Places]]:
+    """Pair the sentences that differ, in reading order: each with the most alike that is left, or with none.
+
+    Sentences that were joined into one, or one that was cut, stand together on their side.
+    """
+    left, right = _unmatched(before, after)
+    bags = {place: Counter(words_of(before[place])) for place in left}
+    others = {place: Counter(words_of(after[place])) for place in right}
+    joined = _joined(bags, others)
+    back = {other: one for one, other in joined.items()}
+    lefts = _taken_in(bags, others, joined)
+    rights = _taken_in(others, bags, back)
+    spent = {each for places in rights.values() for each in places} | set(back)
+    alone = [other for other in right if other not in spent]
     for one in left:
+        if any(one in places for places in lefts.values()):
+            continue
         while alone and one in joined and alone[0] < joined[one]:
-            yield None, after[alone.pop(0)]
-        yield before[one], after[joined[one]] if one in joined else None
+            yield (), (alone.pop(0),)
+        if one in joined:
+            other = joined[one]
+            yield tuple(sorted((one, *lefts.get(other, ())))), tuple(sorted((other, *rights.get(one, ()))))
+        else:
+            yield (one,), ()
     for other in alone:
-        yield None, after[other]
+        yield (), (other,)
 
 
-def _unmatched(keys: Sequence[tuple[str, ...]], others: Sequence[tuple[str, ...]]) -> tuple[list[int], list[int]]:
-    """List the sentences that the other side has not word for word, as often as it has them."""
-    here, there = Counter(keys), Counter(others)
-    common = here & there
-    spent, other_spent = Counter(common), Counter(common)
-    left: list[int] = []
-    right: list[int] = []
-    for place, key in enumerate(keys):
-        if spent[key]:
-            spent[key] -= 1
-        elif key:
-            left.append(place)
-    for place, key in enumerate(others):
-        if other_spent[key]:
-            other_spent[key] -= 1
-        elif key:
-            right.append(place)
-    return left, right
+def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]) -> dict[int, int]:
+    """Join sentences that have half of their words in common at least, the most alike first."""
+    postings: dict[str, list[int]] = {}
+    for other, bag in others.items():
+        for word in bag:
+            postings.setdefault(word, []).append(other)
+    scored: list[tuple[float, int, int, int]] = []
+    for one, bag in checked(bags.items()):
+        near: set[int] = set()
+        for word in sorted((word for word in bag if word in postings), key=lambda word: (len(postings[word]), word)):
+            if len(near) + len(postings[word]) > _MOST_NEAR and near:
+                break
+            near.update(sorted(postings[word], key=lambda other: (abs(one - other), other))[:_MOST_NEAR])
+        scored += [
+            (-likeness, abs(one - other), one, other)
+            for other in near
+            if (likeness := _likeness(bag, others[other])) >= _ALIKE
+        ]
+    joined: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, _, one, other in sorted(scored):
+        if one not in joined and other not in taken:
+            joined[one] = other
+            taken.add(other)
+    return joined
+
+
+def _taken_in(
+    bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], joined: Mapping[int, int]
+) -> dict[int, list[int]]:
+    """Map sentences of the other side to neighbours of their partner whose words they hold beside the partner's."""
+    found: dict[int, list[int]] = {}
+    for one, other in joined.items():
+        rest = others[other] - bags[one]
+        for step in (-1, 1):
+            near = one + step
+            while near in bags and near not in joined and (bags[near] & rest).total() >= _SAME * bags[near].total():
+                found.setdefault(other, []).append(near)
+                rest -= bags[near]
+                near += step
+    return found
+
+
+def _unmatched(before: Sequence[str], after: Sequence[str]) -> tuple[list[int], list[int]]:
+    """List the sentences that the other side has not as they are printed, as often as it has them."""
+    common = Counter(before) & Counter(after)
+
+    def left(texts: Sequence[str]) -> list[int]:
+        spent = Counter(common)
+        spent.subtract(texts)
+        over = {text: -count for text, count in spent.items() if count < 0}
+        found: list[int] = []
+        for place in range(len(texts) - 1, -1, -1):
+            if over.get(texts[place], 0) > 0:
+                over[texts[place]] -= 1
+                if words_of(texts[place]):
+                    found.append(place)
+        return found[::-1]
+
+    return left(before), left(after)
 
 
 def _likeness(one: Counter[str], other: Counter[str]) -> float:
@@ -184,37 +268,56 @@ def _likeness(one: Counter[str], other: Counter[str]) -> float:
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
 
-def _between(
-    one: str, other: str, old: Convention, new: Convention, numbers: Mapping[str, str]
-) -> Iterator[TextChange]:
+def _between(one: str, other: str, convention: Convention, numbers: Mapping[str, str]) -> Iterator[TextChange]:
     """Tell what changed from one sentence to another; words are a change of their own only where more changed.
 
     In a sentence that was written again, force and numbers are no changes of their own.
     """
-    found: list[TextChange] = []
-    rest, other_rest = words_of(without_limits(one)), words_of(without_limits(other))
+    before, after = _marked_up(one, convention), _marked_up(other, convention)
+    rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     if _likeness(Counter(rest), Counter(other_rest)) < _SAME:
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
         return
-    for was, now in _replaced(force_words(one, old), force_words(other, new)):
-        found.append(TextChange(ChangeType.FORCE, was, now, one, other))
-    for was, now in _replaced(limits(one), limits(other)):
-        if any(sign.isdigit() for sign in was + now) or (was and now):  # "two" that came or went counts no limit
-            found.append(TextChange(ChangeType.NUMBER, was, now, one, other))
+    found = [TextChange(kind, was, now, one, other) for kind, was, now in _replaced(before, after)]
     yield from found
     if rest != other_rest or (not found and words_of(_redirected(one, numbers)) != words_of(other)):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
 
-def _replaced(before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield what stands in place of what, as printed; an empty text for nothing."""
-    matcher = SequenceMatcher(None, [key for key, _ in before], [key for key, _ in after], autojunk=False)
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "equal":
+_Marked = tuple[str, PrintedMark | None]
+_FORCE_KEY, _NUMBER_KEY = "<force>", "<number>"
+
+
+def _marked_up(sentence: str, convention: Convention) -> list[_Marked]:
+    """List the words of a sentence; for words of force, numbers and references, what they are."""
+    marks = [(_FORCE_KEY, mark) for mark in force_words(sentence, convention)]
+    marks += [(_NUMBER_KEY, mark) for mark in limits(sentence)]
+    marks += [("<place>", mark) for mark in named_places(sentence)]
+    found: list[_Marked] = []
+    end = 0
+    for key, mark in sorted(marks, key=lambda each: each[1].start):
+        if mark.start < end:
             continue
-        was, now = [printed for _, printed in before[a:b]], [printed for _, printed in after[c:d]]
-        for place in range(max(len(was), len(now))):
-            yield was[place] if place < len(was) else "", now[place] if place < len(now) else ""
+        found += [(word, None) for word in words_of(sentence[end : mark.start])]
+        found.append((key, mark))
+        end = mark.end
+    return found + [(word, None) for word in words_of(sentence[end:])]
+
+
+def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> Iterator[tuple[ChangeType, str, str]]:
+    """Yield what stands in place of which word of force and number, as printed; an empty text for nothing."""
+    matcher = SequenceMatcher(None, [word for word, _ in before], [word for word, _ in after], autojunk=False)
+    for _, a, b, c, d in matcher.get_opcodes():
+        for key, kind in ((_FORCE_KEY, ChangeType.FORCE), (_NUMBER_KEY, ChangeType.NUMBER)):
+            was = [mark for word, mark in before[a:b] if mark is not None and word == key]
+            now = [mark for word, mark in after[c:d] if mark is not None and word == key]
+            for one, other in zip_longest(was, now):
+                if one is not None and other is not None and one.key != other.key:
+                    yield kind, one.text, other.text
+                elif (one is None) != (other is None):
+                    text, came = (one.text, False) if one is not None else (other.text if other else "", True)
+                    if kind is ChangeType.FORCE or any(sign.isdigit() for sign in text):  # "two" alone is no limit
+                        yield kind, "" if came else text, text if came else ""
 
 
 def _redirected(sentence: str, numbers: Mapping[str, str]) -> str:
@@ -232,19 +335,13 @@ def _parted(one: str, other: str) -> tuple[str, str]:
     return was, now
 
 
-def _signs(before: Sequence[str], after: Sequence[str]) -> Iterator[TextChange]:
-    """Tell of limits whose sign alone changed, which letters and digits do not show: "≥ 5" and "≤ 5"."""
-    for one, other in zip(before, after, strict=False):
-        for was, now in _replaced(limits(one), limits(other)):
-            yield TextChange(ChangeType.NUMBER, was, now, one, other)
-
-
 # ---- definitions and references
 
 
-def _definitions(old: Clause, new: Clause) -> Iterator[TextChange]:
-    before = {" ".join(words_of(each.term)): each for each in old.definitions}
-    after = {" ".join(words_of(each.term)): each for each in new.definitions}
+def _definitions(olds: Sequence[Clause], news: Sequence[Clause]) -> Iterator[TextChange]:
+    before, after = (
+        {" ".join(words_of(each.term)): each for clause in side for each in clause.definitions} for side in (olds, news)
+    )
     for key in dict.fromkeys((*before, *after)):
         one, other = before.get(key), after.get(key)
         was, now = one.text if one else "", other.text if other else ""
@@ -252,27 +349,28 @@ def _definitions(old: Clause, new: Clause) -> Iterator[TextChange]:
             yield TextChange(ChangeType.DEFINITION, was, now, one.term if one else "", other.term if other else "")
 
 
-def _references(old: Clause, new: Clause, numbers: Mapping[str, str]) -> Iterator[TextChange]:
+def _references(olds: Sequence[Clause], news: Sequence[Clause], numbers: Mapping[str, str]) -> Iterator[TextChange]:
     """Tell which references lead elsewhere; one whose clause only got another number leads where it did."""
     own = {ReferenceKind.CLAUSE, ReferenceKind.ANNEX}
     before = [
         (numbers.get(each.target, each.target) if each.kind in own else each.target, each.target)
-        for each in old.references
+        for clause in olds
+        for each in clause.references
     ]
-    after = [(each.target, each.target) for each in new.references]
+    after = [(each.target, each.target) for clause in news for each in clause.references]
     kept = Counter(key for key, _ in before) & Counter(key for key, _ in after)
-    for was, now in _replaced(_without(before, kept), _without(after, kept)):
+    for was, now in zip_longest(_without(before, kept), _without(after, kept), fillvalue=""):
         yield TextChange(ChangeType.REFERENCE, was, now)
 
 
-def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[tuple[str, str]]:
+def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[str]:
     spent = Counter(kept)
-    left: list[tuple[str, str]] = []
+    left: list[str] = []
     for key, printed in found:
         if spent[key]:
             spent[key] -= 1
         else:
-            left.append((key, printed))
+            left.append(printed)
     return left
 
 
@@ -283,15 +381,16 @@ def side_by_side(link: ClauseLink) -> Iterator[tuple[Marked, Marked]]:
     """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed."""
     before = _sentences(link.old) if link.old else []
     after = _sentences(link.new) if link.new else []
-    keys, others = [tuple(words_of(each)) for each in before], [tuple(words_of(each)) for each in after]
-    matcher = SequenceMatcher(None, keys, others, autojunk=False)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
             for one, other in zip(before[a:b], after[c:d], strict=True):
                 yield ((one, False),), ((other, False),)
             continue
-        for one, other in _paired(before[a:b], after[c:d]):
-            yield _marked_words(one or "", other or "")
+        for left, right in _paired(before[a:b], after[c:d]):
+            yield _marked_words(
+                " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
+            )
 
 
 def _marked_words(one: str, other: str) -> tuple[Marked, Marked]:

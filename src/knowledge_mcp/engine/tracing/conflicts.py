@@ -237,7 +237,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
                 limits = tuple(replace(each, bound=_OTHER[each.bound]) for each in limits)
         demand = Demand(item.id, " ".join(text.split()), item.citation)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
-        codes = frozenset((*_CODE.findall(text), *named_places(text)))
+        codes = frozenset((*_CODE.findall(text), *(mark.key for mark in named_places(text))))
         context = item.citation if _POINTS.search(text) else ""
         yield _Parsed(demand, force, negated, limits, kept, codes, words, context, place)
 
