@@ -7,6 +7,7 @@ The best pairs are joined first, each clause once; clauses that are left are loo
 
 from __future__ import annotations
 
+import functools
 import heapq
 import math
 import re
@@ -128,12 +129,43 @@ class _Side:
         self.tops = Counter(clause.file for clause in clauses if clause.parent is None and clause.level)
         self.weights: list[dict[str, float]] = []
         self.lengths: list[float] = []
+        self.by_term: defaultdict[str, list[int]] = defaultdict(list)
+        for place, counted in enumerate(self.counts):
+            for term in counted:
+                self.by_term[term].append(place)
 
     def weigh(self, rarity: Mapping[str, float]) -> None:
         for counted in self.counts:
             weights = {term: (1 + math.log(count)) * rarity[term] for term, count in counted.items()}
             self.weights.append(weights)
             self.lengths.append(math.sqrt(sum(weight * weight for weight in weights.values())))
+
+    def most_alike(self, weights: Mapping[str, float]) -> list[int]:
+        """List the clauses that share most of a text's weightier terms, in reading order."""
+        found: defaultdict[int, float] = defaultdict(float)
+        for term, weight in weights.items():
+            places = self.by_term.get(term, ())
+            if len(places) <= _RARE:
+                for place in places:
+                    found[place] += weight * self.weights[place][term] / self.lengths[place]
+        return sorted(heapq.nlargest(_CANDIDATES, found, key=lambda place: (found[place], -place)))
+
+    def cosine(self, place: int, other: _Side, there: int) -> float | None:
+        """Tell how many words two clauses have in common; None where neither has any."""
+        weights, others = self.weights[place], other.weights[there]
+        if not weights and not others:
+            return None
+        if not weights or not others:
+            return 0.0
+        if len(weights) > len(others):
+            weights, others = others, weights
+        shared = sum(weight * others[term] for term, weight in weights.items() if term in others)
+        return shared / (self.lengths[place] * other.lengths[there])
+
+    def usual(self, place: int) -> float:
+        """Tell how much a clause has in common with the clause of its own edition that is most like it."""
+        near = (other for other in self.most_alike(self.weights[place]) if other != place)
+        return max((self.cosine(place, self, other) or 0.0 for other in near), default=0.0)
 
     def is_title(self, place: int) -> bool:
         """Tell whether a clause is its document's title, or what stands before its first heading."""
@@ -170,12 +202,10 @@ class _Matcher:
         self._rarity = {term: math.log(1 + len(everywhere) / count) for term, count in frequency.items()}
         self._old.weigh(self._rarity)
         self._new.weigh(self._rarity)
+        self._usual_old, self._usual_new = functools.cache(self._old.usual), functools.cache(self._new.usual)
         self._files = _same_files(old, new)
-        self._by_term: defaultdict[str, list[int]] = defaultdict(list)
         self._by_name: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, clause in enumerate(new.clauses):
-            for term in self._new.counts[place]:
-                self._by_term[term].append(place)
             for name in self._called(self._new, place, clause.file):
                 self._by_name[name].append(place)
         self._notes = {name for clause in new.clauses if clause.is_only_a_note for name in _names_of(clause)}
@@ -208,13 +238,7 @@ class _Matcher:
         clause = self._old.clauses[one]
         if clause.is_only_a_note or not self._notes.isdisjoint(_names_of(clause)):
             return []
-        found: defaultdict[int, float] = defaultdict(float)
-        for term, weight in self._old.weights[one].items():
-            places = self._by_term.get(term, ())
-            if len(places) <= _RARE:
-                for place in places:
-                    found[place] += weight * self._new.weights[place][term] / self._new.lengths[place]
-        near = set(heapq.nlargest(_CANDIDATES, found, key=lambda place: (found[place], -place)))
+        near = set(self._new.most_alike(self._old.weights[one]))
         for name in self._called(self._old, one, self._files.get(clause.file, clause.file)):
             near.update(self._by_name.get(name, ())[:_RARE])
         return [place for place in sorted(near) if not self._new.clauses[place].is_only_a_note]
@@ -226,22 +250,19 @@ class _Matcher:
         number = old.clauses[one].number
         same_number = bool(number) and number == new.clauses[other].number
         return _Evidence(
-            words=self._cosine(one, other),
+            words=self._beyond_usual(one, other),
             same_head=old.heads[one] == new.heads[other],
             like_head=like / max(old.heads_like[old.heads[one]], new.heads_like[new.heads[other]]),
             number=(_HALF if _IDENTIFIER.search(number) else _QUARTER) if same_number else 0.0,
         )
 
-    def _cosine(self, one: int, other: int) -> float | None:
-        weights, others = self._old.weights[one], self._new.weights[other]
-        if not weights and not others:
+    def _beyond_usual(self, one: int, other: int) -> float | None:
+        """Tell what two clauses have in common beyond what clauses of their editions have in common anyway."""
+        words = self._old.cosine(one, self._new, other)
+        if words is None:
             return None
-        if not weights or not others:
-            return 0.0
-        if len(weights) > len(others):
-            weights, others = others, weights
-        shared = sum(weight * others[term] for term, weight in weights.items() if term in others)
-        return shared / (self._old.lengths[one] * self._new.lengths[other])
+        usual = min(self._usual_old(one), self._usual_new(other))
+        return max(words - usual, 0.0) / (1 - usual) if usual < 1 else words
 
     def _round(self, evidence: Mapping[tuple[int, int], _Evidence], known: _Pairs | None) -> _Pairs:
         scored: list[tuple[bool, float, int, int, int]] = []
