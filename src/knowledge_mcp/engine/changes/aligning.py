@@ -66,7 +66,7 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
     matcher = _Matcher(old, new, terms)
     pairs = matcher.joined()
     links = [ClauseLink(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
-    links.extend(matcher.followed())
+    links.extend(matcher.followed(pairs))
     links.extend(matcher.contained(pairs, links))
     gone = {id(link.old) for link in links if link.old is not None}
     come = {id(link.new) for link in links if link.new is not None}
@@ -249,20 +249,26 @@ class _Matcher:
         like = 2 * len(titles & others) / (len(titles) + len(others)) if titles or others else 0.0
         number = old.clauses[one].number
         same_number = bool(number) and number == new.clauses[other].number
+        like /= max(old.heads_like[old.heads[one]], new.heads_like[new.heads[other]])
         return _Evidence(
-            words=self._beyond_usual(one, other),
+            words=self._in_common(one, other, like),
             same_head=old.heads[one] == new.heads[other],
-            like_head=like / max(old.heads_like[old.heads[one]], new.heads_like[new.heads[other]]),
+            like_head=like,
             number=(_HALF if _IDENTIFIER.search(number) else _QUARTER) if same_number else 0.0,
         )
 
-    def _beyond_usual(self, one: int, other: int) -> float | None:
-        """Tell what two clauses have in common beyond what clauses of their editions have in common anyway."""
+    def _in_common(self, one: int, other: int, like_head: float) -> float | None:
+        """Tell how far the words of two clauses speak for the pair.
+
+        Words count beyond what clauses of their own editions have in common anyway; as they are, where the headings
+        belong together.
+        """
         words = self._old.cosine(one, self._new, other)
         if words is None:
             return None
         usual = min(self._usual_old(one), self._usual_new(other))
-        return max(words - usual, 0.0) / (1 - usual) if usual < 1 else words
+        beyond = (words - usual) / (1 - usual) if usual < 1 else 0.0
+        return max(beyond, words * like_head)
 
     def _round(self, evidence: Mapping[tuple[int, int], _Evidence], known: _Pairs | None) -> _Pairs:
         scored: list[tuple[bool, float, int, int, int]] = []
@@ -320,15 +326,18 @@ class _Matcher:
         tops = self._old.is_at_top(old) and self._new.is_at_top(new)
         return in_one and tops and (old.parent is None) != (new.parent is None)
 
-    def followed(self) -> Iterator[ClauseLink]:
-        """Follow the notes of the new edition that say where a withdrawn clause went."""
+    def followed(self, pairs: _Pairs) -> Iterator[ClauseLink]:
+        """Follow the notes of the new edition that say where a withdrawn clause went; one that was a note stays one."""
         by_number = {clause.number: clause for clause in self._new.clauses if clause.number}
         old_by_name = {name: clause for clause in self._old.clauses for name in _names_of(clause)}
         for note in self._new.clauses:
             if note.went_to is None:
                 continue
             found = next((old_by_name[name] for name in _names_of(note) if name in old_by_name), None)
-            if found is None or found.is_only_a_note:
+            if found is None:
+                continue
+            if found.is_only_a_note:
+                yield ClauseLink(self.kind(found, note, pairs), found, note)
                 continue
             for name in note.went_to:
                 target = by_number.get(name) or by_number.get(name.rstrip("abcdefghijklmnopqrstuvwxyz"))
