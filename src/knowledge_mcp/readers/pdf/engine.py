@@ -9,20 +9,19 @@ import contextlib
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.readers.pdf.geometry import on_page
+from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
-from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
-    from liteparse.types import ParsedPage, StructureTreeElement, TextItem
+    from liteparse.types import ParsedPage, StructureTreeElement
 
 __all__ = [
     "BATCH",
@@ -40,9 +39,6 @@ BATCH = 25
 """Pages that are held parsed at a time; the file is reopened for each batch, which frees what PDFium caches."""
 
 _FILE, _FORMAT, _PASSWORD, _SECURITY = 2, 3, 4, 5
-_FORMULA = re.compile(r"[_^]\{|\\[a-z]")
-_INSET = 0.17
-"""Share of its height by which an item reaches beyond its letters, and may reach into those of the next line."""
 _FACTS_OF_INTEREST = ("Title", "Author", "Subject", "Keywords", "Creator", "Producer", "CreationDate", "ModDate")
 
 
@@ -206,8 +202,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
-            hidden = _without_hidden(path, found, parser)
-            _write_literally(path, found)
+            hidden = _as_printed(path, found, parser)
             layouts = [lay_out(page) for page in found]
             tagged: list[TaggedHeading] = []
             for page in found:
@@ -218,8 +213,12 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         raise Refusal("corrupted", "The PDF's pages cannot be parsed.", details=f"liteparse: {error}"[:500]) from error
 
 
-def _without_hidden(path: str, pages: list[ParsedPage], parser: LiteParse) -> Counter[str]:
-    """Parse pages again without the text that nobody sees on them; returns how many characters, by reason."""
+def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> Counter[str]:
+    """Write pages as they are printed, and parse those again that hold text which nobody sees.
+
+    Returns:
+        How many characters nobody sees, by reason.
+    """
     import pypdfium2
 
     counted: Counter[str] = Counter()
@@ -238,6 +237,8 @@ def _without_hidden(path: str, pages: list[ParsedPage], parser: LiteParse) -> Co
                 if any(is_parsed(each, parsed) for each in hidden):
                     take_out(page, hidden)
                     again[index] = hidden
+                else:
+                    write_as_printed(page, parsed, [each.box for each in hidden])
         if again:
             cleaned.import_pages(document, [pages[index].page_num - 1 for index in again])
             written = io.BytesIO()
@@ -246,38 +247,9 @@ def _without_hidden(path: str, pages: list[ParsedPage], parser: LiteParse) -> Co
                 page.page_num = pages[index].page_num
                 leave_out(page, again[index])
                 pages[index] = page
+                with contextlib.closing(document[page.page_num - 1]) as shown:
+                    write_as_printed(shown, page, [each.box for each in again[index]])
     return counted
-
-
-def _write_literally(path: str, pages: Sequence[ParsedPage]) -> None:
-    """Put what is printed in place of the formulas that the parser writes for small, raised and crossed-out letters."""
-    import pypdfium2
-
-    written = {page.page_num: [item for item in page.text_items if _is_written(item)] for page in pages}
-    written = {number: items for number, items in written.items() if items}
-    if not written:
-        return
-    document: Any
-    with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-        for number, items in written.items():
-            with contextlib.closing(document[number - 1]) as page, contextlib.closing(page.get_textpage()) as text:
-                for item in items:
-                    words = text.get_text_bounded(*_within(page, item))
-                    item.text = " ".join(words.replace("\ufffe", "-").split()) or item.text
-
-
-def _is_written(item: TextItem) -> bool:
-    return item.text.count("$") > 1 and _FORMULA.search(item.text) is not None
-
-
-def _within(page: Any, item: TextItem) -> tuple[float, float, float, float]:
-    """Return the band of an item, in the page's own space, that all its letters reach into and none of another line."""
-    size = page.get_size()
-    across = min(_INSET * item.height, 0.5) if is_rotated(item) else _INSET * item.height
-    along = _INSET * item.width if is_rotated(item) else min(_INSET * item.width, 0.5)
-    left, top = on_page(page, size, item.x + along, item.y + across)
-    right, bottom = on_page(page, size, item.x + item.width - along, item.y + item.height - across)
-    return min(left, right), min(bottom, top), max(left, right), max(bottom, top)
 
 
 def _tagged(element: StructureTreeElement, page: int) -> Iterator[TaggedHeading]:

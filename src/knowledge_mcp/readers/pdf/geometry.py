@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 from typing import Any, TypeAlias
 
-__all__ = ["SAME", "Matrix", "matrix_of", "on_page", "placed", "raw", "times"]
+__all__ = ["SAME", "Matrix", "from_page", "matrix_of", "on_page", "placed", "raw", "times"]
 
 Matrix: TypeAlias = tuple[float, float, float, float, float, float]
+_SCALE = 16
+"""Steps to a point: PDFium's functions count in whole units."""
 SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
@@ -42,8 +44,15 @@ def placed(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
 
 def on_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[float, float]:
     """Turn points from the top left of a page as it is shown, `size` of it, into the page's own space."""
-    scale = 16  # the function counts in whole units
     across, up = ctypes.c_double(), ctypes.c_double()
-    width, height = (round(each * scale) for each in size)
-    raw().FPDF_DeviceToPage(page, 0, 0, width, height, 0, round(x * scale), round(y * scale), across, up)
+    width, height = (round(each * _SCALE) for each in size)
+    raw().FPDF_DeviceToPage(page, 0, 0, width, height, 0, round(x * _SCALE), round(y * _SCALE), across, up)
     return across.value, up.value
+
+
+def from_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[float, float]:
+    """Turn a place in the page's own space into points from the top left of the page as it is shown, `size` of it."""
+    across, down = ctypes.c_int(), ctypes.c_int()
+    width, height = (round(each * _SCALE) for each in size)
+    raw().FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, across, down)
+    return across.value / _SCALE, down.value / _SCALE

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.hidden import HiddenReason
-from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, times
+from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, from_page, matrix_of, placed, raw, times
 from knowledge_mcp.readers.pdf.lines import size_of
 from knowledge_mcp.readers.pdf.scans import COVERED, graphics_of
 from knowledge_mcp.readers.shared.layout import letters_of
@@ -325,14 +325,8 @@ class _Picture:
 
 def _on_paper(page: Any, box: _Box) -> _Box:
     """Turn a box of the page's own space into points from the top left of the page as it is shown."""
-    width, height = page.get_size()
-    scale = 16  # the function counts in whole units
-    corners: list[tuple[float, float]] = []
-    x, y = ctypes.c_int(), ctypes.c_int()
-    for across in box[::2]:
-        for up in box[1::2]:
-            raw().FPDF_PageToDevice(page, 0, 0, round(width * scale), round(height * scale), 0, across, up, x, y)
-            corners.append((x.value / scale, y.value / scale))
+    size = page.get_size()
+    corners = [from_page(page, size, x, y) for x in box[::2] for y in box[1::2]]
     return _around(corners)
 
 

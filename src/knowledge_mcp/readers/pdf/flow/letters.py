@@ -1,0 +1,208 @@
+"""Letters that a page prints and the parser has not, and formulas that it writes for what is printed.
+
+The parser leaves out some lone numbers, draws letters of the lines above and below into what it takes for a fraction,
+and writes formulas for small, raised and crossed-out letters. PDFium's own text of the page puts that right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw
+from knowledge_mcp.readers.pdf.lines import is_rotated
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage, TextItem
+
+__all__ = ["write_as_printed"]
+
+_FORMULA = re.compile(r"[_^]\{|\\[a-z]")
+_INSET = 0.17
+"""Share of its height by which an item reaches beyond its letters, and may reach into those of the next line."""
+_BAND = 20
+"""Points of a page's height whose items are looked through for a letter; any figure gives the same."""
+
+_Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    """One letter: its position in PDFium's text, and where it stands on the page, from the top left, in points."""
+
+    at: int
+    text: str
+    box: _Box
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        return (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
+
+
+def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ()) -> None:
+    """Write the items of a parsed page as they are printed, in place, and add those that are missing.
+
+    Args:
+        page: the same page, open, of PDFium.
+        parsed: as the parser has it.
+        hidden: places of what nobody sees, from the top left.
+    """
+    with contextlib.closing(page.get_textpage()) as text:
+        for item in parsed.text_items:
+            if item.text.count("$") > 1 and _FORMULA.search(item.text) is not None:
+                item.text = _printed(page, text, item) or item.text
+        printed = Counter(str(text.get_text_range()))
+        printed.subtract(Counter("".join(item.text for item in parsed.text_items)))
+        missing = {letter for letter, count in printed.items() if count > 0 and letter.isalnum()}
+        if missing:
+            _add(page, text, parsed, missing, hidden)
+
+
+def _add(page: Any, text: Any, parsed: ParsedPage, missing: set[str], hidden: Sequence[_Box]) -> None:
+    sheet = _Sheet(page, text, [_box_of(item) for item in parsed.text_items])
+    inside: dict[int, list[_Letter]] = {}
+    alone: list[_Letter] = []
+    for letter in sheet.letters(missing):
+        x, y = letter.middle
+        if not (0 < x < parsed.width and 0 < y < parsed.height) or any(_is_in(letter, box) for box in hidden):
+            continue
+        homes = sheet.homes(letter)
+        for index in homes:
+            inside.setdefault(index, []).append(letter)
+        if not homes:
+            alone.append(letter)
+    for index, letters in inside.items():
+        item = parsed.text_items[index]
+        if Counter(letter.text for letter in letters) - Counter(item.text):
+            words = _printed(page, text, item)
+            if not _letters_only(item.text) - _letters_only(words):
+                item.text = words
+    parsed.text_items.extend(sheet.items(alone))
+
+
+class _Sheet:
+    """Know where the letters of a page are.
+
+    Args:
+        page: of PDFium.
+        text: its text.
+        boxes: of the parser's items.
+    """
+
+    def __init__(self, page: Any, text: Any, boxes: Sequence[_Box]) -> None:
+        self._page, self._text, self._boxes = page, text, boxes
+        self._bands: defaultdict[int, list[int]] = defaultdict(list)
+        for index, (_, top, _, bottom) in enumerate(boxes):
+            for band in range(round(top) // _BAND, round(bottom) // _BAND + 1):
+                self._bands[band].append(index)
+        self._size = page.get_size()
+        self._count = text.count_chars()
+        self._edges = [ctypes.c_double() for _ in range(4)]
+
+    def letters(self, wanted: set[str]) -> Iterator[_Letter]:
+        """Find these letters on the page, one that is printed twice at one place once."""
+        seen: set[tuple[str, int, int]] = set()
+        code_of = raw().FPDFText_GetUnicode
+        for at in range(self._count):
+            letter = self._letter(at) if chr(code_of(self._text, at)) in wanted else None
+            if letter is None:
+                continue
+            x, y = map(round, letter.middle)
+            if not any((letter.text, x + across, y + down) in seen for across in (-1, 0, 1) for down in (-1, 0, 1)):
+                yield letter
+            seen.add((letter.text, x, y))
+
+    def homes(self, letter: _Letter) -> list[int]:
+        """Tell in which of the boxes a letter stands."""
+        nearby = self._bands.get(round(letter.middle[1]) // _BAND, ())
+        return [index for index in nearby if _is_in(letter, self._boxes[index])]
+
+    def items(self, letters: Sequence[_Letter]) -> Iterator[TextItem]:
+        """Make an item of each run of letters that follow one another, with the signs that stand close to it."""
+        from liteparse.types import TextItem
+
+        runs: list[list[_Letter]] = []
+        for letter in letters:
+            if runs and letter.at == runs[-1][-1].at + 1:
+                runs[-1].append(letter)
+            else:
+                runs.append([*[*self._signs(letter.at, -1)][::-1], letter])
+            runs[-1] += self._signs(letter.at, 1)
+        for run in runs:
+            size, font, weight, turn = _print_of(self._text, run[0].at)
+            left, top = min(letter.box[0] for letter in run), min(letter.box[1] for letter in run)
+            right, bottom = max(letter.box[2] for letter in run), max(letter.box[3] for letter in run)
+            yield TextItem(
+                text="".join(letter.text for letter in run),
+                x=left,
+                y=top,
+                width=right - left,
+                height=bottom - top,
+                font_name=font,
+                font_height=size,
+                font_weight=weight,
+                rotation=turn,
+            )
+
+    def _signs(self, at: int, step: int) -> Iterator[_Letter]:
+        """Find the signs beside a letter that are no letters, and that the parser has not either: "(", "−", "%"."""
+        while letter := self._letter(at := at + step):
+            if letter.text.isalnum() or letter.text.isspace() or not letter.text.isprintable() or self.homes(letter):
+                return
+            yield letter
+
+    def _letter(self, at: int) -> _Letter | None:
+        pdfium = raw()
+        if not 0 <= at < self._count or not pdfium.FPDFText_GetCharBox(self._text, at, *self._edges):
+            return None
+        left, right, bottom, top = (edge.value for edge in self._edges)
+        corners = [from_page(self._page, self._size, x, y) for x, y in ((left, top), (right, bottom))]
+        (x0, x1), (y0, y1) = (sorted(pair) for pair in zip(*corners, strict=True))
+        return _Letter(at, chr(pdfium.FPDFText_GetUnicode(self._text, at)), (x0, y0, x1, y1))
+
+
+def _print_of(text: Any, at: int) -> tuple[float, str, int, float]:
+    """Return what a letter is set in: size in points, font, weight, and by how many degrees it is turned."""
+    pdfium = raw()
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(text, at, matrix)
+    size = pdfium.FPDFText_GetFontSize(text, at) * math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    pdfium.FPDFText_GetFontInfo(text, at, name, ctypes.sizeof(name), flags)
+    turn = math.degrees(max(pdfium.FPDFText_GetCharAngle(text, at), 0.0))
+    return size, name.value.decode("utf-8", "replace"), pdfium.FPDFText_GetFontWeight(text, at), turn
+
+
+def _letters_only(text: str) -> Counter[str]:
+    return Counter(filter(str.isalnum, text))
+
+
+def _box_of(item: TextItem) -> _Box:
+    return item.x, item.y, item.x + item.width, item.y + item.height
+
+
+def _is_in(letter: _Letter, box: _Box) -> bool:
+    x, y = letter.middle
+    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
+
+
+def _printed(page: Any, text: Any, item: TextItem) -> str:
+    """Return what PDFium reads in the place of an item."""
+    words = text.get_text_bounded(*_within(page, item))
+    return " ".join(words.replace("\ufffe", "-").split())
+
+
+def _within(page: Any, item: TextItem) -> tuple[float, float, float, float]:
+    """Return the band of an item, in the page's own space, that all its letters reach into and none of another line."""
+    size = page.get_size()
+    across = min(_INSET * item.height, 0.5) if is_rotated(item) else _INSET * item.height
+    along = _INSET * item.width if is_rotated(item) else min(_INSET * item.width, 0.5)
+    left, top = on_page(page, size, item.x + along, item.y + across)
+    right, bottom = on_page(page, size, item.x + item.width - along, item.y + item.height - across)
+    return min(left, right), min(bottom, top), max(left, right), max(bottom, top)

@@ -1,0 +1,99 @@
+"""Every letter that a PDF page prints is in the document, whatever the parser leaves out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pypdfium2
+import pytest
+from liteparse.parser import LiteParse
+from liteparse.types import ParsedPage
+
+from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
+
+_SIZE = 10.0
+
+
+def read(pages: Sheet) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+
+def texts(document: Document) -> list[str]:
+    return [" ".join(block.span.of(document.text).split()) for block in document.blocks]
+
+
+@pytest.fixture
+def page() -> Iterator[tuple[Any, ParsedPage]]:
+    """A page of three lines, open, and as the parser has it."""
+    pages = sheet()
+    pages.line("It is subject to additional constraints.", size=_SIZE)
+    pages.line("The format must match that of the base.", size=_SIZE)
+    pages.line(SENTENCE, size=_SIZE)
+    written = pages.done()
+    parsed = LiteParse(ocr_enabled=False, extract_text_metadata=True, quiet=True).parse(written).pages[0]
+    document: Any = pypdfium2.PdfDocument(written)
+    with contextlib.closing(document), contextlib.closing(document[0]) as opened:
+        yield opened, parsed
+
+
+def test_a_lone_number_at_the_foot_of_a_page_is_kept() -> None:
+    pages = sheet()
+    for _ in range(8):
+        pages.line(SENTENCE)
+    pages.at(297, 802, "7", size=9)
+    assert texts(read(pages))[-1] == "7"
+
+
+def test_a_lone_number_in_the_last_cell_of_a_page_is_kept() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE)
+    pages.y = 740
+    pages.grid([["Mode", "Channels"], ["Normal", "12"], ["", "1"]], [200, 120])
+    document = read(pages)
+    table = next(block for block in document.blocks if block.kind is BlockKind.TABLE)
+    assert table.span.of(document.text).splitlines()[-1].split("|")[2].strip() == "1"
+
+
+def test_page_numbers_are_still_no_text() -> None:
+    pages = sheet()
+    for number in range(1, 6):
+        for _ in range(8):
+            pages.line(f"{SENTENCE[:-1]} {number} times.")
+        pages.at(297, 802, str(number), size=9)
+        pages.next_page()
+    assert not [text for text in texts(read(pages)) if text.isdigit()]
+
+
+def test_letters_that_the_parser_took_out_of_a_word_come_back(page: tuple[Any, ParsedPage]) -> None:
+    opened, parsed = page
+    parsed.text_items[0].text = "It is subject to addi ional constraints."
+    write_as_printed(opened, parsed)
+    assert [item.text for item in parsed.text_items] == [
+        "It is subject to additional constraints.", "The format must match that of the base.", SENTENCE,
+    ]  # fmt: skip
+
+
+def test_words_that_the_parser_left_out_come_back_where_they_stand(page: tuple[Any, ParsedPage]) -> None:
+    opened, parsed = page
+    gone = parsed.text_items.pop(1)
+    write_as_printed(opened, parsed)
+    back = sorted(parsed.text_items[2:], key=lambda item: item.x)
+    assert [item.text for item in back] == gone.text.split()
+    assert all(gone.y - 2 < item.y and item.y + item.height < gone.y + gone.height + 2 for item in back)
+    assert back[0].x == pytest.approx(LEFT, abs=1)
+    assert {item.font_name for item in back} == {gone.font_name}
+    assert back[0].font_height == pytest.approx(_SIZE)
+
+
+def test_what_nobody_sees_does_not_come_back(page: tuple[Any, ParsedPage]) -> None:
+    opened, parsed = page
+    gone = parsed.text_items.pop(1)
+    hidden = (gone.x - 1, gone.y - 1, gone.x + gone.width + 1, gone.y + gone.height + 1)
+    write_as_printed(opened, parsed, [hidden])
+    assert [item.text for item in parsed.text_items] == ["It is subject to additional constraints.", SENTENCE]
