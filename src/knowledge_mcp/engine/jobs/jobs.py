@@ -7,6 +7,8 @@ taken up by the next one that looks, or failed where it was tried too often.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import logging
 import math
 import secrets
@@ -24,7 +26,10 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, InternalError, KnowledgeError, NotFoundError, reason_of
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["Jobs", "RunningJob"]
+__all__ = ["RESULT", "Jobs", "RunningJob"]
+
+RESULT = "content"
+"""Name of the bytes that are kept beside a job, and not listed with it."""
 
 _logger = logging.getLogger(__name__)
 _KEPT = timedelta(days=7)
@@ -64,8 +69,8 @@ class Jobs:
 
     Args:
         journal: where they are written down.
-        work: does what a request says and returns plain JSON values; a KnowledgeError fails the job, `CancelledError`
-            cancels it.
+        work: does what a request says and returns plain JSON values, and bytes as `RESULT` where there are many; a
+            KnowledgeError fails the job, `CancelledError` cancels it.
         explain: makes the result of a failed job from its error.
         workers: jobs that run at the same time; the others wait.
     """
@@ -84,6 +89,7 @@ class Jobs:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="job")
         self._lock = threading.Lock()
         self._rescuing = threading.Lock()
+        self._asking = threading.Lock()
         self._running: dict[str, RunningJob] = {}
         self._owner = secrets.token_hex(8)
         self._free: Callable[[], None] | None = None
@@ -114,6 +120,47 @@ class Jobs:
         now = _now()
         job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
         return self._start(RunningJob(job, journaled))
+
+    def once(self, request: Mapping[str, Any]) -> Job:
+        """Return the job of a request: under way, done within the last week, else begun now; its id is the request's.
+
+        Raises:
+            CancelledError, InternalError: as `submit`.
+        """
+        text = json.dumps(request, sort_keys=True, ensure_ascii=True)
+        job_id = hashlib.sha256(text.encode()).hexdigest()[:16]
+        with self._asking:
+            try:
+                job = self.look_up(job_id)
+            except NotFoundError:
+                job = None
+            if job is not None and job.state not in {JobState.FAILED, JobState.CANCELLED}:
+                return job
+            if job is not None:
+                self._journal.forget(job_id)
+            now = _now()
+            begun = Job(job_id, dict(request), JobState.QUEUED, now, now, owner=self._owner)
+            return self._start(RunningJob(begun, journaled=True)).job
+
+    def wait(self, job_id: str, seconds: float) -> Job:
+        """Wait for a job to end, at most so long, also for one of another process; returns it as it stands then.
+
+        Raises:
+            NotFoundError: as `look_up`.
+        """
+        with self._lock:
+            running = self._running.get(job_id)
+        if running is not None:
+            running.wait(seconds)
+            return running.job
+        job = self.look_up(job_id)
+        if not job.state.is_final:
+            time.sleep(seconds)
+        return job
+
+    def result(self, job_id: str) -> bytes:
+        """Return what work gave as `RESULT` besides the job's own result; NotFoundError where it gave none."""
+        return self._journal.result(job_id)
 
     def look_up(self, job_id: str, may_see: Callable[[Job], bool] | None = None) -> Job:
         """Return a job as it stands, also one of another process.
@@ -267,7 +314,11 @@ class Jobs:
         try:
             if self._is_stopped(running):
                 raise CancelledError("The job was cancelled.")
-            return {"state": JobState.DONE, "result": dict(self._work(running.job.request, line))}
+            result = dict(self._work(running.job.request, line))
+            content = result.pop(RESULT, None)
+            if content is not None:
+                self._journal.keep_result(running.job.id, content)
+            return {"state": JobState.DONE, "result": result}
         except CancelledError as exc:
             running.error = exc
             # told to stop because the process ends: it is to be taken up again

@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from knowledge_mcp.model.errors import InternalError, reason_of
+from knowledge_mcp.model.errors import InternalError, NotFoundError, reason_of
 from knowledge_mcp.support import locks
 from knowledge_mcp.support.files import write_whole
 
@@ -143,6 +143,14 @@ class Journal(Protocol):
         """Take that word away, and what else is left of the job where open ones are kept: it has ended."""
         ...
 
+    def keep_result(self, job_id: str, content: bytes) -> None:
+        """Keep what came of a job beside it, until it is forgotten; in place of what was kept before."""
+        ...
+
+    def result(self, job_id: str) -> bytes:
+        """Return what was kept; NotFoundError where nothing was."""
+        ...
+
     def recovering(self) -> AbstractContextManager[bool]:
         """Let one process at a time take up orphans, where that can be had; yields False where it has nothing to do."""
         ...
@@ -183,6 +191,16 @@ class FolderJournal:
     def forget(self, job_id: str) -> None:
         self._file(job_id).unlink(missing_ok=True)
         self._ended(job_id).unlink(missing_ok=True)
+        self._result(job_id).unlink(missing_ok=True)
+
+    def keep_result(self, job_id: str, content: bytes) -> None:
+        self._mapped(lambda: write_whole(self._result(job_id), content, private=True))
+
+    def result(self, job_id: str) -> bytes:
+        try:
+            return self._mapped(self._result(job_id).read_bytes)
+        except InternalError as exc:
+            raise NotFoundError("What came of this job is gone.", suggestion="Ask for it again.") from exc
 
     def ask_to_stop(self, job_id: str) -> None:
         self._mapped(lambda: self._mark(job_id).touch())
@@ -209,6 +227,9 @@ class FolderJournal:
 
     def _ended(self, job_id: str) -> Path:
         return self._folder / "ended" / f"{job_id}.json"
+
+    def _result(self, job_id: str) -> Path:
+        return self._folder / "results" / job_id
 
     def _all(self, folder: Path) -> list[Job]:
         found = (self._read(path) for path in sorted(folder.glob("*.json")))

@@ -132,6 +132,7 @@ class StoreJournal:
         job = self.read(job_id)
         if job is not None:
             self.drop_content(str(job.request.get("content_id", "")))
+        self._drop_parts(job_id, ENDED_COLLECTION)
         self._drop(_STOP, job_id)
         self._drop(_JOB, job_id)
         self._drop(_JOB, job_id, ENDED_COLLECTION)
@@ -173,10 +174,13 @@ class StoreJournal:
     def put_content(self, content: bytes) -> str:
         """Keep bytes for a job and return the name that its request has as `content_id`; they go when the job ends."""
         content_id = secrets.token_hex(16)
+        self._put_parts(content_id, content, JOBS_COLLECTION)
+        return content_id
+
+    def _put_parts(self, name: str, content: bytes, where: str) -> None:
         for number, start in enumerate(range(0, max(len(content), 1), _PART)):
             text = base64.b64encode(content[start : start + _PART]).decode("ascii")
-            self._put(_CONTENT, f"{content_id}.{number}", "", text=text or "=")
-        return content_id
+            self._put(_CONTENT, f"{name}.{number}", "", text=text or "=", where=where)
 
     def content(self, content_id: str) -> bytes:
         """Return the bytes kept for a job.
@@ -184,23 +188,40 @@ class StoreJournal:
         Raises:
             NotFoundError: there are none.
         """
+        found = self._joined(content_id, JOBS_COLLECTION)
+        if found is None:
+            raise NotFoundError("The bytes of this job are gone.", suggestion="Send the document again.")
+        return found
+
+    def _joined(self, name: str, where: str) -> bytes | None:
         parts: list[bytes] = []
-        for name in self._parts(content_id):
-            kept = self._store.open(JOBS_COLLECTION).parts(name)
+        for part in self._parts(name) if self._is_there(where) else ():
+            kept = self._store.open(where).parts(part)
             if kept is None or kept.text is None:
                 break
             parts.append(base64.b64decode(kept.text) if kept.text != "=" else b"")
-        if not parts:
-            raise NotFoundError("The bytes of this job are gone.", suggestion="Send the document again.")
-        return b"".join(parts)
+        return b"".join(parts) if parts else None
 
     def drop_content(self, content_id: str) -> None:
         """Remove the bytes kept for a job; nothing where there are none."""
-        for name in self._parts(content_id) if content_id and self._is_there() else ():
-            if self._store.open(JOBS_COLLECTION).documents([name]):
-                self._store.open(JOBS_COLLECTION).delete(name)
+        self._drop_parts(content_id, JOBS_COLLECTION)
+
+    def _drop_parts(self, name: str, where: str) -> None:
+        for part in self._parts(name) if name and self._is_there(where) else ():
+            if self._store.open(where).documents([part]):
+                self._store.open(where).delete(part)
             else:
                 break
+
+    def keep_result(self, job_id: str, content: bytes) -> None:
+        self._drop_parts(job_id, ENDED_COLLECTION)
+        self._put_parts(job_id, content, ENDED_COLLECTION)
+
+    def result(self, job_id: str) -> bytes:
+        found = self._joined(job_id, ENDED_COLLECTION)
+        if found is None:
+            raise NotFoundError("What came of this job is gone.", suggestion="Ask for it again.")
+        return found
 
     def _sweep(self) -> None:
         """Remove what processes left that ended in the middle: bytes of no job, owners long gone.

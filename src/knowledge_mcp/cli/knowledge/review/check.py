@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.decisions import decisions_file, keep_marks, kept_marks
-from knowledge_mcp.cli.knowledge.review.files import console_on_stderr, write_result
+from knowledge_mcp.cli.knowledge.review.decisions import decisions_about
+from knowledge_mcp.cli.knowledge.review.files import (
+    AsCsv,
+    AsHtml,
+    AsXlsx,
+    ColumnNames,
+    console_on_stderr,
+    write_results,
+)
 from knowledge_mcp.cli.knowledge.review.items import columns_given, documents_of, items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -26,6 +33,7 @@ from knowledge_mcp.cli.shared.session import (
     write_json,
 )
 from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, RowMark, marked
+from knowledge_mcp.engine.tracing.decisions import Decisions, as_mark_kind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import Obligation
 from knowledge_mcp.engine.tracing.readings import ReadDocument
@@ -43,15 +51,6 @@ __all__ = ["check_command"]
 
 _LONGEST = 240
 
-_AsCsv = Annotated[
-    Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a requirement.", dir_okay=False)
-]
-_AsXlsx = Annotated[
-    Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook, to mark rows in.", dir_okay=False)
-]
-_AsHtml = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a page, to sort, filter and print.", dir_okay=False)
-]
 _Marked = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,22 +66,18 @@ _MarksFile = Annotated[
         dir_okay=False,
     ),
 ]
-_ColumnNames = Annotated[
-    str | None,
-    typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
-]
 
 
 def check_command(
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="File, folder, or id of an ingested document.")],
     against: Annotated[str, typer.Option(metavar="STANDARD", help="The same, of what is demanded.")],
     as_json: AsJson = False,
-    as_csv: _AsCsv = None,
-    as_xlsx: _AsXlsx = None,
-    as_html: _AsHtml = None,
+    as_csv: AsCsv = None,
+    as_xlsx: AsXlsx = None,
+    as_html: AsHtml = None,
     mark: _Marked = None,
     marks: _MarksFile = None,
-    columns: _ColumnNames = None,
+    columns: ColumnNames = None,
     collection: CollectionName = None,
     config: ConfigFile = None,
     verbose: Verbose = False,
@@ -104,23 +99,22 @@ def check_command(
         named = columns_given(columns)
         standard = _standard(against, documents_of(settings, against, named))
         asked = documents_of(settings, document, named)
-        kept = decisions_file(settings, document, against, what="check")
+        kept = decisions_about(settings, "check", document, against)
         held = _marks(settings, kept, standard.obligations, mark or (), marks)
         report = marked(_compared(settings, standard, asked), held)
         if report.lost_marks:
             rows = ", ".join(each.row for each in report.lost_marks)
             say(f"Marks without a row of the same words, which are kept: {rows}.")
-        writers: list[tuple[Path | None, Callable[[], str | bytes]]] = [
-            (as_csv, lambda: checklist.as_csv(report)),
-            (as_xlsx, lambda: checklist.as_xlsx(document, against, report)),
-            (as_html, lambda: checklist.as_html(document, against, report)),
-        ]
-        for path, content in writers:
-            if path is not None:
-                write_result(path, content())
+        is_written = write_results(
+            {
+                as_csv: lambda: checklist.as_csv(report),
+                as_xlsx: lambda: checklist.as_xlsx(document, against, report),
+                as_html: lambda: checklist.as_html(document, against, report),
+            }
+        )
         if as_json:
             write_json(checklist.as_values(document, against, report))
-        elif not any(path is not None for path, _ in writers):
+        elif not is_written:
             out().print(_table(report.rows))
             for each in report.editions:
                 out().print(shown(f"{each.citation}: {each.found}: {each.asked}."), soft_wrap=True)
@@ -182,51 +176,36 @@ def _records(settings: Settings) -> Sequence[DocumentRecord]:
 
 
 def _marks(
-    settings: Settings, kept: Path, obligations: Sequence[Obligation], given: Sequence[str], edited: Path | None
+    settings: Settings, kept: Decisions, obligations: Sequence[Obligation], given: Sequence[str], edited: Path | None
 ) -> list[RowMark]:
     """Join the marks kept with those given now, and keep them.
 
     Raises:
         InvalidInputError: a mark names no row, or nothing that a row can be.
     """
-    held = {(each.row, each.text): each for each in kept_marks(kept)}
-    before = len(held)
-    by_id = {each.id: each for each in obligations}
+    changes: list[RowMark] = []
     if edited is not None:
         for item in items_of(settings, str(edited), {"id": "row", "text": "requirement"}):
             cells = {name.strip().lower(): value for name, value in item.attributes.items()}
-            _put(held, item.id, item.text, cells.get("mark", ""), cells.get("note", "").strip())
+            kind, note = as_mark_kind(cells.get("mark", "")), cells.get("note", "").strip()
+            changes.append(RowMark(item.id, item.text, kind, note))
+    notes = {(each.row, each.text): each.note for each in (*kept.marks(), *changes)}
+    texts = {each.id: each.text for each in obligations}
     for each in given:
         row, found, kind = each.rpartition("=")
-        if not found or row.strip() not in by_id:
+        if not found or row.strip() not in texts:
             near = f"There is no row '{row.strip() or each}'."
             raise InvalidInputError(near, suggestion="Write ROW=KIND; the column `row` of the output has the rows.")
-        text = by_id[row.strip()].text
-        _put(held, row.strip(), text, kind, _note_of(held, row.strip(), text))
-    marks = list(held.values())
-    if edited is not None or given:
-        keep_marks(kept, marks)
-    elif before:
-        say(f"Marks respected: {before}, of {kept}.")
+        key = (row.strip(), texts[row.strip()])
+        changes.append(RowMark(*key, as_mark_kind(kind), notes.get(key, "")))
+    if not changes:
+        marks = kept.marks()
+        if marks:
+            say(f"Marks respected: {len(marks)}, of {kept.path}.")
+        return marks
+    marks = kept.mark(changes)
+    say(f"Marks kept: {len(marks)}, in {kept.path}.")
     return marks
-
-
-def _note_of(held: Mapping[tuple[str, str], RowMark], row: str, text: str) -> str:
-    """Return the note that a row has already."""
-    found = held.get((row, text))
-    return found.note if found is not None else ""
-
-
-def _put(held: dict[tuple[str, str], RowMark], row: str, text: str, kind: str, note: str) -> None:
-    word = "-".join(kind.strip().lower().replace("_", " ").split())
-    if word and word not in set(MarkKind):
-        raise InvalidInputError(
-            f"A row cannot be '{kind.strip()[:60]}'.", suggestion=f"Use {', '.join(MarkKind)}, or nothing."
-        )
-    if word or note:
-        held[row, text] = RowMark(row, text, MarkKind(word) if word else None, note)
-    else:
-        held.pop((row, text), None)
 
 
 # ---- showing

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_mcp.cli.knowledge.review.files import (
+    AsCsv,
+    AsHtml,
     console_on_stderr,
     files_below,
     ingested,
     tell_left_out,
-    write_result,
+    write_results,
 )
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -51,13 +53,8 @@ def compare(
     old: Annotated[str, typer.Argument(metavar="OLD", help="File, folder, or id of an ingested document.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The same, of the later edition.")],
     as_json: AsJson = False,
-    as_csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a change.", dir_okay=False)
-    ] = None,
-    as_html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write both editions side by side, marked.", dir_okay=False),
-    ] = None,
+    as_csv: AsCsv = None,
+    as_html: AsHtml = None,
     kind: Annotated[
         list[ChangeType] | None, typer.Option(help="Show only changes of this kind; may be repeated.")
     ] = None,
@@ -79,13 +76,15 @@ def compare(
         before, after = edition_at(settings, old), edition_at(settings, new)
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compared(before, after)
-        if as_csv is not None:
-            write_result(as_csv, redline.as_csv(changes))
-        if as_html is not None:
-            write_result(as_html, redline.as_html(before.name, after.name, changes))
+        is_written = write_results(
+            {
+                as_csv: lambda: redline.as_csv(changes),
+                as_html: lambda: redline.as_html(before.name, after.name, changes),
+            }
+        )
         if as_json:
             write_json(redline.as_values(before.name, after.name, changes))
-        elif as_csv is None and as_html is None:
+        elif not is_written:
             _print(before, after, changes, frozenset(kind or ChangeType))
 
 

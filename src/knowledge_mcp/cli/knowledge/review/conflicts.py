@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.files import files_below, read_file, tell_left_out, write_result
+from knowledge_mcp.cli.knowledge.review.files import AsCsv, files_below, read_file, tell_left_out, write_results
 from knowledge_mcp.cli.knowledge.review.items import items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -57,9 +57,7 @@ def conflicts_command(
         list[ConflictKind] | None, typer.Option(help="Show only these kinds; repeatable.", case_sensitive=False)
     ] = None,
     as_json: AsJson = False,
-    as_csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a pair.", dir_okay=False)
-    ] = None,
+    as_csv: AsCsv = None,
     collection: CollectionName = None,
     config: ConfigFile = None,
     verbose: Verbose = False,
@@ -86,11 +84,10 @@ def conflicts_command(
 
         found = [*conflicts(items, EnglishAnalyser().document_terms), *conflicting_definitions(meanings)]
         chosen = [each for each in found if not kind or each.kind in kind]
-        if as_csv is not None:
-            write_result(as_csv, _csv(chosen))
+        is_written = write_results({as_csv: lambda: _csv(chosen)})
         if as_json:
             write_json({"conflicts": [_values(each) for each in chosen], "compared": len(items)})
-        elif as_csv is None:
+        elif not is_written:
             _print(chosen, len(items))
 
 

@@ -1,11 +1,13 @@
-"""What the commands that compare documents share: files below a folder, ids of ingested documents, files they write."""
+"""What the commands that compare documents share: options, files below a folder, ingested documents, and writing."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.engine.tracing.readings import ReadDocument
@@ -17,7 +19,30 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-__all__ = ["console_on_stderr", "files_below", "ingested", "read_file", "tell_left_out", "write_result"]
+__all__ = [
+    "AsCsv",
+    "AsHtml",
+    "AsXlsx",
+    "ColumnNames",
+    "console_on_stderr",
+    "files_below",
+    "ingested",
+    "read_file",
+    "tell_left_out",
+    "write_results",
+]
+
+AsCsv = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="Write a table, one row each.", dir_okay=False)
+]
+AsXlsx = Annotated[Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook.", dir_okay=False)]
+AsHtml = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a page, to read and print.", dir_okay=False)
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
+]
 
 _MOST_NAMED = 5
 
@@ -76,16 +101,23 @@ def ingested(settings: Settings, name: str) -> Generator[Knowledge]:
         knowledge.close()
 
 
-def write_result(path: Path, content: str | bytes) -> None:
-    """Write what a command was asked to write, and say so.
+def write_results(wanted: Mapping[Path | None, Callable[[], str | bytes]]) -> bool:
+    """Write each file that was asked for, and say so; tells whether there was any.
+
+    Args:
+        wanted: what makes the content, by where it is to be written; None for what nobody asked for.
 
     Raises:
         InvalidInputError: it cannot be written there.
     """
-    try:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
-    except OSError as exc:
-        raise InvalidInputError(
-            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
-        ) from exc
-    say(f"Wrote {path}.")
+    asked = {path: content for path, content in wanted.items() if path is not None}
+    for path, content in asked.items():
+        made = content()
+        try:
+            path.write_bytes(made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
+        except OSError as exc:
+            raise InvalidInputError(
+                f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
+            ) from exc
+        say(f"Wrote {path}.")
+    return bool(asked)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.decisions import decided_links, decisions_file
-from knowledge_mcp.cli.knowledge.review.files import write_result
+from knowledge_mcp.cli.knowledge.review.decisions import decided_links, decisions_about
+from knowledge_mcp.cli.knowledge.review.files import AsCsv, AsHtml, AsXlsx, ColumnNames, write_results
 from knowledge_mcp.cli.knowledge.review.items import columns_given, items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -34,16 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["trace_command"]
 
 _LONGEST = 100
-
-
-_AsCsv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write one row a link.", dir_okay=False)]
-_AsXlsx = Annotated[
-    Path | None, typer.Option("--xlsx", metavar="FILE", help="Write a workbook of links and gaps.", dir_okay=False)
-]
-_AsHtml = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write the matrix, to sort, filter and print.", dir_okay=False),
-]
 _AsReqif = Annotated[
     Path | None,
     typer.Option("--reqif", metavar="FILE", help="Write ReqIF with the links as relations.", dir_okay=False),
@@ -63,25 +52,21 @@ _Accepted = Annotated[
 _Rejected = Annotated[
     list[str] | None, typer.Option(metavar="FROM=TO", help="Reject a link, for later runs too; repeatable.")
 ]
-_ColumnNames = Annotated[
-    str | None,
-    typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
-]
 
 
 def trace_command(
     source: Annotated[str, typer.Argument(metavar="FROM", help="File, folder, or id of an ingested document.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="The same, of what it is traced to.")],
     as_json: AsJson = False,
-    as_csv: _AsCsv = None,
-    as_xlsx: _AsXlsx = None,
-    as_html: _AsHtml = None,
+    as_csv: AsCsv = None,
+    as_xlsx: AsXlsx = None,
+    as_html: AsHtml = None,
     as_reqif: _AsReqif = None,
     as_needs: _AsNeeds = None,
     decisions: _DecisionsFile = None,
     accept: _Accepted = None,
     reject: _Rejected = None,
-    columns: _ColumnNames = None,
+    columns: ColumnNames = None,
     collection: CollectionName = None,
     config: ConfigFile = None,
     verbose: Verbose = False,
@@ -100,7 +85,7 @@ def trace_command(
     """
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
-        kept = decisions or decisions_file(settings, source, target)
+        kept = decisions_about(settings, "trace", source, target, file=decisions)
         decided = decided_links(kept, accept or (), reject or ())
         named = columns_given(columns)
         sources, targets = items_of(settings, source, named), items_of(settings, target, named)
@@ -108,19 +93,18 @@ def trace_command(
 
         found = trace(sources, targets, build_linker(settings), decided)
         sides = ((source, sources), (target, targets))
-        writers: list[tuple[Path | None, Callable[[], str | bytes]]] = [
-            (as_csv, lambda: matrix.as_csv(found)),
-            (as_xlsx, lambda: interchange.as_xlsx(found)),
-            (as_html, lambda: matrix.as_html(source, target, found)),
-            (as_needs, lambda: interchange.as_needs(sources, targets, found)),
-            (as_reqif, lambda: interchange.as_reqif(sides, found, _base(source, target), dt.datetime.now(dt.UTC))),
-        ]
-        for path, content in writers:
-            if path is not None:
-                write_result(path, content())
+        is_written = write_results(
+            {
+                as_csv: lambda: matrix.as_csv(found),
+                as_xlsx: lambda: interchange.as_xlsx(found),
+                as_html: lambda: matrix.as_html(source, target, found),
+                as_needs: lambda: interchange.as_needs(sources, targets, found),
+                as_reqif: lambda: interchange.as_reqif(sides, found, _base(source, target), dt.datetime.now(dt.UTC)),
+            }
+        )
         if as_json:
             write_json(matrix.as_values(found))
-        elif not any(path is not None for path, _ in writers):
+        elif not is_written:
             _print(found)
         if not found.related:
             say(matrix.UNRELATED_SETS)

@@ -1,0 +1,131 @@
+"""What a person decided about links and rows: kept in a file for each two sets, and respected by every later run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.files import make_private_folder, write_whole
+from knowledge_mcp.support.locks import locked
+
+__all__ = ["Decisions", "as_mark_kind"]
+
+
+def as_mark_kind(text: str) -> MarkKind | None:
+    """Read what a row is marked as; None for nothing.
+
+    Raises:
+        InvalidInputError: a row cannot be that.
+    """
+    word = "-".join(text.strip().lower().replace("_", " ").split())
+    if word and word not in set(MarkKind):
+        raise InvalidInputError(
+            f"A row cannot be '{text.strip()[:60]}'.", suggestion=f"Use {', '.join(MarkKind)}, or nothing."
+        )
+    return MarkKind(word) if word else None
+
+
+class Decisions:
+    """Keep what was decided about two sets in one file. Several processes may share it.
+
+    Args:
+        path: of the file; it need not exist.
+        locks: folder of the locks of this machine.
+    """
+
+    def __init__(self, path: Path, locks: Path) -> None:
+        self.path, self._locks = path, locks
+
+    @classmethod
+    def about(cls, folder: Path, what: str, source: str, target: str) -> Decisions:
+        """Name those in a data folder.
+
+        Args:
+            folder: DATA_PATH.
+            what: `trace` or `check`.
+            source, target: the two sets: paths, or a collection and the id of a document in it.
+        """
+        digest = hashlib.sha256(f"{source}\0{target}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return cls(folder / "decisions" / f"{what}-{digest}.json", folder / "locks")
+
+    # ---- links
+
+    def links(self) -> dict[tuple[str, str], bool]:
+        """Return the links by ids that were accepted (True) or rejected (False).
+
+        Raises:
+            InvalidInputError: the file holds something else.
+        """
+        return self._read(_link, "decisions")
+
+    def decide(self, given: Mapping[tuple[str, str], bool | None]) -> dict[tuple[str, str], bool]:
+        """Accept links, reject them, or take that back (None), for later runs too; returns all that is decided.
+
+        Raises:
+            InvalidInputError: the file holds something else, or cannot be written.
+        """
+        return self._change(_link, "decisions", given, lambda pair, yes: _link_row(pair, accepted=yes))
+
+    # ---- rows
+
+    def marks(self) -> list[RowMark]:
+        """List the marks that rows of a check were given; errors as `links`."""
+        return list(self._read(_mark, "marks").values())
+
+    def mark(self, given: Sequence[RowMark]) -> list[RowMark]:
+        """Mark rows, in place of their marks before; without kind and note, they have none. Errors as `decide`."""
+        changes = {(each.row, each.text): each if each.kind or each.note else None for each in given}
+        return list(self._change(_mark, "marks", changes, lambda _, mark: _mark_row(mark)).values())
+
+    # ---- the file
+
+    def _read(self, read: Callable[[Any], tuple[tuple[str, str], Any]], what: str) -> dict[tuple[str, str], Any]:
+        try:
+            held: list[Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
+            return dict(map(read, held))
+        except (OSError, ValueError, TypeError, KeyError) as exc:
+            told = f"{self.path} holds no {what}: {exc}."
+            raise InvalidInputError(told, suggestion="Move it away, or name another file.") from exc
+
+    def _change(
+        self,
+        read: Callable[[Any], tuple[tuple[str, str], Any]],
+        what: str,
+        changes: Mapping[tuple[str, str], Any],
+        row: Callable[[tuple[str, str], Any], Mapping[str, Any]],
+    ) -> dict[tuple[str, str], Any]:
+        try:
+            with locked(self._locks, f"decisions:{self.path.resolve()}"):
+                held = {**self._read(read, what), **changes}
+                held = {key: value for key, value in held.items() if value is not None}
+                if not self.path.parent.exists():
+                    make_private_folder(self.path.parent)
+                text = json.dumps([row(*each) for each in held.items()], indent=1, ensure_ascii=False) + "\n"
+                write_whole(self.path, text.encode("utf-8", "replace"), durable=True)
+        except OSError as exc:
+            told = f"{self.path} cannot be written: {exc.strerror or exc}."
+            raise InvalidInputError(told, suggestion="Choose another place.") from exc
+        return held
+
+
+def _link(row: Any) -> tuple[tuple[str, str], bool]:
+    return (str(row["from"]), str(row["to"])), bool(row["accepted"])
+
+
+def _link_row(pair: tuple[str, str], *, accepted: bool) -> dict[str, Any]:
+    return {"from": pair[0], "to": pair[1], "accepted": accepted}
+
+
+def _mark(row: Any) -> tuple[tuple[str, str], RowMark]:
+    kind = MarkKind(row["mark"]) if row["mark"] else None
+    return (row["row"], row["requirement"]), RowMark(row["row"], row["requirement"], kind, row["note"])
+
+
+def _mark_row(each: RowMark) -> dict[str, str]:
+    mark = each.kind.value if each.kind else ""
+    return {"row": each.row, "requirement": each.text, "mark": mark, "note": each.note}
