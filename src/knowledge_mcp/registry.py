@@ -17,6 +17,7 @@ __all__ = [
     "PROTECTED_MEDIA_TYPES",
     "READERS",
     "RERANKERS",
+    "REVIEWS",
     "SEEING_READERS",
     "STORES",
     "SURFACES",
@@ -89,6 +90,8 @@ RERANKERS = {
     "local": "knowledge_mcp.ranking.rerankers:from_local_options",
     "api": "knowledge_mcp.ranking.rerankers:from_api_options",
 }
+REVIEWS = "knowledge_mcp.surfaces.standards.tracing:reviewed"
+"""What does the long runs of the standards' tools."""
 SURFACES = {
     "convert": "knowledge_mcp.surfaces.convert:SURFACE",
     "standards": "knowledge_mcp.surfaces.standards:SURFACE",

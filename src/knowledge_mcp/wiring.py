@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from knowledge_mcp.settings import (
 if TYPE_CHECKING:
     from knowledge_mcp.engine.core.base import Base
     from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.engine.tracing.decisions import Reviews
+    from knowledge_mcp.model.call import Call
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.model.syncing import SourceKind, SourceSpec
     from knowledge_mcp.ports import (
@@ -316,8 +319,29 @@ def build_desk(
     if surface == "rag":
         return client.from_options(settings)
     # desks that are more than a knowledge base run their tools whole where they are
-    build = knowledge.from_options if surface == "standards" else knowledge.desk_from_options
-    return build(settings, surface)
+    if surface != "standards":
+        return knowledge.desk_from_options(settings, surface)
+    found = knowledge.from_options(settings, surface)
+    found.reviews = _reviews(settings, found)
+    return found
+
+
+def _reviews(settings: Settings, knowledge: Knowledge) -> Reviews:
+    """Keep the runs of a knowledge base, and what people decide, in DATA_PATH; a folder for each knowledge base."""
+    from knowledge_mcp.engine.jobs.jobs import Jobs
+    from knowledge_mcp.engine.jobs.journal import FolderJournal
+    from knowledge_mcp.engine.library.values import explain
+    from knowledge_mcp.engine.tracing.decisions import Decisions, Reviews
+
+    def work(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+        return registry.load(registry.REVIEWS)(knowledge, request, line)
+
+    whose = hashlib.sha256(f"{settings.rag_api_url or ''}\0{settings.collection}".encode()).hexdigest()[:16]
+    jobs = Jobs(FolderJournal(settings.data_folder / "jobs" / f"reviews-{whose}"), work, explain=explain)
+    folder, collection = settings.data_folder, settings.collection
+    return Reviews(
+        jobs, lambda what, one, other: Decisions.about(folder, what, f"{collection}/{one}", f"{collection}/{other}")
+    )
 
 
 def build_linker(settings: Settings) -> Linker:
@@ -388,13 +412,15 @@ def build_knowledge(
     ocr = build_ocr(settings)
     readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password), main_text=True)
     pipeline = Pipeline(readers, chunker, classify, ocr)
-    return LocalKnowledge(
+    found = LocalKnowledge(
         base,
         pipeline,
         health_threshold_ms=settings.health_latency_threshold_ms,
         sources=lambda: list_sources(settings).all(),
         repositories=PREFIX,
     )
+    found.reviews = _reviews(settings, found)
+    return found
 
 
 def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import copy
 import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from knowledge_mcp.model.call import Call, Progress
+from knowledge_mcp.engine.jobs.jobs import Jobs
+from knowledge_mcp.engine.jobs.journal import FolderJournal, JobState
+from knowledge_mcp.engine.library.values import explain
+from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
+from knowledge_mcp.engine.tracing.conflicts import Conflict
+from knowledge_mcp.engine.tracing.decisions import Decisions, Reviews
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict
+from knowledge_mcp.model.ingest import IngestOptions
+from knowledge_mcp.model.rights import ALLOWED, Rights
+from knowledge_mcp.sources.files import FileSource
+from knowledge_mcp.sources.labelled import LabelledSource
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.surfaces.arguments import output_schema, parse
-from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.surfaces.standards.runs import Runs, UnderWay
+from knowledge_mcp.surfaces.standards import SURFACE, runs, tracing
 from tests.engine.world import World
 
+SIDES = {"from": "pumps", "to": "manual"}
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 
 PUMPS = """# Pumps
@@ -40,13 +55,22 @@ The supplier shall test the guard before it is used.
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path) -> Iterator[World]:
     """Hold a standard and a manual."""
     world = World(tmp_path)
     world.write("pumps.md", PUMPS)
     world.write("manual.md", MANUAL)
     world.ingest()
-    return world
+    keep_runs(world, tmp_path)
+    yield world
+    if world.knowledge.reviews is not None:
+        world.knowledge.reviews.close()
+
+
+def keep_runs(world: World, folder: Path) -> None:
+    """Keep jobs and decisions in a folder, as a process does that begins."""
+    jobs = Jobs(FolderJournal(folder / "runs"), partial(tracing.reviewed, world.knowledge), explain=explain)
+    world.knowledge.reviews = Reviews(jobs, partial(Decisions.about, folder))
 
 
 def ask(world: World, name: str, call: Call | None = None, /, **arguments: Any) -> dict[str, Any]:
@@ -129,57 +153,120 @@ def test_names_that_lead_nowhere_are_refused_with_near_ones(world: World) -> Non
 # ---- runs
 
 
-def test_a_run_that_takes_longer_than_its_caller_waits_is_found_again() -> None:
-    runs: Runs[str] = Runs(patience=0.05)
-    goes_on, begun = threading.Event(), list[int]()
+@pytest.fixture
+def goes_on(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Let runs wait for an event where they begin; callers wait for them a moment only."""
+    event = threading.Event()
+    work = tracing.conflicts
 
-    def work(progress: Progress) -> str:
-        begun.append(1)
-        progress(1, 4, "a quarter")
-        goes_on.wait()
-        return "result"
+    def slow(demands: Sequence[TraceItem], terms: Callable[[str], Sequence[str]]) -> list[Conflict]:
+        while not event.wait(0.01):
+            checkpoint()
+        return work(demands, terms)
 
-    under_way = runs.of("key", work, Call())
-    assert isinstance(under_way, UnderWay)
-    assert under_way == UnderWay(25.0, "a quarter")
+    monkeypatch.setattr(tracing, "conflicts", slow)
+    monkeypatch.setattr(runs, "PATIENCE", 0.3)
+    return event
+
+
+def test_a_run_that_takes_longer_than_its_caller_waits_is_a_job_and_found_again(
+    world: World, goes_on: threading.Event
+) -> None:
+    answer = ask(world, "knowledge_conflicts")
+    assert answer["running"] is True
+    assert world.knowledge.reviews is not None
+    [job] = world.knowledge.reviews.jobs.listed()
+    assert f"2 of 2 documents read. Job {job.id} goes on" in answer["message"]
     goes_on.set()
-    patient: Runs[str] = runs
-    found: str | UnderWay = under_way
-    while isinstance(found, UnderWay):
-        found = patient.of("key", work, Call())
-    assert (found, begun) == ("result", [1])
+    assert world.knowledge.reviews.jobs.wait(job.id, 20).state is JobState.DONE
+    assert ask(world, "knowledge_conflicts")["total"] == 1
+    assert len(world.knowledge.reviews.jobs.listed()) == 1
 
 
-def test_a_caller_that_gives_up_ends_a_run_that_nobody_else_waits_for() -> None:
-    runs: Runs[str] = Runs()
-    stopped = threading.Event()
+def test_a_run_whose_process_ended_is_done_by_the_next_and_found_there(
+    world: World, goes_on: threading.Event, tmp_path: Path
+) -> None:
+    assert ask(world, "knowledge_conflicts")["running"] is True
+    before = world.knowledge.reviews
+    assert before is not None
+    before.close()
+    keep_runs(world, tmp_path)
+    assert world.knowledge.reviews is not None
+    jobs = world.knowledge.reviews.jobs
+    assert [job.state for job in jobs.listed()] == [JobState.QUEUED]
+    goes_on.set()
+    world.knowledge.reviews.warm_up()
+    [job] = jobs.listed()
+    assert jobs.wait(job.id, 20).state is JobState.DONE
+    assert ask(world, "knowledge_conflicts")["total"] == 1
+    assert [each.id for each in jobs.listed()] == [job.id]
 
-    def work(progress: Progress) -> str:
-        from knowledge_mcp.support.checkpoints import checkpoint
 
-        try:
-            while True:
-                checkpoint()
-                progress(0, None, "working")
-        except CancelledError:
-            stopped.set()
-            raise
+def test_a_result_is_kept_over_the_end_of_the_process(world: World, tmp_path: Path) -> None:
+    first = ask(world, "knowledge_check", document="manual", standard="pumps")
+    assert world.knowledge.reviews is not None
+    world.knowledge.reviews.close()
+    keep_runs(world, tmp_path)
+    world.knowledge.embed = no_more  # type: ignore[method-assign]
+    assert ask(world, "knowledge_check", document="manual", standard="pumps") == first
 
+
+def no_more(_: Sequence[str]) -> list[bytes]:
+    """Refuse to embed."""
+    raise AssertionError("it was run again")
+
+
+def test_what_changed_since_is_run_again(world: World) -> None:
+    assert ask(world, "knowledge_conflicts")["total"] == 1
+    world.write("manual.md", MANUAL.replace("8 s", "5 s"))
+    world.ingest()
+    assert "limit" not in ask(world, "knowledge_conflicts")["summary"]
+
+
+def test_a_caller_that_gives_up_ends_a_run_that_nobody_else_waits_for(world: World, goes_on: threading.Event) -> None:
     with pytest.raises(CancelledError):
-        runs.of("key", work, Call(cancelled=lambda: True))
-    assert stopped.wait(10)
+        ask(world, "knowledge_conflicts", Call(cancelled=lambda: True))
+    assert world.knowledge.reviews is not None
+    jobs = world.knowledge.reviews.jobs
+    [job] = jobs.listed()
+    assert jobs.wait(job.id, 20).state is JobState.CANCELLED
+    goes_on.set()
+    assert ask(world, "knowledge_conflicts")["total"] == 1
 
 
-def test_a_run_that_failed_is_begun_anew() -> None:
-    runs: Runs[str] = Runs()
-    answers = iter([InvalidInputError("no"), "yes"])
+def test_a_run_that_failed_is_told_and_begun_anew(world: World) -> None:
+    world.write("empty.md", "# Nothing\n\nNothing is asked for here.\n")
+    world.ingest()
+    for _ in range(2):
+        with pytest.raises(InvalidInputError, match="no obligations in 'empty'"):
+            ask(world, "knowledge_check", document="manual", standard="empty")
 
-    def work(_: Progress) -> str:
-        found = next(answers)
-        if isinstance(found, Exception):
-            raise found
-        return found
 
-    with pytest.raises(InvalidInputError):
-        runs.of("key", work, Call())
-    assert runs.of("key", work, Call()) == "yes"
+def test_what_a_person_decided_is_respected_by_the_tools(world: World) -> None:
+    reviews = world.knowledge.reviews
+    assert reviews is not None
+    reviews.decisions("trace", "pumps", "manual").decide({("1#1", "1#1"): False, ("1#3", "1#2"): True})
+    links = {(each["from"], each["to"]): each for each in ask(world, "knowledge_trace", **SIDES)["links"]}
+    assert ("1#1", "1#1") not in links
+    assert links["1#3", "1#2"]["verdict"] == "declared"
+    several = ask(world, "knowledge_trace", **{"from": "pumps", "to": "*"})["links"]
+    assert ("1#1", "1#1") not in {(each["from"], each["to"]) for each in several}
+    [first, *_] = ask(world, "knowledge_check", document="manual", standard="pumps")["rows"]
+    mark = RowMark(first["row"], first["requirement"], MarkKind.NOT_APPLICABLE, "no tank")
+    reviews.decisions("check", "manual", "pumps").mark([mark])
+    [first, *_] = ask(world, "knowledge_check", document="manual", standard="pumps")["rows"]
+    assert (first["kind"], first["note"]) == ("not-applicable", "no tank")
+
+
+def test_runs_of_others_rights_are_kept_apart(world: World) -> None:
+    source = LabelledSource(FileSource(world.folder / "manual.md"), ((ALLOWED, "design"),))
+    world.knowledge.ingest(source, IngestOptions(force=True))
+    assert ask(world, "knowledge_conflicts")["total"] == 1
+    seen = copy.copy(world)
+    seen.knowledge = world.knowledge.seen_by(Rights(groups=("sales",)))
+    assert ask(seen, "knowledge_conflicts")["total"] == 0
+
+
+def test_without_a_place_for_jobs_the_tools_answer_all_the_same(world: World) -> None:
+    world.knowledge.reviews = None
+    assert ask(world, "knowledge_conflicts")["total"] == 1

@@ -20,6 +20,7 @@ from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.search import lookup, requirements, search
 from knowledge_mcp.engine.search.blending import measure_once
+from knowledge_mcp.engine.tracing.decisions import Reviews
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import KnowledgeError
@@ -43,7 +44,7 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
-from knowledge_mcp.model.rights import Rights
+from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Source
 
@@ -76,11 +77,15 @@ class LocalKnowledge:
         self._pipeline = pipeline
         self._health_threshold_ms = health_threshold_ms
         self._probe = health.EmbeddingProbe(base)
+        self.rights = FULL_RIGHTS
+        self.reviews: Reviews | None = None
+        """What outlives a call, where whoever puts this together sets it; closed with this."""
 
     def seen_by(self, rights: Rights) -> Self:
         """Give the knowledge base as somebody sees it: what may not be read is answered like what is not there."""
         seen = copy.copy(self)
         seen._base = seen_base(self._base, rights)  # noqa: SLF001 - a copy of this one
+        seen.rights = rights
         if not rights.are_full:
             seen._sources = tuple  # noqa: SLF001 - their counts tell of documents that may be hidden
         return seen
@@ -210,6 +215,8 @@ class LocalKnowledge:
 
     def warm_up(self) -> None:
         """Load the models and the store's search structures, as a first query would; nothing is paid for."""
+        if self.reviews is not None:
+            self.reviews.warm_up()
         embedder = self._base.embedder
         self._base.warm_up()
         if self._base.exists():
@@ -219,6 +226,8 @@ class LocalKnowledge:
             self._base.opened.search(vector=vector, text="warm up", filter=None, limit=1)
 
     def close(self) -> None:
-        """Free everything."""
+        """Free everything; runs that go on are taken up by the next start."""
+        if self.reviews is not None:
+            self.reviews.close()
         self._pipeline.close()
         self._base.close()

@@ -97,6 +97,15 @@ class RemoteKnowledge(_RemoteEngine):
     Arguments and errors are those of every remote engine.
     """
 
+    reviews: Any = None
+    """What outlives a call here, where whoever puts this together sets it; closed with this."""
+
+    def close(self) -> None:
+        """Close the connections; runs that go on here are taken up by the next start."""
+        if self.reviews is not None:
+            self.reviews.close()
+        super().close()
+
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks."""
         return self._call("search", query=query)
@@ -202,7 +211,9 @@ class RemoteKnowledge(_RemoteEngine):
         return self._call("verify", repair=repair)
 
     def warm_up(self) -> None:
-        """Load what the first query would have to load, there."""
+        """Load what the first query would have to load, there; take up the runs that a process left here."""
+        if self.reviews is not None:
+            self.reviews.warm_up()
         self._call("warm_up")
 
     def _call(self, name: str, *, repeatable: bool = True, **arguments: Any) -> Any:

@@ -23,10 +23,21 @@ from typing import Any
 
 from knowledge_mcp.engine.jobs.journal import Job, JobState, Journal
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.errors import CancelledError, InternalError, KnowledgeError, NotFoundError, reason_of
+from knowledge_mcp.model.errors import (
+    AuthError,
+    CancelledError,
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    TimedOutError,
+    reason_of,
+)
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["RESULT", "Jobs", "RunningJob"]
+__all__ = ["RESULT", "Jobs", "RunningJob", "error_of"]
 
 RESULT = "content"
 """Name of the bytes that are kept beside a job, and not listed with it."""
@@ -221,6 +232,10 @@ class Jobs:
             self.forget_old()
         return taken
 
+    def forget(self, job_id: str) -> None:
+        """Forget a job that has ended, with what came of it."""
+        self._journal.forget(job_id)
+
     def forget_old(self) -> None:
         """Forget the jobs that ended a week ago."""
         self._swept = time.monotonic()
@@ -391,6 +406,16 @@ class Jobs:
         with self._lock:
             if self._free is None:
                 self._free = self._journal.hold(self._owner)
+
+
+def error_of(job: Job) -> KnowledgeError:
+    """Build the error again that a job ended with, of what its `explain` kept."""
+    if job.state is JobState.CANCELLED:
+        return CancelledError("The job was cancelled.", suggestion="Ask again, and it is begun anew.")
+    told = job.result or {}
+    kinds = (InvalidInputError, NotFoundError, ConnectionFailedError, TimedOutError, AuthError, ConfigError)
+    kind = next((each for each in kinds if each.code.value == told.get("error")), InternalError)
+    return kind(job.message, suggestion=told.get("suggestion") or None)
 
 
 def _now() -> str:

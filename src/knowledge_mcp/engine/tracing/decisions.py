@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.files import make_private_folder, write_whole
 from knowledge_mcp.support.locks import locked
 
-__all__ = ["Decisions", "as_mark_kind"]
+__all__ = ["Decisions", "Reviews", "as_mark_kind"]
 
 
 def as_mark_kind(text: str) -> MarkKind | None:
@@ -111,6 +113,27 @@ class Decisions:
             told = f"{self.path} cannot be written: {exc.strerror or exc}."
             raise InvalidInputError(told, suggestion="Choose another place.") from exc
         return held
+
+
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """Hold what outlives a call that holds documents against each other.
+
+    Attributes:
+        jobs: the runs.
+        decisions: gives what was decided: of `trace` or `check`, and the ids of two documents.
+    """
+
+    jobs: Jobs
+    decisions: Callable[[str, str, str], Decisions]
+
+    def warm_up(self) -> None:
+        """Take up the runs that a process left."""
+        self.jobs.recover()
+
+    def close(self) -> None:
+        """Stop the runs at once; the next start takes them up."""
+        self.jobs.close(0.0)
 
 
 def _link(row: Any) -> tuple[tuple[str, str], bool]:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field
 
+from knowledge_mcp import __version__
 from knowledge_mcp.engine.changes.comparing import document_named
-from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow
+from knowledge_mcp.engine.jobs.jobs import RESULT
+from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, marked
 from knowledge_mcp.engine.tracing.conflicts import Conflict, conflicting_definitions, conflicts
-from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict, trace
+from knowledge_mcp.engine.tracing.decisions import Reviews, as_mark_kind
+from knowledge_mcp.engine.tracing.links import TraceItem, TraceLink, Verdict, trace
 from knowledge_mcp.engine.tracing.readings import demands_in, held, items_in, meanings_in
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError
+from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.contract import Request, Response, Tool
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
-from knowledge_mcp.surfaces.standards.runs import Runs, UnderWay
+from knowledge_mcp.surfaces.standards.runs import UnderWay, outcome
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.knowledge import LocalKnowledge
 
 __all__ = [
     "TRACING_TOOLS",
@@ -40,10 +50,10 @@ __all__ = [
     "TraceResponse",
     "check",
     "conflicts_found",
+    "reviewed",
     "trace_documents",
 ]
 
-T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 _LONGEST = 300
 """Characters of a text that are shown; its citation leads to all of it."""
@@ -132,8 +142,9 @@ class RowChecked(Response):
     row: str
     requirement: str
     citation: str
-    kind: str = Field(default="", description="conditional or informative; left out for obligations.")
+    kind: str = Field(default="", description="conditional, informative or not-applicable; left out for obligations.")
     condition: str = ""
+    note: str = Field(default="", description="What a person noted.")
     verdict: str = Field(description="evidence found, partial or none found.")
     quote: str = Field(default="", description="The best evidence, word for word.")
     quote_citation: str = ""
@@ -170,8 +181,6 @@ class ConflictsResponse(_Paged):
 
 # ---- runs
 
-_RUNS: Runs[Any] = Runs()
-
 
 @dataclass(frozen=True, slots=True)
 class _Embedding:
@@ -195,14 +204,44 @@ class _Embedding:
         return stacked(embed)(texts)
 
 
-def _run(tool: str, key: Hashable, work: Callable[[Progress], T], call: Call) -> T | UnderWay:
-    found: T | UnderWay = _RUNS.of((tool, key), work, call)
-    return found
+def reviewed(knowledge: Knowledge, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
+    """Do what a job of one of these tools says, with the rights of whoever asked; the work of `Jobs`."""
+    if "read" in request:
+        rights = Rights(tuple(request["read"]), tuple(request["groups"]))
+        knowledge = cast("LocalKnowledge", knowledge).seen_by(rights)
+    return {RESULT: json.dumps(_worked(knowledge, request, line), ensure_ascii=False).encode("utf-8", "replace")}
+
+
+def _worked(knowledge: Knowledge, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
+    def look() -> None:
+        if line.cancelled():
+            raise CancelledError("Nobody waits for it.")
+
+    with watched(look):
+        look()
+        return _WORK[request["tool"]](knowledge, request, line.progress)
+
+
+def _outcome(
+    knowledge: Knowledge, request: Mapping[str, Any], records: Sequence[DocumentRecord], call: Call
+) -> dict[str, Any] | UnderWay:
+    """Return what came of a request over documents as they are now; it is a job where jobs are kept."""
+    reviews = _reviews(knowledge)
+    if reviews is None:
+        return _worked(knowledge, request, call)
+    state = hashlib.sha256(repr((__version__, list(records))).encode("utf-8", "surrogatepass")).hexdigest()
+    rights: Rights = getattr(knowledge, "rights", FULL_RIGHTS)
+    seen = {} if rights.are_full else {"read": list(rights.read), "groups": list(rights.groups)}
+    return outcome(reviews.jobs, {**request, **seen, "state": state}, call)
+
+
+def _reviews(knowledge: Knowledge) -> Reviews | None:
+    return getattr(knowledge, "reviews", None)
 
 
 def _still(response: type[R], run: UnderWay) -> R:
     told = f"{run.words}. " if run.words else ""
-    message = f"{told}It goes on; ask again with the same arguments for the result."
+    message = f"{told}Job {run.job_id} goes on; ask again with the same arguments for the result."
     return response.model_validate({"running": True, "message": message})
 
 
@@ -217,37 +256,45 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     targets = [each for each in records if each != source] if is_all else [document_named(records, request.target)]
     if source in targets:
         raise InvalidInputError(f"'{source.id}' would be traced to itself.", suggestion="Name two documents.")
-
-    def work(progress: Progress) -> Trace:
-        from knowledge_mcp.lexical.analyser import EnglishAnalyser
-        from knowledge_mcp.ranking.linking import Linker
-
-        linker = Linker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress))
-        return trace(_items(knowledge, [source]), _items(knowledge, targets), linker)
-
-    found = _run("trace", (source, *targets), work, call or Call())
+    reviews = _reviews(knowledge)
+    decided = [
+        [one, other if len(targets) == 1 else f"{each.id}: {other}", yes]
+        for each in targets
+        for (one, other), yes in (reviews.decisions("trace", source.id, each.id).links() if reviews else {}).items()
+    ]
+    asked = {"tool": "trace", "from": source.id, "to": [each.id for each in targets], "decided": decided}
+    found = _outcome(knowledge, asked, [source, *targets], call or Call())
     if isinstance(found, UnderWay):
         return _still(TraceResponse, found)
+    answer = TraceResponse(summary=found["summary"], message="" if found["related"] else UNRELATED_SETS)
+    return _paged(answer, "gaps" if request.gaps else "links", found, request.cursor)
+
+
+def _traced(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.ranking.linking import Linker
+
+    linker = Linker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress))
+    decided = {(one, other): yes for one, other, yes in request["decided"]}
+    found = trace(_items(knowledge, [request["from"]]), _items(knowledge, request["to"]), linker, decided)
     counts = Counter(link.verdict for link in found.links)
     told = {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
-    told |= {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)}
-    answer = TraceResponse(summary=told, message="" if found.related else UNRELATED_SETS)
-    if not request.gaps:
-        shown = _fitting([_link(each) for each in _page(found.links, request.cursor)])
-        return _paged(answer, "links", shown, len(found.links), request.cursor)
     gaps = [("from", each) for each in found.untraced_sources] + [("to", each) for each in found.untraced_targets]
-    shown = _fitting([_gap(*each) for each in _page(gaps, request.cursor)])
-    return _paged(answer, "gaps", shown, len(gaps), request.cursor)
+    return {
+        "summary": told
+        | {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)},
+        "related": found.related,
+        "links": [_link(each).sent() for each in found.links],
+        "gaps": [_gap(*each).sent() for each in gaps],
+    }
 
 
-def _items(knowledge: Knowledge, records: Sequence[DocumentRecord]) -> list[TraceItem]:
+def _items(knowledge: Knowledge, documents: Sequence[str]) -> list[TraceItem]:
     """List the items of documents; of several, each id with its document before it."""
-    found = [(record, item) for record in records for item in items_in(held(knowledge, record.id))]
-    if len(records) == 1:
+    found = [(name, item) for name in documents for item in items_in(held(knowledge, name))]
+    if len(documents) == 1:
         return [item for _, item in found]
-    return [
-        TraceItem(f"{record.id}: {item.id}", item.title, item.text, item.citation, item.links) for record, item in found
-    ]
+    return [TraceItem(f"{name}: {item.id}", item.title, item.text, item.citation, item.links) for name, item in found]
 
 
 def _link(link: TraceLink) -> LinkFound:
@@ -276,31 +323,46 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
     document, standard = (document_named(records, each) for each in (request.document, request.standard))
     if document.id == standard.id:
         raise InvalidInputError(f"'{document.id}' would be held against itself.", suggestion="Name two documents.")
-
-    def work(progress: Progress) -> CheckReport:
-        from knowledge_mcp.lexical.analyser import EnglishAnalyser
-        from knowledge_mcp.ranking.seeking import Seeker
-
-        analyser = EnglishAnalyser()
-        seek = Seeker(analyser.document_terms, _Embedding(knowledge, progress))
-        demanded = Standard.of(standard.id, [held(knowledge, standard.id)])
-        if not demanded.obligations:
-            raise InvalidInputError(
-                f"There are no obligations in '{standard.id}'.", suggestion="Name a document with requirements."
-            )
-        parts = [held(knowledge, document.id)]
-        return checked_against(demanded, parts, seek, analyser.document_terms, analyser.term_key, records)
-
-    found = _run("check", (document, standard, *records), work, call or Call())
+    reviews = _reviews(knowledge)
+    marks = reviews.decisions("check", document.id, standard.id).marks() if reviews else []
+    asked = {
+        "tool": "check",
+        "document": document.id,
+        "standard": standard.id,
+        "marks": [[each.row, each.text, each.kind.value if each.kind else "", each.note] for each in marks],
+    }
+    found = _outcome(knowledge, asked, records, call or Call())
     if isinstance(found, UnderWay):
         return _still(CheckResponse, found)
-    rows = [row for row in found.rows if request.verdict in {None, row.verdict.value}]
-    shown = _fitting([_row(each) for each in _page(rows, request.cursor)])
-    editions = [] if request.cursor else [f"{each.found}: {each.asked} ({each.citation})" for each in found.editions]
+    chosen = {"rows": [row for row in found["rows"] if request.verdict in {None, row["verdict"]}]}
+    editions: list[str] = [] if request.cursor else found["editions"]
     answer = CheckResponse(
-        summary=summary_of(found), editions=editions[:_PAGE], message="" if found.related else UNRELATED
+        summary=found["summary"], editions=editions[:_PAGE], message="" if found["related"] else UNRELATED
     )
-    return _paged(answer, "rows", shown, len(rows), request.cursor)
+    return _paged(answer, "rows", chosen, request.cursor)
+
+
+def _checked(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.ranking.seeking import Seeker
+
+    analyser = EnglishAnalyser()
+    seek = Seeker(analyser.document_terms, _Embedding(knowledge, progress))
+    demanded = Standard.of(request["standard"], [held(knowledge, request["standard"])])
+    if not demanded.obligations:
+        raise InvalidInputError(
+            f"There are no obligations in '{request['standard']}'.", suggestion="Name a document with requirements."
+        )
+    parts = [held(knowledge, request["document"])]
+    report = checked_against(demanded, parts, seek, analyser.document_terms, analyser.term_key, knowledge.documents())
+    marks = [RowMark(row, text, as_mark_kind(kind), note) for row, text, kind, note in request["marks"]]
+    found = marked(report, marks)
+    return {
+        "summary": summary_of(found),
+        "related": found.related,
+        "rows": [_row(each).sent() for each in found.rows],
+        "editions": [f"{each.found}: {each.asked} ({each.citation})" for each in found.editions],
+    }
 
 
 def _row(row: CheckRow) -> RowChecked:
@@ -309,8 +371,9 @@ def _row(row: CheckRow) -> RowChecked:
         row=asked.id,
         requirement=asked.text[:_LONGEST],
         citation=asked.citation,
-        kind=asked.kind.value if asked.condition or row.kind != "obligation" else "",
+        kind=row.kind if asked.condition or row.kind != "obligation" else "",
         condition=asked.condition[:_LONGEST],
+        note=row.note[:_LONGEST],
         verdict=row.verdict.value,
         quote=best.quote if best is not None else "",
         quote_citation=best.citation if best is not None else "",
@@ -326,28 +389,31 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     """Answer `knowledge_conflicts`."""
     records = knowledge.documents()
     chosen = list(dict.fromkeys(document_named(records, each) for each in request.documents or ())) or records
-
-    def work(progress: Progress) -> list[Conflict]:
-        from knowledge_mcp.lexical.analyser import EnglishAnalyser
-
-        analyser = EnglishAnalyser()
-        demands: list[TraceItem] = []
-        meanings: list[Any] = []
-        for number, record in enumerate(chosen):
-            reading = held(knowledge, record.id)
-            demands.extend(demands_in(reading))
-            meanings.extend(meanings_in(reading, analyser.term_key))
-            progress(number + 1, len(chosen) + 1, f"{number + 1} of {len(chosen)} documents read")
-        return [*conflicts(demands, analyser.document_terms), *conflicting_definitions(meanings)]
-
-    found = _run("conflicts", tuple(chosen), work, call or Call())
+    asked = {"tool": "conflicts", "documents": [each.id for each in chosen]}
+    found = _outcome(knowledge, asked, chosen, call or Call())
     if isinstance(found, UnderWay):
         return _still(ConflictsResponse, found)
-    shown = _fitting([_pair(each) for each in _page(found, request.cursor)])
-    counts = dict(Counter(each.kind.value for each in found))
     message = "Advice only: what says the same, or the opposite, in other words is not found."
-    answer = ConflictsResponse(summary=counts, message=message)
-    return _paged(answer, "conflicts", shown, len(found), request.cursor)
+    return _paged(ConflictsResponse(summary=found["summary"], message=message), "conflicts", found, request.cursor)
+
+
+def _conflicting(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    analyser = EnglishAnalyser()
+    demands: list[TraceItem] = []
+    meanings: list[Any] = []
+    documents: Sequence[str] = request["documents"]
+    for number, name in enumerate(documents):
+        reading = held(knowledge, name)
+        demands.extend(demands_in(reading))
+        meanings.extend(meanings_in(reading, analyser.term_key))
+        progress(number + 1, len(documents) + 1, f"{number + 1} of {len(documents)} documents read")
+    found = [*conflicts(demands, analyser.document_terms), *conflicting_definitions(meanings)]
+    return {
+        "summary": dict(Counter(each.kind.value for each in found)),
+        "conflicts": [_pair(each).sent() for each in found],
+    }
 
 
 def _pair(each: Conflict) -> ConflictPair:
@@ -362,26 +428,27 @@ def _pair(each: Conflict) -> ConflictPair:
     ).without_defaults()
 
 
+_WORK: Mapping[str, Callable[[Knowledge, Mapping[str, Any], Progress], dict[str, Any]]] = {
+    "trace": _traced,
+    "check": _checked,
+    "conflicts": _conflicting,
+}
+
+
 # ---- pages
 
 
-def _page(found: Sequence[T], cursor: int) -> Sequence[T]:
-    return found[cursor : cursor + _PAGE]
-
-
-def _fitting(shown: list[R]) -> list[R]:
-    return shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS))]
-
-
-def _paged(answer: R, name: str, shown: Sequence[Response], total: int, cursor: int) -> R:
-    """Put a page into an answer: its entries, how many there are, and where the next ones begin."""
+def _paged(answer: R, name: str, found: Mapping[str, Any], cursor: int) -> R:
+    """Put a page of what was found into an answer: as many as fit, how many there are, and where the next begin."""
+    every: Sequence[Any] = found[name]
+    shown = every[cursor : cursor + _PAGE]
+    shown = shown[: max(1, fitting_count(shown, ROOM_FOR_RESULTS))]
     end = cursor + len(shown)
-    more = {name: list(shown), "total": total, "next_cursor": end if end < total else 0}
-    found = answer.without_defaults().model_copy(
-        update={key: value for key, value in more.items() if value or key == name}
-    )
-    found.model_fields_set.add("total")
-    return found
+    more = {name: shown, "total": len(every), "next_cursor": end if end < len(every) else 0}
+    sent = answer.without_defaults().sent() | {
+        key: value for key, value in more.items() if value or key != "next_cursor"
+    }
+    return type(answer).model_validate(sent)
 
 
 TRACING_TOOLS = (
