@@ -13,6 +13,7 @@ __all__ = [
     "CHUNKERS",
     "CONVERTING_READERS",
     "EMBEDDERS",
+    "HELD_AGAINST",
     "OCR_ENGINES",
     "PROTECTED_MEDIA_TYPES",
     "READERS",
@@ -90,6 +91,8 @@ RERANKERS = {
     "local": "knowledge_mcp.ranking.rerankers:from_local_options",
     "api": "knowledge_mcp.ranking.rerankers:from_api_options",
 }
+HELD_AGAINST = "knowledge_mcp.surfaces.viewing:held_against"
+"""What does the long runs of a library."""
 REVIEWS = "knowledge_mcp.surfaces.standards.tracing:reviewed"
 """What does the long runs of the standards' tools."""
 SURFACES = {

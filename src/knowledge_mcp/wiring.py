@@ -272,6 +272,11 @@ def build_library(
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
     readers = build_readers(ocr, registry.READERS, build_passwords(settings))
+    linker, seeker = (functools.cache(functools.partial(build, settings)) for build in (build_linker, build_seeker))
+
+    def held_against(library: LibraryDesk, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+        return registry.load(registry.HELD_AGAINST)(library, request, line, linker, seeker)
+
     pipeline = Pipeline(
         readers,
         registry.load(registry.CHUNKERS["rag"])(),
@@ -287,6 +292,7 @@ def build_library(
         shelf=settings.collection if with_shelf else "",
         roots=roots,
         drawer=readers["application/pdf"],
+        holds_against=held_against,
         health_threshold_ms=settings.health_latency_threshold_ms,
     )
 

@@ -78,7 +78,6 @@ def take(folder: Path, browser: Browser, shots: Sequence[Shot] = SHOTS) -> None:
         names = _filled(library)
         app = build_rest_app(
             KnowledgeProvider(lambda: library), KeyRing(), options=Options(), version="",
-            linker=lambda: wiring.build_linker(settings),
         )  # fmt: skip
         with serving(app, grace=1) as base:
             for shot in shots:

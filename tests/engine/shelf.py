@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.engine.core.base import Base
@@ -77,7 +78,12 @@ class Shelf:
         return StoreJournal(self.store, HashingEmbedder().space)
 
     def open(
-        self, embedder: HashingEmbedder | None = None, *, pdf: PdfReader | None = None, shelf: str = ""
+        self,
+        embedder: HashingEmbedder | None = None,
+        *,
+        pdf: PdfReader | None = None,
+        shelf: str = "",
+        holds_against: Callable[..., Mapping[str, Any]] | None = None,
     ) -> LibraryDesk:
         """Open one more desk; with a reader of PDF it reads and draws these too."""
         base = Base(
@@ -99,6 +105,7 @@ class Shelf:
             shelf=shelf,
             drawer=pdf,
             patience=5.0,
+            holds_against=holds_against,
         )
         self.desks.append(desk)
         return desk

@@ -31,6 +31,9 @@ ROUTES: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/documents/0123456789abcdef/pages/1", {}),
     ("GET", "/changes", {}),
     ("GET", "/trace", {}),
+    ("POST", "/trace/decisions", {"json": {}}),
+    ("GET", "/check", {}),
+    ("POST", "/check/marks", {"json": {}}),
     ("GET", "/metrics", {}),
     ("GET", "/openapi.json", {}),
     ("POST", "/engine/standards/search", {"json": {}}),
@@ -154,6 +157,17 @@ NAMED: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/documents/<document>/pages/1", {"params": {"passage": "0"}}),
     ("GET", "/changes", {"params": {"old": "<document>", "new": "<document>"}}),
     ("GET", "/trace", {"params": {"from": "<document>", "to": "<document>"}}),
+    (
+        "POST",
+        "/trace/decisions",
+        {"json": {"from": "<document>", "to": "<document>", "source_item": "1", "target_item": "2", "accepted": True}},
+    ),
+    ("GET", "/check", {"params": {"document": "<document>", "standard": "<document>"}}),
+    (
+        "POST",
+        "/check/marks",
+        {"json": {"document": "<document>", "standard": "<document>", "row": "1", "requirement": "x", "mark": ""}},
+    ),
 ]
 """Every route that takes the name of a collection, a document or a job, or lists them."""
 NOT_NAMED = {"/health", "/ready", "/metrics", "/openapi.json"}

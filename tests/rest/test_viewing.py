@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import anyio
-import httpx
 import pytest
 
-from knowledge_mcp.testing.library import FakeLibrary
-from knowledge_mcp.transports.rest.app import build_rest_app, living
+from knowledge_mcp.engine.library.desk import LibraryDesk
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.errors import CancelledError
+from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.ranking.seeking import Seeker
+from knowledge_mcp.support.checkpoints import checkpoint, watched
+from knowledge_mcp.surfaces.viewing import held_against
 from knowledge_mcp.transports.shared.keys import KeyRing
-from knowledge_mcp.transports.shared.provider import KnowledgeProvider
-from tests.rest.world import KEY, Options, World, make_world
+from tests.engine.shelf import Shelf, ended
+from tests.engine.test_tracing import embed
+from tests.rest.world import KEY, World, keys_file, make_world
 
 pytestmark = pytest.mark.anyio
 
@@ -116,21 +125,48 @@ def _alike(
     return found, 0.5, len(targets) > 1
 
 
-async def test_a_trace_tells_links_gaps_and_where_they_stand() -> None:
-    library = FakeLibrary()
-    app = build_rest_app(
-        KnowledgeProvider(lambda: library), KeyRing(KEY), options=Options(), version="9", linker=lambda: _alike
-    )
-    headers = {"Authorization": f"Bearer {KEY}"}
-    transport = httpx.ASGITransport(app)
-    async with (
-        httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client,
-        living(app),
-    ):
-        world = World(library, app, client)
+ONE = "# 1 Crossing\n\nA zebra shall cross within 5 minutes.\n\nA horse shall wait.\n"
+OTHER = "# 1 Crossing\n\nA zebra shall cross within 8 minutes.\n\nA cow shall not wait.\n"
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    """Yield a shelf; its desks are closed."""
+    shelf = Shelf(tmp_path)
+    yield shelf
+    for desk in shelf.desks:
+        desk.close()
+
+
+@pytest.fixture
+def desk(shelf: Shelf) -> LibraryDesk:
+    """Return a library that traces and checks."""
+    return open_desk(shelf)
+
+
+def open_desk(shelf: Shelf, held: Callable[[], object] = bool) -> LibraryDesk:
+    """Open the library as a process does; `held` is called before anything is held against anything."""
+
+    def work(library: Any, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
+        with watched(lambda: stop(line)):
+            held()
+        seeker = Seeker(EnglishAnalyser().document_terms, embed)
+        return held_against(library, request, line, lambda: _alike, lambda: seeker)
+
+    return shelf.open(holds_against=work)
+
+
+def stop(line: Call) -> None:
+    """End what was told to stop."""
+    if line.cancelled():
+        raise CancelledError("stopped")
+
+
+async def test_a_trace_tells_links_gaps_and_where_they_stand(desk: LibraryDesk) -> None:
+    async with make_world(desk=desk) as world:
         old = (await world.bring(OLD, filename="old.md"))["doc_id"]
         other = (await world.bring("# 1 Crossing\n\nA zebra is seen.\n", filename="b.md"))["doc_id"]
-        answer = (await client.get("/trace", params={"from": old, "to": other})).json()
+        answer = (await world.client.get("/trace", params={"from": old, "to": other})).json()
         assert answer["from"]["doc_id"] == old
         assert "nothing" in answer["warning"]
         assert answer["links"], answer
@@ -140,8 +176,122 @@ async def test_a_trace_tells_links_gaps_and_where_they_stand() -> None:
         assert traced.isdisjoint(each["id"] for each in answer["gaps"]["from"])
 
 
-async def test_without_a_linker_nothing_is_traced_and_that_is_told() -> None:
-    async with make_world() as world:
+async def test_a_trace_that_takes_long_is_a_job_that_ends_without_its_client(shelf: Shelf) -> None:
+    let = threading.Event()
+    async with make_world(desk=open_desk(shelf, let.wait)) as world:
+        one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
+        accepted = await world.client.get("/trace", params={"from": one, "to": other, "wait": 0})
+        assert accepted.status_code == 202
+        job = accepted.json()["job_id"]
+        again = await world.client.get("/trace", params={"from": one, "to": other, "wait": 0})
+        assert (again.status_code, again.json()["job_id"]) == (202, job)
+        [listed] = (await world.client.get("/jobs")).json()["jobs"]
+        assert (listed["job_id"], listed["kind"], listed["documents"]) == (job, "trace", [one, other])
+        let.set()
+        answer = await world.client.get("/trace", params={"from": one, "to": other})
+        assert answer.status_code == 200
+        assert answer.json()["links"]
+        told = (await world.client.get(f"/jobs/{job}")).json()
+        assert (told["state"], told["progress"]["done"]) == ("done", 100.0)
+
+
+async def test_a_trace_that_was_cancelled_says_so_and_is_begun_anew(shelf: Shelf) -> None:
+    let = threading.Event()
+
+    def held() -> None:
+        while not let.wait(0.01):
+            checkpoint()
+
+    desk = open_desk(shelf, held)
+    async with make_world(desk=desk) as world:
+        one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
+        asked = {"from": one, "to": other}
+        job = (await world.client.get("/trace", params={**asked, "wait": 0})).json()["job_id"]
+        assert (await world.client.delete(f"/jobs/{job}")).status_code == 200
+        assert ended(desk, job).state == "cancelled"
+        let.set()
+        assert (await world.client.get("/trace", params=asked)).status_code == 200
+
+
+def test_a_trace_whose_process_ended_is_done_by_the_next(shelf: Shelf) -> None:
+    let = threading.Event()
+
+    def held() -> None:
+        while not let.wait(0.01):
+            checkpoint()
+
+    first = open_desk(shelf, held)
+    ids = [first.deposit(Deposit("default", f"{len(text)}.md", text)).document_id for text in (ONE, OTHER)]
+    job = first.review("trace", *ids)
+    first._jobs.close(0.0)  # pyright: ignore[reportPrivateUsage] - the store is the next one's too
+    let.set()
+    second = open_desk(shelf)
+    second.warm_up()
+    assert ended(second, job.id).state == "done"
+    assert second.review("trace", *ids).id == job.id
+    assert second.reviewed(job.id)["links"]
+
+
+async def test_what_a_person_decides_of_links_is_respected_and_can_be_taken_back(desk: LibraryDesk) -> None:
+    async with make_world(desk=desk) as world:
+        one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
+
+        async def decide(accepted: bool | None) -> dict[str, Any]:
+            pair = {"source_item": "1#1", "target_item": "1#1", "accepted": accepted}
+            told = await world.client.post("/trace/decisions", json={"from": one, "to": other, **pair})
+            assert told.json() == {"decided": accepted is not None}
+            return (await world.client.get("/trace", params={"from": one, "to": other})).json()
+
+        plain = (await world.client.get("/trace", params={"from": one, "to": other})).json()
+        assert [(each["verdict"], each["accepted"]) for each in plain["links"]] == [("likely", False)]
+        accepted = await decide(True)
+        assert [(each["verdict"], each["accepted"]) for each in accepted["links"]] == [("declared", True)]
+        rejected = await decide(False)
+        assert rejected["links"] == []
+        assert [(each["from"]["id"], each["to"]["id"]) for each in rejected["rejected"]] == [("1#1", "1#1")]
+        assert await decide(None) == plain
+
+
+async def test_a_check_quotes_evidence_and_keeps_marks(desk: LibraryDesk) -> None:
+    async with make_world(desk=desk) as world:
+        standard, document = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
+        asked = {"document": document, "standard": standard}
+        answer = (await world.client.get("/check", params=asked)).json()
+        first, second = answer["rows"]
+        assert (first["verdict"], first["quotes"][0]["quote"]) == ("partial", "A zebra shall cross within 8 minutes.")
+        assert first["quotes"][0]["passage"] == 0
+        assert first["checks"][0] == "limit not met: at most 300 s / within 8 minutes"
+        assert answer["summary"]["obligation"] == 2
+        mark = {"row": second["row"], "requirement": second["requirement"], "note": "no horses"}
+        told = await world.client.post("/check/marks", json={**asked, **mark, "mark": "not-applicable"})
+        assert told.json() == {"decided": 1}
+        marked = (await world.client.get("/check", params=asked)).json()
+        assert [(each["kind"], each["mark"], each["note"]) for each in marked["rows"]] == [
+            ("obligation", "", ""),
+            ("not-applicable", "not-applicable", "no horses"),
+        ]
+        wrong = await world.client.post("/check/marks", json={**asked, **mark, "mark": "met"})
+        assert (wrong.status_code, "cannot be 'met'" in wrong.json()["detail"]) == (422, True)
+        gone = await world.client.get("/check", params={"document": document, "standard": "0" * 16})
+        assert gone.status_code == 404
+
+
+async def test_who_may_only_read_decides_nothing(desk: LibraryDesk, tmp_path: Path) -> None:
+    names = {"keys": [{"name": "reader", "key": "reader-key", "read": ["*"], "write": []}]}
+    ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(names)))
+    async with make_world(keys=ring, desk=desk) as world:
+        one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
+        pair = {"source_item": "1#1", "target_item": "1#1", "accepted": True}
+        headers = {"Authorization": "Bearer reader-key"}
+        asked = {"from": one, "to": other}
+        assert (await world.client.get("/trace", params=asked, headers=headers)).status_code == 200
+        told = await world.client.post("/trace/decisions", json={**asked, **pair}, headers=headers)
+        assert told.status_code == 403
+        assert desk.decisions("trace", one, other).links() == {}
+
+
+async def test_where_nothing_is_traced_that_is_told(shelf: Shelf) -> None:
+    async with make_world(desk=shelf.open()) as world:
         old, new = await two(world)
         answer = await world.client.get("/trace", params={"from": old, "to": new})
         assert (answer.status_code, answer.json()["detail"]) == (404, "This service traces nothing.")

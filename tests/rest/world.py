@@ -13,6 +13,7 @@ import httpx
 from starlette.types import ASGIApp
 
 from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app, living
@@ -77,6 +78,7 @@ async def make_world(
     mcp_app: ASGIApp | None = None,
     resource: ProtectedResource | None = None,
     audit: AuditLog | None = None,
+    desk: SharedLibrary | None = None,
 ) -> AsyncGenerator[World]:
     """Start the app over a library in memory, without a network; its lifespan is that of the block.
 
@@ -86,10 +88,11 @@ async def make_world(
         options: of the service.
         web, before, degraded: as `FakeLibrary` takes them.
         mcp_app, resource, audit: as the service takes them.
+        desk: instead of a library in memory.
     """
     library = FakeLibrary(web=web, before=before, degraded=degraded)
     app = build_rest_app(
-        KnowledgeProvider(lambda: library),
+        KnowledgeProvider[SharedLibrary](lambda: desk or library),
         keys or KeyRing(KEY),
         options=options or Options(),
         version="9.9.9",

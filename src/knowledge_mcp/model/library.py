@@ -160,6 +160,7 @@ class IngestJob:
         created_at, updated_at: ISO 8601 UTC.
         collection, source: what was asked for.
         result: what came of it, once it is done.
+        kind: `ingest`; `trace` or `check` where two documents are held against each other, `documents` then, by id.
         error: the `ErrorCode` of a failed one, empty for others.
         suggestion: what to do about that.
     """
@@ -175,3 +176,5 @@ class IngestJob:
     result: Deposited | None = None
     error: str = ""
     suggestion: str = ""
+    kind: str = "ingest"
+    documents: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Box
@@ -155,6 +155,28 @@ class SharedLibrary(Library, Protocol):
 
     def jobs(self) -> list[IngestJob]:
         """List the accepted ones that are remembered, the newest first."""
+        ...
+
+    def review(self, what: str, one: str, other: str, *, wait: float = 0.0) -> IngestJob:
+        """Hold two documents against each other as a job: the one of the same question, where nothing changed since.
+
+        Args:
+            what: `trace` or `check`.
+            one, other: ids of documents; those that are traced, or the document and the standard.
+            wait: seconds to wait for its end.
+
+        Raises:
+            NotFoundError: there is no such document, or this library does nothing of the kind.
+            KnowledgeError: it failed.
+        """
+        ...
+
+    def reviewed(self, job_id: str) -> Any:
+        """Return what came of a review as plain values; NotFoundError as `job`, and where it has not ended."""
+        ...
+
+    def decisions(self, what: str, one: str, other: str) -> Any:
+        """Give what people decided of two documents (`engine.tracing.decisions`); arguments as `review`."""
         ...
 
     def page_image(self, document_id: str, page: int, passage: int | None = None, *, dpi: int = 110) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -14,17 +14,23 @@ from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause
 from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, side_by_side
 from knowledge_mcp.engine.core.editions import edition_of_record
+from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks, marked
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
 from knowledge_mcp.engine.tracing.readings import ReadDocument, items_in, requirements_in
+from knowledge_mcp.engine.tracing.running import Standard, checked_against
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
-from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.ports import Knowledge, SharedLibrary
+from knowledge_mcp.support.checkpoints import watched
+from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.redline import counted
 
-__all__ = ["changed", "outlined", "traced"]
+__all__ = ["changed", "checked_against_other", "held_against", "outlined", "traced"]
 
 _LONGEST = 200
 """Characters of a requirement without a title that are shown for one."""
@@ -144,30 +150,147 @@ def _pieces(words: Marked) -> list[list[Any]]:
     return [[text, is_changed] for text, is_changed in words]
 
 
-# ---- what traces to what
+# ---- what traces to what, and what is said of each obligation
 
 
-def traced(source: LibraryDocument, target: LibraryDocument, propose: Proposer) -> dict[str, Any]:
+def held_against(
+    library: SharedLibrary,
+    request: Mapping[str, Any],
+    line: Call,
+    linker: Callable[[], Proposer],
+    seeker: Callable[[], Seeks],
+) -> dict[str, Any]:
+    """Do what a job of `SharedLibrary.review` says.
+
+    Args:
+        library: as whoever asked sees it.
+        request: the job's.
+        line: tells how far it is, and whether it is to stop.
+        linker: makes what proposes links.
+        seeker: makes what finds evidence.
+    """
+
+    def look() -> None:
+        if line.cancelled():
+            raise CancelledError("The job was cancelled.")
+
+    one, other = (library.find(each) for each in request["documents"])
+    decided = library.decisions(request["kind"], *request["documents"])
+    with watched(look):
+        if request["kind"] == "trace":
+            line.progress(0, 100, "every requirement is held against every other")
+            return traced(one, other, linker(), decided.links())
+        line.progress(0, 100, "every sentence is held against every obligation")
+        records = [each for name in {one.collection, other.collection} for each in library.records(name)]
+        return checked_against_other(one, other, records, seeker(), decided.marks())
+
+
+def traced(
+    source: LibraryDocument,
+    target: LibraryDocument,
+    propose: Proposer,
+    decided: Mapping[tuple[str, str], bool] | None = None,
+) -> dict[str, Any]:
     """Trace the requirements of one document to those of another; clauses where one has none.
+
+    Args:
+        source, target: the documents.
+        propose: rates pairs.
+        decided: what a person accepted or rejected, by ids.
 
     Raises:
         InvalidInputError: one has no text, or more items than are rated at once.
     """
+    decided = decided or {}
     sources, targets = _items(source), _items(target)
-    found = trace([each for each, _ in sources], [each for each, _ in targets], propose)
+    found = trace([each for each, _ in sources], [each for each, _ in targets], propose, decided)
     places = ({each.id: place for each, place in sources}, {each.id: place for each, place in targets})
+    items = ({each.id: each for each, _ in sources}, {each.id: each for each, _ in targets})
     return {
         "from": {**_named(source), "items": len(sources)},
         "to": {**_named(target), "items": len(targets)},
         "threshold": round(found.threshold, 4),
         "warning": "" if found.related else UNRELATED_SETS,
         "summary": dict(Counter(link.verdict.value for link in found.links)),
-        "links": [_link(link, *places) for link in found.links],
+        "links": [
+            {**_link(link, *places), "accepted": (link.source.id, link.target.id) in decided} for link in found.links
+        ],
+        "rejected": [
+            {"from": _item(items[0][one], places[0]), "to": _item(items[1][two], places[1])}
+            for (one, two), accepted in decided.items()
+            if not accepted and one in items[0] and two in items[1]
+        ],
         "gaps": {
             "from": [_item(each, places[0]) for each in found.untraced_sources],
             "to": [_item(each, places[1]) for each in found.untraced_targets],
         },
     }
+
+
+def checked_against_other(
+    document: LibraryDocument,
+    standard: LibraryDocument,
+    records: Sequence[DocumentRecord],
+    seek: Seeks,
+    marks: Sequence[RowMark] = (),
+) -> dict[str, Any]:
+    """Tell what a document says of each obligation of another.
+
+    Args:
+        document: what is checked.
+        standard: what is demanded.
+        records: of documents whose editions may be newer than those referred to.
+        seek: rates sentences.
+        marks: what a person said of rows.
+
+    Raises:
+        InvalidInputError: there are no obligations.
+    """
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    analyser = EnglishAnalyser()
+    demanded = Standard.of(standard.record.id, [_reading(standard)])
+    if not demanded.obligations:
+        name = standard.record.title or standard.record.file_name
+        raise InvalidInputError(f"There are no obligations in {name}.", suggestion="Choose one with requirements.")
+    report = checked_against(demanded, [_reading(document)], seek, analyser.document_terms, analyser.term_key, records)
+    found = marked(report, marks)
+    return {
+        "document": _named(document),
+        "standard": _named(standard),
+        "warning": "" if found.related else UNRELATED,
+        "summary": summary_of(found),
+        "rows": [_checked_row(each, document, standard) for each in found.rows],
+        "editions": [f"{each.citation}: {each.found}: {each.asked}" for each in found.editions],
+    }
+
+
+def _checked_row(row: CheckRow, document: LibraryDocument, standard: LibraryDocument) -> dict[str, Any]:
+    asked = row.obligation
+    return {
+        "row": asked.id,
+        "requirement": asked.text,
+        "citation": asked.citation,
+        "passage": _found_at(standard, asked.text),
+        "kind": row.kind,
+        "verdict": row.verdict.value,
+        "quotes": [
+            {"quote": each.quote, "citation": each.citation, "passage": _found_at(document, each.quote)}
+            for each in row.evidence
+        ],
+        "checks": [check_line(each) for each in row.checks],
+        "mark": row.mark.value if row.mark is not None else "",
+        "note": row.note,
+    }
+
+
+def _found_at(held: LibraryDocument, words: str) -> int | None:
+    place = held.text.find(words)
+    return _passage_at(held.chunks, place) if place >= 0 else None
+
+
+def _reading(held: LibraryDocument) -> ReadDocument:
+    return ReadDocument(held.record.id, held.text, held.structure, held.chunks, held.record)
 
 
 def _link(link: TraceLink, sources: dict[str, int | None], targets: dict[str, int | None]) -> dict[str, Any]:
@@ -191,7 +314,7 @@ def _item(item: TraceItem, places: dict[str, int | None]) -> dict[str, Any]:
 
 def _items(held: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
     """List what of a document is traced, each with the passage that it begins in."""
-    reading = ReadDocument(held.record.id, held.text, held.structure, held.chunks, held.record)
+    reading = _reading(held)
     spans = [group[0].span for group, _ in requirements_in(reading)]
     spans = spans or [each.span for each in held.structure.sections if each.span.of(held.text).strip()]
     if len(spans) > _MOST_ITEMS or not held.text.strip():

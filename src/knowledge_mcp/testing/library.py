@@ -253,6 +253,21 @@ class FakeLibrary:
             told = [job.told for job in reversed(self._jobs.values())]
         return [job for job in told if self._may_reach(job.collection)]
 
+    def review(self, what: str, one: str, other: str, *, wait: float = 0.0) -> IngestJob:
+        """Refuse: nothing is held against anything here."""
+        del wait
+        for each in (one, other):
+            self.record(each)
+        raise NotFoundError(f"There is no {what} here.")
+
+    def reviewed(self, job_id: str) -> Any:
+        """Refuse, as `review`."""
+        raise NotFoundError(f"Job not found: {job_id}")
+
+    def decisions(self, what: str, one: str, other: str) -> Any:
+        """Refuse, as `review`."""
+        raise NotFoundError(f"There is no {what} of {one} and {other} here.")
+
     def job_counts(self) -> Mapping[str, int]:
         """Count the jobs by state."""
         with self._lock:

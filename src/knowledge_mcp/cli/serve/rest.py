@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import logging
 import sys
 from collections.abc import Sequence
@@ -233,7 +232,6 @@ def _build(
         audit=audit_of(settings),
         mcp_app=_mcp_app(library, settings, hosts) if arguments.with_mcp else None,
         engine_router=router,
-        linker=functools.cache(lambda: wiring.build_linker(settings)),
     )
     return service, providers
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import copy
 import difflib
+import hashlib
 import itertools
+import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -19,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from knowledge_mcp import __version__
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health
@@ -27,7 +31,7 @@ from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
-from knowledge_mcp.engine.jobs.jobs import Job, Jobs
+from knowledge_mcp.engine.jobs.jobs import RESULT, Job, Jobs, JobState, error_of
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.engine.library.merging import merged
 from knowledge_mcp.engine.library.originals import Originals
@@ -43,6 +47,7 @@ from knowledge_mcp.engine.library.values import (
 )
 from knowledge_mcp.engine.search import search
 from knowledge_mcp.engine.search.blending import nearness, words_in_full
+from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.model.call import Call, Progress, tell_nobody
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord
@@ -67,6 +72,7 @@ from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
 from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Embedder, Fetcher, PageDrawer
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.locks import locked
 
@@ -77,6 +83,8 @@ _MOST_PLACED = 10_000
 """Documents of which it is kept where they were found last."""
 _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
+_GLANCE = 0.2
+"""Seconds between two looks whether whoever waits for a job has left."""
 _MOST_JOBS = 200
 """Jobs that are listed."""
 
@@ -97,6 +105,7 @@ class LibraryDesk:
         workers: jobs that are done at the same time.
         patience: seconds that running jobs get to end when this is closed.
         health_threshold_ms: as `LocalKnowledge`.
+        holds_against: does what a request of `review` says, with the library as its asker sees it; None for nothing.
         dead: silence after which a process counts as gone, and its jobs are taken up.
     """
 
@@ -114,6 +123,7 @@ class LibraryDesk:
         workers: int = 2,
         patience: float = 10.0,
         health_threshold_ms: int = 500,
+        holds_against: Callable[[LibraryDesk, Mapping[str, Any], Call], Mapping[str, Any]] | None = None,
         dead: timedelta = timedelta(seconds=60),
     ) -> None:
         self._base = self._whole = base
@@ -126,6 +136,9 @@ class LibraryDesk:
         self._drawer = drawer
         self._may_read: Callable[[str], bool] = _every
         self._may_reach: Callable[[str], bool] = _every
+        self._groups = frozenset({EVERYBODY})
+        self._folder = folder
+        self._holds_against = holds_against
         self._patience = patience
         self._threshold = health_threshold_ms
         self._probe = EmbeddingProbe(base)
@@ -147,6 +160,7 @@ class LibraryDesk:
         seen._base = seen_base(self._base, Rights(groups=tuple(sorted(groups))))  # noqa: SLF001 - as below
         if EVERYBODY not in groups:
             seen._placed = {}  # noqa: SLF001 - as below; where others found a document is not to be told by a call less
+        seen._groups = frozenset(groups)  # noqa: SLF001 - as below
         seen._may_read = may_read  # noqa: SLF001 - a copy of this one
         seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
         return seen
@@ -337,13 +351,10 @@ class LibraryDesk:
             raise
 
     def job(self, job_id: str) -> IngestJob:
-        def may_see(job: Job) -> bool:
-            return self._may_reach(str(job.request.get("collection", "")))
-
-        return shown_job(self._jobs.look_up(job_id, may_see))
+        return shown_job(self._jobs.look_up(job_id, self._may_see))
 
     def jobs(self) -> list[IngestJob]:
-        reached = (job for job in self._jobs.listed() if self._may_reach(str(job.request.get("collection", ""))))
+        reached = (job for job in self._jobs.listed() if self._may_see(job))
         return [shown_job(job) for job in itertools.islice(reached, _MOST_JOBS)]
 
     def cancel_job(self, job_id: str) -> IngestJob:
@@ -353,7 +364,57 @@ class LibraryDesk:
     def job_counts(self) -> Mapping[str, int]:
         return self._jobs.counts()
 
+    def _may_see(self, job: Job) -> bool:
+        """Tell whether a job's collections may be reached, and its documents seen."""
+        told = job.request
+        names = told.get("collections", (told.get("collection", ""),))
+        return all(self._may_reach(str(each)) for each in names) and (
+            EVERYBODY in self._groups or self._groups >= set(told.get("groups", ()))
+        )
+
+    # ---- documents held against each other
+
+    def review(self, what: str, one: str, other: str, *, wait: float = 0.0) -> IngestJob:
+        if self._holds_against is None:
+            raise NotFoundError("This service traces nothing.", suggestion="Use `knowledge trace`.")
+        if one == other:
+            raise InvalidInputError("A document would be held against itself.", suggestion="Choose two documents.")
+        names = [self.where(each) for each in (one, other)]
+        records = [documents.document(self._of(name), each) for name, each in zip(names, (one, other), strict=True)]
+        decided = self.decisions(what, one, other)
+        state = [__version__, records, decided.links() if what == "trace" else decided.marks()]
+        if what == "check":  # which editions are current is told by all that is there
+            state += [self.records(name) for name in sorted(set(names))]
+        request = {
+            "kind": what,
+            "documents": [one, other],
+            "collection": names[0],
+            "collections": names,
+            "groups": sorted(self._groups),
+            "filename": " → ".join(each.title or each.file_name for each in records),
+            "state": hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest(),
+        }
+        job, due = self._jobs.once(request), time.monotonic() + wait
+        while not job.state.is_final and time.monotonic() < due:
+            checkpoint()
+            job = self._jobs.wait(job.id, _GLANCE)
+        if job.state in {JobState.FAILED, JobState.CANCELLED}:
+            raise error_of(job)
+        return shown_job(job)
+
+    def reviewed(self, job_id: str) -> Any:
+        self.job(job_id)
+        return json.loads(self._jobs.result(job_id))
+
+    def decisions(self, what: str, one: str, other: str) -> Decisions:
+        places = [f"{self.where(each)}/{each}" for each in (one, other)]
+        return Decisions.about(self._folder, what, *places)
+
     def _work(self, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+        if "kind" in request and self._holds_against is not None:
+            seen = self.seen_by(lambda name: name in request["collections"], groups=request["groups"])
+            found = self._holds_against(seen, request, line)
+            return {RESULT: json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")}
         deposit = request_from_json(request, self._journal.content)
         done = self.deposit(deposit, on_progress=line.progress, cancelled=line.cancelled)
         return asdict(done)

@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-from knowledge_mcp.engine.jobs.journal import Job
+from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestedDocument, SkippedFile
@@ -206,7 +206,7 @@ def shown_job(job: Job) -> IngestJob:
     return IngestJob(
         id=job.id,
         state=job.state.value,
-        done=100.0 if result is not None else job.done,
+        done=100.0 if job.state is JobState.DONE else job.done,
         message=job.message,
         created_at=job.created_at,
         updated_at=job.updated_at,
@@ -215,4 +215,6 @@ def shown_job(job: Job) -> IngestJob:
         result=result,
         error=str((job.result or {}).get("error", "")),
         suggestion=str((job.result or {}).get("suggestion", "")),
+        kind=str(request.get("kind", "ingest")),
+        documents=tuple(request.get("documents", ())),
     )

@@ -114,7 +114,10 @@ class JobFailure(_Answer):
 
 
 class JobAnswer(_Answer):
-    """A job; `result` once it is done, `error` where it failed."""
+    """A job; `result` once an ingestion is done, `error` where it failed.
+
+    `kind` and `documents` are left out for ingestions; what a trace or check came to is asked for as such.
+    """
 
     model_config = _example(
         job_id="0123456789abcdef", state="running", progress={"done": 40.0, "message": "embedding"},
@@ -130,6 +133,8 @@ class JobAnswer(_Answer):
     updated_at: str
     result: IngestAnswer | None = None
     error: JobFailure | None = None
+    kind: Literal["ingest", "trace", "check"] = "ingest"
+    documents: list[str] = []
 
 
 class PassageMetadata(_Answer):

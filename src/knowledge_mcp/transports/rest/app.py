@@ -22,7 +22,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from knowledge_mcp.engine.tracing.links import Proposer
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.transports.rest.answers import BEARER, DESCRIPTION, described
@@ -145,7 +144,6 @@ def build_rest_app(
     audit: AuditLog | None = None,
     mcp_app: ASGIApp | None = None,
     engine_router: APIRouter | None = None,
-    linker: Callable[[], Proposer] | None = None,
 ) -> RestService:
     """Build the app; once for each server.
 
@@ -158,7 +156,6 @@ def build_rest_app(
         audit: where it is written down who read what, None for nowhere.
         mcp_app: an app for `/mcp`, `/sse` and `/messages/`, without authentication of its own; it finds the key in the
             scope. Its lifespan runs within the service's.
-        linker: makes what proposes the links of a trace, on a worker thread; None where nothing is traced.
         engine_router: routes under `/engine`, which ask for rights themselves, as `gates.may_use` tells them.
     """
     service = RestService()
@@ -170,7 +167,7 @@ def build_rest_app(
         redoc_url=None, redirect_slashes=False, lifespan=_lifespan(library, tracing, mcp_app),
         generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
-    routers = [ingesting_routes(desk), reading_routes(desk), viewing_routes(desk, linker)]
+    routers = [ingesting_routes(desk), reading_routes(desk), viewing_routes(desk)]
     open_router = operating_routes(desk, version, lambda: service.stopping, lambda: described(app))
     if engine_router is not None:
         routers.append(engine_router)

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from knowledge_mcp.engine.tracing.links import Proposer
+from knowledge_mcp.engine.tracing.checking import RowMark
+from knowledge_mcp.engine.tracing.decisions import as_mark_kind
 from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.ports import SharedLibrary
-from knowledge_mcp.surfaces.viewing import changed, outlined, traced
-from knowledge_mcp.transports.rest.answers import JobAnswer, failures
+from knowledge_mcp.surfaces.viewing import changed, outlined
+from knowledge_mcp.transports.rest.answers import AcceptedAnswer, JobAnswer, failures
 from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.desk import RestDesk
-from knowledge_mcp.transports.rest.errors import RefusedRequest
-from knowledge_mcp.transports.rest.gates import key_of, reachable, readable
+from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
 from knowledge_mcp.transports.rest.models import MAX_OFFSET
 from knowledge_mcp.transports.rest.routes import checked_document_id
-from knowledge_mcp.transports.rest.views import job_answer
+from knowledge_mcp.transports.rest.views import accepted, job_answer
 from knowledge_mcp.transports.shared.keys import Key
 
 __all__ = [
     "ChangedClause",
     "ChangesAnswer",
     "ChangesQuery",
+    "CheckAnswer",
+    "CheckQuery",
+    "CheckedRow",
     "ClauseSide",
+    "DecidedAnswer",
     "JobsAnswer",
+    "LinkDecision",
     "ListedSection",
     "NamedDocument",
     "OutlineAnswer",
     "PictureQuery",
+    "QuotedEvidence",
+    "RejectedLink",
+    "RowDecision",
     "TraceAnswer",
     "TraceQuery",
     "TracedDocument",
@@ -50,6 +58,8 @@ class _Query(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+_BODY = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+_ItemId = Annotated[str, Field(min_length=1, max_length=2_000)]
 _DocumentId = Annotated[str, Field(min_length=1, max_length=128, description="Id of a document.")]
 
 
@@ -142,7 +152,7 @@ class TracedItem(_Answer):
 
 
 class TracedLink(_Answer):
-    """A link, how sure it is, and the words that both sides share."""
+    """A link, how sure it is, the words that both sides share, and whether a person accepted it."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True)
     verdict: str
@@ -150,12 +160,21 @@ class TracedLink(_Answer):
     source: Annotated[TracedItem, Field(alias="from")]
     target: Annotated[TracedItem, Field(alias="to")]
     words: list[str]
+    accepted: bool = False
+
+
+class RejectedLink(_Answer):
+    """A link that a person rejected."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True)
+    source: Annotated[TracedItem, Field(alias="from")]
+    target: Annotated[TracedItem, Field(alias="to")]
 
 
 class TraceAnswer(_Answer):
     """What of one document belongs to what of another; `gaps` lists what has no declared or likely link.
 
-    `warning` says where the two have next to nothing to do with each other.
+    `warning` says where the two have next to nothing to do with each other; `rejected` what a person did not want.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True)
@@ -166,6 +185,12 @@ class TraceAnswer(_Answer):
     summary: dict[str, int]
     links: list[TracedLink]
     gaps: dict[str, list[TracedItem]]
+    rejected: list[RejectedLink] = []
+
+
+_Patience = Annotated[
+    float, Field(ge=0, le=600, description="Seconds to wait for it; then the answer is 202, with the job to ask after.")
+]
 
 
 class TraceQuery(_Query):
@@ -173,6 +198,78 @@ class TraceQuery(_Query):
 
     source: Annotated[_DocumentId, Field(alias="from")]
     target: Annotated[_DocumentId, Field(alias="to")]
+    wait: _Patience = 45.0
+
+
+class LinkDecision(BaseModel):
+    """What a person says of a link between two items; `accepted` null takes back what was said."""
+
+    model_config = _BODY
+    source: Annotated[_DocumentId, Field(alias="from")]
+    target: Annotated[_DocumentId, Field(alias="to")]
+    source_item: _ItemId
+    target_item: _ItemId
+    accepted: bool | None
+
+
+class CheckQuery(_Query):
+    """Which document is held against which."""
+
+    document: _DocumentId
+    standard: _DocumentId
+    wait: _Patience = 45.0
+
+
+class QuotedEvidence(_Answer):
+    """Words of the document, as they stand there."""
+
+    quote: str
+    citation: str
+    passage: int | None
+
+
+class CheckedRow(_Answer):
+    """One obligation: what it counts as, what was found, and what a person said of it."""
+
+    row: str
+    requirement: str
+    citation: str
+    passage: int | None
+    kind: str
+    verdict: str
+    quotes: list[QuotedEvidence]
+    checks: list[str]
+    mark: str
+    note: str
+
+
+class CheckAnswer(_Answer):
+    """What a document says of each obligation of another; whether that is enough, a person decides."""
+
+    document: NamedDocument
+    standard: NamedDocument
+    warning: str
+    summary: dict[str, int]
+    rows: list[CheckedRow]
+    editions: list[str]
+
+
+class RowDecision(BaseModel):
+    """What a person says of a row; without mark and note, nothing."""
+
+    model_config = _BODY
+    document: _DocumentId
+    standard: _DocumentId
+    row: _ItemId
+    requirement: Annotated[str, Field(min_length=1, max_length=100_000)]
+    mark: Annotated[str, Field(max_length=60, description="applicable, not-applicable, conditional or informative.")]
+    note: Annotated[str, Field(max_length=2_000)] = ""
+
+
+class DecidedAnswer(_Answer):
+    """How much is decided of two documents."""
+
+    decided: int
 
 
 class JobsAnswer(_Answer):
@@ -182,13 +279,13 @@ class JobsAnswer(_Answer):
 
 
 _KeyOf = Annotated[Key, Depends(key_of)]
+_JOBS = (TraceAnswer, CheckAnswer)
 _LOST = (404, 422, 500, 502, 503, 504)
 
 
 class _Viewing:
-    def __init__(self, desk: RestDesk, linker: Callable[[], Proposer] | None) -> None:
+    def __init__(self, desk: RestDesk) -> None:
         self._desk = desk
-        self._linker = linker
 
     async def outline(self, doc_id: str, key: _KeyOf) -> Response:
         """List the sections of a document, each with the passage that it begins in."""
@@ -221,19 +318,55 @@ class _Viewing:
         return _json(await self._desk.view(request, "library.changes", compare))
 
     async def trace(self, request: Request, wanted: Annotated[TraceQuery, Query()], key: _KeyOf) -> Response:
-        """Tell which requirements of one document belong to which of another, and which have no counterpart."""
-        linker = self._linker
-        if linker is None:
-            raise RefusedRequest(404, "This service traces nothing.", "Use `knowledge trace`.")
+        """Tell which requirements of one document belong to which of another, and which have no counterpart.
 
-        def link(library: SharedLibrary) -> bytes:
-            source, target = _both(readable(library, key), wanted.source, wanted.target)
-            return _bytes(TraceAnswer, traced(source, target, linker()))
+        It is a job: asked for again, it is the same one, or its result, until one of the documents changes.
+        """
+        return await self._review(request, key, TraceAnswer, ("trace", wanted.source, wanted.target), wanted.wait)
 
-        return _json(await self._desk.view(request, "library.trace", link))
+    async def check(self, request: Request, wanted: Annotated[CheckQuery, Query()], key: _KeyOf) -> Response:
+        """Tell what a document says of each obligation of another; a job, as a trace is."""
+        return await self._review(request, key, CheckAnswer, ("check", wanted.document, wanted.standard), wanted.wait)
+
+    async def _review(
+        self, request: Request, key: Key, answer: type[BaseModel], what: tuple[str, str, str], wait: float
+    ) -> Response:
+        kind, one, other = what[0], checked_document_id(what[1]), checked_document_id(what[2])
+
+        def look(library: SharedLibrary) -> tuple[int, bytes]:
+            seen = readable(library, key)
+            job = seen.review(kind, one, other, wait=wait)
+            if job.state != "done":
+                return 202, accepted(job).model_dump_json().encode()
+            return 200, _bytes(answer, seen.reviewed(job.id))
+
+        status, content = await self._desk.view(request, f"library.{kind}", look)
+        return Response(content, status, media_type="application/json")
+
+    async def decide(self, body: LinkDecision, key: _KeyOf) -> Response:
+        """Accept a link, reject it, or take that back; later traces respect it."""
+        given = {(body.source_item, body.target_item): body.accepted}
+        return await self._decide(key, ("trace", body.source, body.target), lambda kept: kept.decide(given))
+
+    async def mark(self, body: RowDecision, key: _KeyOf) -> Response:
+        """Mark a row of a check, or note something of it; later checks respect it."""
+        mark = RowMark(body.row, body.requirement, as_mark_kind(body.mark), body.note.strip())
+        return await self._decide(key, ("check", body.document, body.standard), lambda kept: kept.mark([mark]))
+
+    async def _decide(self, key: Key, what: tuple[str, str, str], change: Callable[[Any], Sized]) -> Response:
+        kind, one, other = what[0], checked_document_id(what[1]), checked_document_id(what[2])
+
+        def write(library: SharedLibrary) -> bytes:
+            seen = readable(library, key)
+            for each in (one, other):
+                seen.record(each)
+            need_write(key, seen.where(one))
+            return _bytes(DecidedAnswer, {"decided": len(change(seen.decisions(kind, one, other)))})
+
+        return _json(await self._desk.read("library.decide", write))
 
     async def jobs(self, key: _KeyOf) -> Response:
-        """List the ingestions that nobody waits for, and how far they are."""
+        """List the jobs that nobody waits for, and how far they are: ingestions, traces, checks."""
 
         def look(library: SharedLibrary) -> bytes:
             listed = [job_answer(each, key) for each in reachable(library, key).jobs()]
@@ -242,25 +375,30 @@ class _Viewing:
         return _json(await self._desk.read("library.jobs", look))
 
 
-def viewing_routes(desk: RestDesk, linker: Callable[[], Proposer] | None = None) -> APIRouter:
-    """Build the routes.
-
-    Args:
-        desk: where the work is done.
-        linker: makes what proposes links, on a worker thread; None where nothing is traced.
-    """
-    own = _Viewing(desk, linker)
+def viewing_routes(desk: RestDesk) -> APIRouter:
+    """Build the routes over where the work is done."""
+    own = _Viewing(desk)
     router = APIRouter(route_class=JsonRoute)
     table: tuple[tuple[str, Any, str, type[BaseModel], str], ...] = (
         ("/documents/{doc_id}/outline", own.outline, "get_outline", OutlineAnswer, "documents"),
         ("/changes", own.changes, "get_changes", ChangesAnswer, "documents"),
         ("/trace", own.trace, "get_trace", TraceAnswer, "documents"),
+        ("/check", own.check, "get_check", CheckAnswer, "documents"),
         ("/jobs", own.jobs, "list_jobs", JobsAnswer, "ingest"),
     )
     for path, handler, name, model, tag in table:
+        later = {202: {"model": AcceptedAnswer, "description": "It goes on."}} if model in _JOBS else {}
         router.add_api_route(
-            path, handler, methods=["GET"], operation_id=name, response_model=model, responses=failures(*_LOST),
-            tags=[tag],
+            path, handler, methods=["GET"], operation_id=name, response_model=model,
+            responses={**failures(*_LOST), **later}, tags=[tag],
+        )  # fmt: skip
+    for path, handler, name in (
+        ("/trace/decisions", own.decide, "decide_link"),
+        ("/check/marks", own.mark, "mark_row"),
+    ):
+        router.add_api_route(
+            path, handler, methods=["POST"], operation_id=name, response_model=DecidedAnswer,
+            responses=failures(403, *_LOST), tags=["documents"],
         )  # fmt: skip
     router.add_api_route(
         "/documents/{doc_id}/pages/{page}", own.page, methods=["GET"], operation_id="get_page_image",

@@ -80,6 +80,8 @@ def job_answer(job: IngestJob, key: Key) -> JobAnswer:
         more["error"] = JobFailure(
             error=CODES[status], detail=job.message, status_code=status, suggestion=job.suggestion
         )
+    if job.documents:
+        more |= {"kind": job.kind, "documents": list(job.documents)}
     return JobAnswer.model_validate(
         {
             "job_id": job.id,
