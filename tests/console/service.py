@@ -110,6 +110,10 @@ class Service:
         """What is told of every comparison, beside the two documents."""
         self.trace: Json = {}
         """What is told of every trace, beside the two documents."""
+        self.check: Json = {}
+        """What is told of every check, beside the two documents."""
+        self.goes_on: list[str] = []
+        """Jobs that traces and checks are answered with, one each, before what they come to."""
         self.outcome: Callable[[Json], Json] = lambda job: job
         """What becomes of a job that ends."""
 
@@ -195,7 +199,7 @@ def _answer(service: Service, method: str, path: list[str], body: Any) -> Respon
             return JSONResponse({"status": "deleted", "collection": name, "documents": len(gone)})
         case "POST", ["search"]:
             return _search(service, body)
-        case "GET", [*_, "outline"] | [*_, "pages", _] | ["changes"] | ["trace"] | ["jobs"]:
+        case "GET", [*_, "outline"] | [*_, "pages", _] | ["changes"] | ["trace"] | ["check"] | ["jobs"]:
             return _shown(service, path, body)
         case _:
             return _documents_or_jobs(service, method, path, body)
@@ -220,6 +224,8 @@ def _documents_or_jobs(service: Service, method: str, path: list[str], body: Any
             return JSONResponse(
                 {"status": "deleted", "doc_id": name, "chunks": len(service.documents.pop(name)["chunks"])}
             )
+        case "POST", ["trace", "decisions"] | ["check", "marks"]:
+            return JSONResponse({"decided": 1})
         case "POST", ["ingest" | "ingest_url" | "ingest_file"]:
             return _accept(service, body)
         case _, ["jobs", name] if name in service.jobs:
@@ -240,6 +246,12 @@ def _shown(service: Service, path: list[str], body: Any) -> Response:
             return Response(service.pictures[name], media_type="image/png", headers={"X-Page": page})
         case ["changes"]:
             return JSONResponse({side: _named(service, body[side]) for side in ("old", "new")} | service.changes)
+        case ["trace"] | ["check"] if service.goes_on:
+            return JSONResponse({"status": "accepted", "job_id": service.goes_on.pop(0)}, 202)
+        case ["check"]:
+            return JSONResponse(
+                {side: _named(service, body[side]) for side in ("document", "standard")} | service.check
+            )
         case ["trace"]:
             sides = {side: {**_named(service, body[side]), "items": 2} for side in ("from", "to")}
             return JSONResponse(sides | service.trace)
@@ -319,6 +331,8 @@ def _job(service: Service, name: str, *, cancelled: bool) -> Json:
     elif job["state"] in {"queued", "running"} and service.hold.is_set():
         job["state"] = told["state"] = "running"
         told["progress"] = {"done": 40.0, "message": "embedding"}
+    elif job["state"] in {"queued", "running"} and "kind" in job:
+        job["state"] = told["state"] = "done"
     elif job["state"] in {"queued", "running"}:
         job["state"] = "done"
         document = service.add(job["document"])

@@ -39,6 +39,18 @@ LINKS = [
 ]  # fmt: skip
 
 
+ROWS = [
+    {
+        "row": f"1#{number}", "requirement": f"A zebra shall cross {number}.", "citation": "one", "passage": 0,
+        "kind": "obligation", "verdict": verdict, "quotes": quotes, "checks": checks, "mark": "", "note": "",
+    }
+    for number, verdict, quotes, checks in (
+        (1, "partial", [{"quote": "A zebra crosses.", "citation": "two, 1", "passage": 1}], ["limit not met: 5 / 8"]),
+        (2, "none found", [], []),
+    )
+]  # fmt: skip
+
+
 @pytest.fixture
 def two(service: Service) -> Service:
     """Return a service with two documents, their changes and their trace."""
@@ -48,6 +60,9 @@ def two(service: Service) -> Service:
     gap = {"id": "R-3", "title": "Nobody answers this.", "citation": "one", "passage": 1}
     service.trace = {
         "threshold": 0.5, "summary": {"likely": 1, "uncertain": 1}, "links": LINKS, "gaps": {"from": [gap], "to": []},
+    }  # fmt: skip
+    service.check = {
+        "warning": "", "summary": {"obligation": 2, "partial": 1, "none found": 1}, "rows": ROWS, "editions": [],
     }  # fmt: skip
     return service
 
@@ -143,3 +158,123 @@ def test_a_running_job_is_cancelled_and_a_failed_one_says_why(console: Console, 
     expect(console.at("#jobs-table")).to_contain_text("broken.pdf is cut off.")
     console.page.get_by_role("button", name="Cancel large.pdf").click()
     expect(console.at("#jobs-table")).to_contain_text("nothing of it was kept")
+
+
+def test_links_are_accepted_and_rejected_by_the_keyboard_and_that_is_taken_back(console: Console, two: Service) -> None:
+    console.open(f"#/trace?from={OLD}&to={NEW}")
+    row = console.at("#trace-links tbody tr").first
+    accept = row.get_by_role("button", name="Accept the link from R-1 to T-1")
+    accept.focus()
+    console.press("Enter")
+    expect(accept).to_have_attribute("aria-pressed", "true")
+    expect(row.locator(".tag")).to_have_text("declared")
+    console.press("Tab")
+    console.press("Space")
+    reject = row.get_by_role("button", name="Reject the link from R-1 to T-1")
+    expect(reject).to_have_attribute("aria-pressed", "true")
+    expect(accept).to_have_attribute("aria-pressed", "false")
+    expect(row.locator(".tag")).to_have_text("rejected")
+    expect(reject).to_be_focused()
+    console.press("Space")
+    expect(reject).to_have_attribute("aria-pressed", "false")
+    expect(row.locator(".tag")).to_have_text("likely")
+    pair = {"from": OLD, "to": NEW, "source_item": "R-1", "target_item": "T-1"}
+    assert two.took("POST /trace/decisions") == [{**pair, "accepted": each} for each in (True, False, None)]
+
+
+def test_a_decision_that_is_refused_changes_nothing(console: Console, two: Service) -> None:
+    two.always["POST /trace"] = Failure(403, "forbidden", "This key may not write.")
+    console.open(f"#/trace?from={OLD}&to={NEW}")
+    row = console.at("#trace-links tbody tr").first
+    row.get_by_role("button", name="Accept").click()
+    expect(console.at("#trace-problem")).to_contain_text("This key may not write.")
+    expect(row.locator(".tag")).to_have_text("likely")
+    expect(row.get_by_role("button", name="Accept")).to_be_enabled()
+
+
+def test_rejected_links_are_listed_and_taken_back(console: Console, two: Service) -> None:
+    two.trace["rejected"] = [{side: LINKS[0][side] for side in ("from", "to")}]
+    console.open(f"#/trace?from={OLD}&to={NEW}")
+    console.at(".gaps summary").get_by_text("Rejected: 1 link").click()
+    console.page.get_by_role("button", name="Take back the rejection of R-1 to T-1").click()
+    expect(console.at("#trace-gaps")).to_contain_text("R-1 → T-1: taken back")
+    assert two.took("POST /trace/decisions")[0]["accepted"] is None
+
+
+def test_a_check_shows_evidence_and_keeps_marks_and_notes(console: Console, two: Service) -> None:
+    console.open(f"#/document/{NEW}")
+    console.page.get_by_role("link", name="Check", exact=True).nth(1).click()
+    expect(console.at("#check-status")).to_have_text("Choose the other document.")
+    console.at("#check-standard").select_option(OLD)
+    console.at("#check-submit").click()
+    expect(console.at("#check-status")).to_contain_text("2 rows. A person decides")
+    rows = console.at("#check-rows tbody tr")
+    expect(rows.first.locator("blockquote")).to_contain_text("A zebra crosses.")
+    expect(rows.first).to_contain_text("limit not met: 5 / 8")
+    assert "compliant" not in console.at("#view-check").inner_text().lower()
+    console.page.get_by_label("Mark of 1#2").select_option("not-applicable")
+    expect(rows.nth(1).locator("th .tag")).to_have_text("not-applicable")
+    console.page.get_by_label("Note on 1#2").fill("no zebras here")
+    console.press("Tab")
+    pair = {"document": NEW, "standard": OLD, "row": "1#2", "requirement": "A zebra shall cross 2."}
+    expect(console.page.get_by_label("Note on 1#2")).to_be_enabled()
+    assert two.took("POST /check/marks") == [
+        {**pair, "mark": "not-applicable", "note": ""},
+        {**pair, "mark": "not-applicable", "note": "no zebras here"},
+    ]
+    console.page.get_by_label("Mark of 1#2").select_option("")
+    expect(rows.nth(1).locator("th .tag")).to_have_text("obligation")
+    console.at("#check-verdict").select_option("none found")
+    expect(console.at("#check-rows tbody tr:visible")).to_have_count(1)
+    rows.nth(0).locator("blockquote a").evaluate("(each) => each.click()")
+    expect(console.at(".passage.found")).to_contain_text("A zebra shall cross.")
+
+
+def test_a_mark_that_is_refused_is_put_back(console: Console, two: Service) -> None:
+    two.always["POST /check"] = Failure(403, "forbidden", "This key may not write.")
+    console.open(f"#/check?document={NEW}&standard={OLD}")
+    console.page.get_by_label("Mark of 1#1").select_option("informative")
+    expect(console.at("#check-problem")).to_contain_text("This key may not write.")
+    expect(console.page.get_by_label("Mark of 1#1")).to_have_value("")
+
+
+def test_a_trace_that_takes_long_is_followed_as_a_job_and_can_be_cancelled(console: Console, two: Service) -> None:
+    base = {"collection": "default", "source": "Crossing 2020 → Crossing 2026", "kind": "trace", "created_at": TIME}
+    base |= {"documents": [OLD, NEW], "updated_at": TIME, "state": "running"}
+    for name in ("slow", "slower"):
+        two.jobs[name] = {**base, "job_id": name, "progress": {"done": 0.0, "message": ""}}
+    two.goes_on = ["slow", "slower"]
+    two.hold.set()
+    console.open(f"#/trace?from={OLD}&to={NEW}")
+    expect(console.at("#trace-status")).to_contain_text("It goes on in Jobs if you leave this page.")
+    console.at("#trace-cancel").click()
+    expect(console.at("#trace-status")).to_have_text("Cancelled.")
+    expect(console.at("#trace-submit")).to_be_enabled()
+    console.page.reload()
+    console.enter_key()
+    expect(console.at("#trace-cancel")).to_be_visible()
+    two.hold.clear()
+    expect(console.at("#trace-status")).to_contain_text("2 links")
+
+
+def test_a_trace_that_failed_as_a_job_says_why(console: Console, two: Service) -> None:
+    error = {"error": "validation_error", "detail": "It has no text.", "status_code": 422, "suggestion": "Mend it."}
+    two.jobs["bad"] = {
+        "job_id": "bad", "collection": "default", "source": "x", "kind": "trace", "documents": [OLD, NEW],
+        "created_at": TIME, "updated_at": TIME, "state": "failed", "progress": {}, "error": error,
+    }  # fmt: skip
+    two.goes_on = ["bad"]
+    console.open(f"#/trace?from={OLD}&to={NEW}")
+    expect(console.at("#trace-problem")).to_contain_text("It has no text.")
+    assert len(two.took("GET /trace")) == 1
+
+
+def test_jobs_lead_to_what_they_came_to(console: Console, two: Service) -> None:
+    two.jobs["done"] = {
+        "job_id": "done", "collection": "default", "source": "Crossing 2020 → Crossing 2026", "kind": "check",
+        "documents": [NEW, OLD], "created_at": TIME, "updated_at": TIME, "state": "done", "progress": {"done": 100.0},
+    }  # fmt: skip
+    console.open("#/jobs")
+    expect(console.at("#jobs-table tbody th")).to_have_text("check: Crossing 2020 → Crossing 2026")
+    console.page.get_by_role("link", name="Open Crossing 2020").click()
+    expect(console.at("#check-status")).to_contain_text("2 rows.")

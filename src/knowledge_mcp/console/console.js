@@ -2,6 +2,7 @@
 
 import { announce, byId } from "./dom.js";
 import { ALL, current } from "./catalogue.js";
+import { setUpCheck, showCheck } from "./check.js";
 import { setUpCollections, showCollections } from "./collections.js";
 import { setUpCompare, showCompare } from "./compare.js";
 import { setUpDocument, showDocument } from "./document.js";
@@ -22,6 +23,7 @@ const VIEWS = {
   collections: { title: "Collections", show: showCollections },
   compare: { title: "Compare documents", show: showCompare },
   trace: { title: "Trace requirements", show: showTrace },
+  check: { title: "Check a document", show: showCheck },
   jobs: { title: "Jobs", show: showJobs },
   ingest: { title: "Add documents", show: showIngest },
   missing: { title: "No such page", show: () => {} },
@@ -77,6 +79,7 @@ function start() {
   setUpIngest();
   setUpCompare();
   setUpTrace();
+  setUpCheck();
   setUpJobs();
   setUpKeyboard();
   setUpStatus();

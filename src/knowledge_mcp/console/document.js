@@ -189,6 +189,7 @@ function facts(answer) {
       ),
       h("a", { class: "button", href: to("compare", "", { new: answer.doc_id }) }, "Compare"),
       h("a", { class: "button", href: to("trace", "", { from: answer.doc_id }) }, "Trace"),
+      h("a", { class: "button", href: to("check", "", { document: answer.doc_id }) }, "Check"),
       shareButton("this document", () => linkTo(open)),
       h(
         "button",

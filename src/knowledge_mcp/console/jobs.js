@@ -6,6 +6,7 @@ import { to } from "./route.js";
 
 const EVERY = 1500;
 const TONES = { done: "good", failed: "bad", cancelled: "warn" };
+const REVIEWS = { trace: ["from", "to"], check: ["document", "standard"] };
 const OPEN = new Set(["queued", "running"]);
 
 let timer = 0;
@@ -56,7 +57,7 @@ function render(jobs) {
   } else if (body) {
     keepFocus(() => fill(body, jobs.map(row)));
   } else {
-    const heads = ["Document", "Collection", "State", "Progress", "Changed", "Actions"];
+    const heads = ["Job", "Collection", "State", "Progress", "Changed", "Actions"];
     fill(
       byId("jobs-table"),
       h(
@@ -89,7 +90,7 @@ function row(job) {
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, job.result?.title || job.source || job.job_id),
+    h("th", { scope: "row" }, job.kind in REVIEWS ? `${job.kind}: ` : "", job.result?.title || job.source || job.job_id),
     cell("Collection", job.collection),
     cell("State", h("span", { class: `tag ${TONES[job.state] ?? ""}` }, job.state)),
     cell("Progress", progress(job)),
@@ -101,7 +102,7 @@ function row(job) {
 function progress(job) {
   if (job.state === "failed")
     return [h("div", {}, job.error?.detail ?? "It failed."), h("div", { class: "dim" }, job.error?.suggestion ?? "")];
-  if (job.state === "done") return summary(job.result ?? {});
+  if (job.state === "done") return job.kind in REVIEWS ? "done" : summary(job.result ?? {});
   if (job.state === "cancelled") return "nothing of it was kept";
   const done = Math.min(100, job.progress?.done ?? 0);
   const bar = h("progress", { max: 100, "aria-label": `Progress of ${job.source}` });
@@ -128,17 +129,18 @@ function action(job) {
       },
       "Cancel",
     );
-  if (job.state !== "done" || !job.result?.doc_id) return null;
-  return h(
-    "a",
-    {
-      class: "button small",
-      id: `job-${job.job_id}`,
-      href: to("document", job.result.doc_id, { c: job.collection }),
-      "aria-label": `Open ${job.result.title || job.source}`,
-    },
-    "Open",
-  );
+  const href = place(job);
+  if (job.state !== "done" || !href) return null;
+  const label = `Open ${job.result?.title || job.source}`;
+  return h("a", { class: "button small", id: `job-${job.job_id}`, href, "aria-label": label }, "Open");
+}
+
+/** Where what came of a job is shown. */
+function place(job) {
+  if (job.kind in REVIEWS) {
+    return to(job.kind, "", Object.fromEntries(REVIEWS[job.kind].map((name, at) => [name, job.documents[at]])));
+  }
+  return job.result?.doc_id ? to("document", job.result.doc_id, { c: job.collection }) : "";
 }
 
 async function cancel(button, job) {

@@ -1,13 +1,13 @@
-/* Which requirements of one document belong to which of another, why, how sure that is, and what has no counterpart. */
+/* Which requirements of one document belong to which of another, why, how sure that is, what has no counterpart, and what
+   a person decides of it. */
 
-import { call, isAborted } from "./api.js";
-import { byId, busy, count, fill, h, notice, number, problem, shareButton } from "./dom.js";
-import { fillDocuments } from "./choosing.js";
+import { announce, byId, count, fill, h, notice, number, shareButton } from "./dom.js";
+import { decided, reviewing } from "./review.js";
 import { go, to } from "./route.js";
 
 const TONES = { declared: "good", likely: "good", uncertain: "warn" };
 
-let running = null;
+const SURE = new Set(["declared", "likely"]);
 
 const VERDICTS = [
   ["", "All"],
@@ -16,6 +16,18 @@ const VERDICTS = [
   ["likely", "Likely"],
   ["uncertain", "Uncertain"],
 ];
+
+const view = reviewing({
+  path: "/trace",
+  prefix: "trace",
+  names: ["from", "to"],
+  work: "Every requirement is held against every other",
+  missing: "Two documents are needed: what is asked for, and what answers it.",
+  parts: ["summary", "links", "gaps"],
+  render,
+});
+
+export const showTrace = view.show;
 
 export function setUpTrace() {
   fill(
@@ -30,53 +42,7 @@ export function setUpTrace() {
   byId("trace-words").addEventListener("input", narrow);
 }
 
-export async function showTrace({ parameters }) {
-  running?.abort();
-  const mine = (running = new AbortController());
-  const pair = [parameters.get("from") ?? "", parameters.get("to") ?? ""];
-  for (const id of ["trace-problem", "trace-summary", "trace-links", "trace-gaps"]) fill(byId(id));
-  byId("trace-narrow").hidden = true;
-  say("");
-  try {
-    const there = await fillDocuments([byId("trace-from"), byId("trace-to")], pair);
-    if (mine.signal.aborted) return;
-    if (there < 2) say("Two documents are needed: what is asked for, and what answers it.");
-  } catch (error) {
-    if (!mine.signal.aborted) fill(byId("trace-problem"), problem(error, again()));
-    return;
-  }
-  if (pair.every(Boolean)) await trace(mine, pair);
-  else if (pair.some(Boolean)) say("Choose the other document.");
-}
-
-function say(words) {
-  byId("trace-status").textContent = words;
-}
-
-function again() {
-  return h(
-    "button",
-    { type: "button", onclick: () => dispatchEvent(new HashChangeEvent("hashchange")) },
-    "Try again",
-  );
-}
-
-async function trace(mine, [from, towards]) {
-  say("Tracing … every requirement is held against every other.");
-  busy(byId("trace-submit"), true);
-  try {
-    const answer = await call("GET", "/trace", { query: { from, to: towards }, signal: mine.signal, seconds: 600 });
-    if (!mine.signal.aborted) render(answer);
-  } catch (error) {
-    if (isAborted(error) || mine.signal.aborted) return;
-    say("");
-    fill(byId("trace-problem"), problem(error, again()));
-  } finally {
-    busy(byId("trace-submit"), false);
-  }
-}
-
-function render(answer) {
+function render(answer, say) {
   const links = answer.links ?? [];
   const sure = links.filter((each) => each.verdict !== "uncertain").length;
   say(
@@ -99,7 +65,12 @@ function render(answer) {
   );
   fill(byId("trace-problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
   fill(byId("trace-links"), links.length ? table(answer, links) : null);
-  fill(byId("trace-gaps"), gaps(answer.gaps.from, answer.from), gaps(answer.gaps.to, answer.to));
+  fill(
+    byId("trace-gaps"),
+    gaps(answer.gaps.from, answer.from),
+    gaps(answer.gaps.to, answer.to),
+    rejected(answer, answer.rejected ?? []),
+  );
   byId("trace-narrow").hidden = links.length === 0;
   narrow();
 }
@@ -111,7 +82,7 @@ function gapTag(items, document) {
 }
 
 function table(answer, links) {
-  const heads = ["From", "To", "Verdict", "In common"];
+  const heads = ["From", "To", "Verdict", "In common", "Decision"];
   return h(
     "table",
     { class: "list trace" },
@@ -134,6 +105,7 @@ function table(answer, links) {
 
 function row(answer, each) {
   const cell = (label, ...children) => h("td", { data: { label } }, ...children);
+  const verdict = h("span", { class: `tag ${TONES[each.verdict] ?? ""}` }, each.verdict);
   return h(
     "tr",
     { data: { verdict: each.verdict } },
@@ -141,11 +113,87 @@ function row(answer, each) {
     cell("To", item(each.to, answer.to)),
     cell(
       "Verdict",
-      h("span", { class: `tag ${TONES[each.verdict] ?? ""}` }, each.verdict),
+      verdict,
       " ",
       each.probability.toFixed(2),
     ),
     cell("In common", each.words.join(", ")),
+    cell("Decision", deciding(answer, each, verdict)),
+  );
+}
+
+/** Two buttons; the one that is pressed takes its decision back. */
+function deciding(answer, each, verdict) {
+  let now = each.accepted ? true : null;
+  const buttons = [
+    [true, "Accept", "accepted"],
+    [false, "Reject", "rejected"],
+  ].map(([meant, words, told]) => {
+    const label = `${words} the link from ${each.from.id} to ${each.to.id}`;
+    const button = h("button", { type: "button", class: "small", "aria-label": label, onclick: choose }, words);
+    async function choose() {
+      const wanted = now === meant ? null : meant;
+      await decided(buttons, "/trace/decisions", decision(answer, each, wanted), {
+        fail: view.fail,
+        done() {
+          now = wanted;
+          press();
+          announce(wanted === null ? "The decision is taken back" : `The link is ${told}`);
+        },
+      });
+      button.focus();
+    }
+    button.dataset.meant = String(meant);
+    return button;
+  });
+  function press() {
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.meant === String(now)));
+    const own = each.accepted ? "taken back" : each.verdict;
+    const shown = now === null ? own : now ? "declared" : "rejected";
+    verdict.textContent = shown;
+    verdict.className = `tag ${TONES[shown] ?? ""}`;
+    const row = verdict.closest("tr");
+    if (row) row.dataset.verdict = shown;
+  }
+  press();
+  return h("div", { class: "row" }, buttons);
+}
+
+function decision(answer, each, accepted) {
+  return {
+    from: answer.from.doc_id,
+    to: answer.to.doc_id,
+    source_item: each.from.id,
+    target_item: each.to.id,
+    accepted,
+  };
+}
+
+function rejected(answer, links) {
+  if (!links.length) return null;
+  return h(
+    "details",
+    { class: "gaps" },
+    h("summary", {}, `Rejected: ${count(links.length, "link")}`),
+    h(
+      "ul",
+      {},
+      links.map((each) => {
+        const label = `Take back the rejection of ${each.from.id} to ${each.to.id}`;
+        const back = h("button", { type: "button", class: "small", "aria-label": label, onclick: take }, "Take back");
+        const line = h("li", {}, item(each.from, answer.from), " → ", item(each.to, answer.to), back);
+        function take() {
+          return decided([back], "/trace/decisions", decision(answer, each, null), {
+            fail: view.fail,
+            done() {
+              fill(line, `${each.from.id} → ${each.to.id}: taken back; the next trace proposes it where it is likely.`);
+              announce("The decision is taken back");
+            },
+          });
+        }
+        return line;
+      }),
+    ),
   );
 }
 
@@ -177,7 +225,7 @@ function narrow() {
   const verdict = byId("trace-verdict").value;
   const words = byId("trace-words").value.trim().toLowerCase();
   for (const each of byId("trace-links").querySelectorAll("tbody tr")) {
-    const isWanted = verdict === "" || (verdict === "sure" ? each.dataset.verdict !== "uncertain" : each.dataset.verdict === verdict);
+    const isWanted = verdict === "" || (verdict === "sure" ? SURE.has(each.dataset.verdict) : each.dataset.verdict === verdict);
     each.hidden = !isWanted || !each.textContent.toLowerCase().includes(words);
   }
 }

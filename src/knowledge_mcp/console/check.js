@@ -1,0 +1,186 @@
+/* What a document says of each obligation of a standard: the best evidence, quoted, what is missing, and a person's marks. */
+
+import { announce, byId, count, fill, h, notice, number, shareButton } from "./dom.js";
+import { decided, reviewing } from "./review.js";
+import { go, to } from "./route.js";
+
+const TONES = { "evidence found": "good", partial: "warn", "none found": "bad" };
+const VERDICTS = [["", "All"], ...Object.keys(TONES).map((each) => [each, each])];
+const MARKS = [
+  ["", "As it was found"],
+  ["applicable", "Applicable"],
+  ["not-applicable", "Not applicable"],
+  ["conditional", "Conditional"],
+  ["informative", "Informative"],
+];
+
+const view = reviewing({
+  path: "/check",
+  prefix: "check",
+  names: ["document", "standard"],
+  work: "Every sentence is held against every obligation",
+  missing: "Two documents are needed: what is checked, and what demands something of it.",
+  parts: ["summary", "rows", "editions"],
+  render,
+});
+
+export const showCheck = view.show;
+
+export function setUpCheck() {
+  fill(
+    byId("check-verdict"),
+    VERDICTS.map(([value, words]) => h("option", { value }, words)),
+  );
+  byId("check-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    go(to("check", "", { document: byId("check-document").value, standard: byId("check-standard").value }));
+  });
+  byId("check-verdict").addEventListener("change", narrow);
+  byId("check-words").addEventListener("input", narrow);
+}
+
+function render(answer, say) {
+  const rows = answer.rows ?? [];
+  say(`${count(rows.length, "row")}. A person decides whether what is found is enough.`);
+  fill(
+    byId("check-summary"),
+    h(
+      "ul",
+      { class: "counts" },
+      Object.entries(answer.summary ?? {}).map(([name, held]) =>
+        h("li", { class: `tag ${TONES[name] ?? ""}` }, `${number(held)} ${name}`),
+      ),
+    ),
+    h("p", { class: "row" }, shareButton("this check")),
+  );
+  fill(byId("check-problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
+  fill(byId("check-editions"), editions(answer.editions ?? []));
+  fill(byId("check-rows"), rows.length ? table(answer, rows) : null);
+  byId("check-narrow").hidden = rows.length === 0;
+  narrow();
+}
+
+function editions(found) {
+  if (!found.length) return null;
+  return h(
+    "details",
+    { class: "gaps" },
+    h("summary", {}, `Editions that are not current: ${number(found.length)}`),
+    h(
+      "ul",
+      {},
+      found.map((each) => h("li", {}, each)),
+    ),
+  );
+}
+
+function table(answer, rows) {
+  const heads = ["Requirement", "Verdict", "Evidence", "Checks", "Mark"];
+  return h(
+    "table",
+    { class: "list check-table" },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        heads.map((each) => h("th", { scope: "col" }, each)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      rows.map((each) => row(answer, each)),
+    ),
+  );
+}
+
+function row(answer, each) {
+  const cell = (label, ...children) => h("td", { data: { label } }, ...children);
+  const kind = h("span", { class: "tag" }, each.kind);
+  return h(
+    "tr",
+    { data: { verdict: each.verdict, kind: each.kind } },
+    h(
+      "th",
+      { scope: "row" },
+      place(each, answer.standard, each.row),
+      " ",
+      kind,
+      h("div", { class: "small-text item-words" }, each.requirement),
+    ),
+    cell("Verdict", h("span", { class: `tag ${TONES[each.verdict] ?? ""}` }, each.verdict)),
+    cell(
+      "Evidence",
+      each.quotes.map((quoted) =>
+        h(
+          "blockquote",
+          {},
+          quoted.quote,
+          h("div", { class: "small-text" }, place(quoted, answer.document, quoted.citation)),
+        ),
+      ),
+    ),
+    cell(
+      "Checks",
+      each.checks.map((told) => h("div", {}, told)),
+    ),
+    cell("Mark", marking(answer, each, kind)),
+  );
+}
+
+function place(held, document, words) {
+  if (!Number.isInteger(held.passage)) return words;
+  return h("a", { href: to("document", document.doc_id, { at: held.passage, c: document.collection }) }, words);
+}
+
+/** A choice and a note, each kept as soon as it is changed. */
+function marking(answer, each, kind) {
+  const choice = h(
+    "select",
+    { "aria-label": `Mark of ${each.row}`, onchange: keep },
+    MARKS.map(([value, words]) => h("option", { value }, words)),
+  );
+  const note = h("input", { type: "text", value: each.note, "aria-label": `Note on ${each.row}`, onchange: keep });
+  note.maxLength = 2000;
+  note.placeholder = "Note";
+  choice.value = each.mark;
+  const own = each.mark ? null : each.kind;
+  async function keep() {
+    const body = {
+      document: answer.document.doc_id,
+      standard: answer.standard.doc_id,
+      row: each.row,
+      requirement: each.requirement,
+      mark: choice.value,
+      note: note.value,
+    };
+    await decided([choice, note], "/check/marks", body, {
+      fail(error) {
+        choice.value = each.mark;
+        note.value = each.note;
+        view.fail(error);
+      },
+      done() {
+        each.mark = choice.value;
+        each.note = note.value;
+        const now = each.mark === "applicable" ? "obligation" : each.mark || own;
+        kind.textContent = now ?? "as it was found";
+        kind.closest("tr").dataset.kind = now ?? "";
+        announce(`${each.row} is kept as ${choice.selectedOptions[0].textContent}`);
+      },
+    });
+  }
+  return h("div", { class: "marking" }, choice, note);
+}
+
+/** Show only the rows of one verdict, and with some words. */
+function narrow() {
+  const verdict = byId("check-verdict").value;
+  const words = byId("check-words").value.trim().toLowerCase();
+  for (const each of byId("check-rows").querySelectorAll("tbody tr")) {
+    each.hidden =
+      (verdict !== "" && each.dataset.verdict !== verdict) || !each.textContent.toLowerCase().includes(words);
+  }
+}
