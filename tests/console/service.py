@@ -246,19 +246,20 @@ def _shown(service: Service, path: list[str], body: Any) -> Response:
             return Response(service.pictures[name], media_type="image/png", headers={"X-Page": page})
         case ["changes"]:
             return JSONResponse({side: _named(service, body[side]) for side in ("old", "new")} | service.changes)
-        case ["trace"] | ["check"] if service.goes_on:
-            return JSONResponse({"status": "accepted", "job_id": service.goes_on.pop(0)}, 202)
-        case ["check"]:
-            return JSONResponse(
-                {side: _named(service, body[side]) for side in ("document", "standard")} | service.check
-            )
-        case ["trace"]:
-            sides = {side: {**_named(service, body[side]), "items": 2} for side in ("from", "to")}
-            return JSONResponse(sides | service.trace)
+        case ["trace"] | ["check"]:
+            return _reviewed(service, path[0], body)
         case ["jobs"]:
             return JSONResponse({"jobs": [_job(service, name, cancelled=False) for name in reversed(service.jobs)]})
         case _:
             return Failure(404, "not_found", f"There is nothing at /{'/'.join(path)}.").response()
+
+
+def _reviewed(service: Service, what: str, body: Any) -> Response:
+    if service.goes_on:
+        return JSONResponse({"status": "accepted", "job_id": service.goes_on.pop(0)}, 202)
+    names = ("from", "to") if what == "trace" else ("document", "standard")
+    sides = {side: {**_named(service, body[side]), "items": 2} for side in names}
+    return JSONResponse(sides | (service.trace if what == "trace" else service.check))
 
 
 def _collection(service: Service, name: str) -> Json:
