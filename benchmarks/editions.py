@@ -4,7 +4,7 @@ Usage: `python -m benchmarks.editions [--data FOLDER] [--made N] [--rows FILE]`
 
 Two tables. The first are pairs of real editions below `$KNOWLEDGE_EVAL_DATA/editions` (else `../shared/data/editions`,
 left out loudly where there are none), scored against their gold: links that are judged, without `covered` ones. The
-second are pairs that are made here: a standard of numbered clauses, edited at random, every edit known. Beside the
+second are pairs that are made by `made_editions`: documents that are made, and real ones, edited at random. Beside the
 product stand two plain ways: the lines of both texts put side by side by `difflib` (a heading line that is equal, or in
 a block of replaced ones, joins its clauses), and every clause joined with the one that has most words in common, where
 that is so both ways (TF-IDF cosine of at least .3).
@@ -21,13 +21,15 @@ import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
+from benchmarks.made_editions import KINDS, Made, edited, made_document, read_document, written
 from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.settings import load_settings
 
 _LEAST = 0.3
@@ -48,6 +50,10 @@ class Score:
         self.missed += len(right - found)
         self.false += len(found - right)
 
+    def all(self) -> int:
+        """Count what is right."""
+        return self.hit + self.missed
+
     def __str__(self) -> str:
         """Print precision, recall and F1."""
         precision = self.hit / (self.hit + self.false) if self.hit + self.false else 1.0
@@ -59,11 +65,15 @@ class Score:
 # ---- plain ways
 
 
-def by_lines(old: Edition, new: Edition, texts: tuple[Mapping[str, str], Mapping[str, str]]) -> Iterator[_Pair]:
-    """Join clauses whose heading lines `difflib` puts side by side, file by file."""
-    for file in texts[0].keys() & texts[1].keys():
-        heads, others = ({each.line: each for each in edition.clauses if each.file == file} for edition in (old, new))
-        matcher = difflib.SequenceMatcher(None, texts[0][file].split("\n"), texts[1][file].split("\n"), autojunk=False)
+def by_lines(old: Edition, new: Edition, texts: Sequence[Mapping[str, str]]) -> Iterator[_Pair]:
+    """Join clauses whose heading lines `difflib` puts side by side, file by file; two single files belong together."""
+    single = len(texts[0]) == len(texts[1]) == 1
+    for file, later in zip(texts[0], texts[1], strict=True) if single else ((each, each) for each in texts[0]):
+        if later not in texts[1]:
+            continue
+        heads = {each.line: each for each in old.clauses if each.file == file}
+        others = {each.line: each for each in new.clauses if each.file == later}
+        matcher = difflib.SequenceMatcher(None, texts[0][file].split("\n"), texts[1][later].split("\n"), autojunk=False)
         for tag, a, b, c, d in matcher.get_opcodes():
             before = [heads[line] for line in range(a + 1, b + 1) if line in heads]
             after = [others[line] for line in range(c + 1, d + 1) if line in others]
@@ -118,6 +128,7 @@ class Gold:
     names: tuple[Mapping[str, str], Mapping[str, str]]
     kinds: Mapping[_Pair, str]
     unjudged: tuple[frozenset[str], frozenset[str]]
+    withdrawn: tuple[frozenset[str], frozenset[str]]
 
     def judged(self, pairs: Iterable[_Pair]) -> set[_Pair]:
         """Name pairs as the gold does; those that it does not judge are left out."""
@@ -126,6 +137,8 @@ class Gold:
             names = (self._named(0, one), self._named(1, other))
             if "" in names or names[0] in self.unjudged[0] or names[1] in self.unjudged[1]:
                 continue
+            if names[0] in self.withdrawn[0] and names[1] in self.withdrawn[1]:
+                continue  # a note in both editions: the gold says nothing of it
             if self.kinds.get(names) != "covered":
                 found.add(names)
         return found
@@ -138,11 +151,13 @@ def gold_of(pair: Path, editions: tuple[Edition, Edition]) -> Gold:
     """Read what is right; units without a line are found by the number of their clause."""
     found = json.loads((pair / "gold.json").read_text())
     names: list[dict[str, str]] = []
+    withdrawn: list[frozenset[str]] = []
     for side, edition in zip(("old", "new"), editions, strict=True):
         numbered = {each.number.lower().replace("(", ".").replace(")", ""): each for each in edition.clauses}
         by_key: dict[str, str] = {}
-        for line in (pair / f"units.{side}.jsonl").read_text().splitlines():
-            unit = json.loads(line)
+        units = [json.loads(line) for line in (pair / f"units.{side}.jsonl").read_text().splitlines()]
+        withdrawn.append(frozenset(unit["id"] for unit in units if unit.get("withdrawn")))
+        for unit in units:
             if "line" in unit:
                 by_key[f"{unit['file']}:{unit['line']}"] = unit["id"]
             elif unit["id"] in numbered:
@@ -150,7 +165,7 @@ def gold_of(pair: Path, editions: tuple[Edition, Edition]) -> Gold:
         names.append(by_key)
     kinds = {(each["old"], each["new"]): each["kind"] for each in found["align"]}
     unjudged = (frozenset(found["unjudged"].get("old", ())), frozenset(found["unjudged"].get("new", ())))
-    return Gold((names[0], names[1]), kinds, unjudged)
+    return Gold((names[0], names[1]), kinds, unjudged, (withdrawn[0], withdrawn[1]))
 
 
 def real(data: Path) -> Iterator[dict[str, Any]]:
@@ -186,126 +201,78 @@ def real(data: Path) -> Iterator[dict[str, Any]]:
 
 # ---- made editions
 
-_NOUNS = "valve pump gate sensor panel motor brake cable filter switch alarm guard ladder hoist drum relay tank".split()
-_PARTS = "housing cover seal bearing shaft bolt handle lamp plate hose frame spring lever coil lid rail base".split()
-_VERBS = "withstand indicate limit prevent record isolate support protect monitor release".split()
-_THINGS = "vibration overload leakage corrosion impact condensation dust heat noise wear radiation tampering".split()
-_FORCES = ("shall", "should", "may", "shall not", "should not")
-_UNITS = ("mm", "s", "V", "kg", "%", "dB", "Hz")
+_INSIDE = ("force", "number")
+_REAL = (
+    "docs/md/rfc9114_http3.md",
+    "docs/md/jsonschema_core.md",
+    "docs/md/nist_800-63b_sec5_authenticators.md",
+    "docs/md/mcp_2025-11-25_authorization.mdx",
+    "docs/gold/mil_std_498_did_srs.md",
+    "docs/gold/sarif_v2.2_draft.md",
+    "editions/cloudevents-0.3-1.0.2/old/spec.md",
+    "editions/nist80053-r4-r5/old/ac.md",
+)
+"""Documents that are edited at random, below the folder of data."""
 
 
-@dataclass(slots=True)
-class Made:
-    """Hold one clause that is made; `was` is the key of the old clause it came from."""
+def made(pairs: int, clauses: int) -> Iterator[dict[str, Any]]:
+    """Score pairs of each kind that is made: links, what was added and removed, and changes of force and number."""
+    for kind in KINDS:
 
-    heading: str
-    sentences: list[str]
-    was: int | None = None
-    changes: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+        def pair(seed: int, kind: str = kind) -> tuple[list[Made], list[Made]]:
+            dice = random.Random(f"{kind} {seed}")
+            old = made_document(dice, kind, clauses)
+            return old, edited(dice, old, lambda: made_document(dice, kind, 2)[1])
 
-
-def made_standard(dice: random.Random, clauses: int) -> list[Made]:
-    """Make a standard: clauses of two to five sentences, some of which oblige and state limits."""
-    found: list[Made] = []
-    for place in range(clauses):
-        noun, part = dice.choice(_NOUNS), dice.choice(_PARTS)
-        sentences = [_sentence(dice, noun) for _ in range(dice.randint(2, 5))]
-        found.append(Made(f"{noun.capitalize()} {part} {dice.choice(_THINGS)}", sentences, place))
-    return found
+        yield _scored(kind, kind, map(pair, range(pairs)))
 
 
-def _sentence(dice: random.Random, noun: str) -> str:
-    if dice.random() < 0.4:
-        part, thing, other = dice.choice(_PARTS), dice.choice(_THINGS), dice.choice(_THINGS)
-        return f"The {part} of each {noun} is kept free of {thing} and {other}."
-    limit = f"{dice.randint(2, 900)} {dice.choice(_UNITS)}"
-    return (
-        f"The {noun} {dice.choice(_FORCES)} {dice.choice(_VERBS)} {dice.choice(_THINGS)} at the {dice.choice(_PARTS)} "
-        f"up to {limit} in {dice.choice(_THINGS)} tests."
-    )
+def made_of_real(data: Path, pairs: int) -> Iterator[dict[str, Any]]:
+    """Score pairs made of real documents; what is put in comes from the others."""
+    there = [data / name for name in _REAL if (data / name).exists()]
+    for path in there:
+        prose = [
+            each
+            for other in there
+            if other != path
+            for each in read_document(other)
+            if each.text and not any(part.startswith(("|", "<", "`", "~", " ")) for part in each.text)
+        ]
+
+        def pair(seed: int, path: Path = path, prose: Sequence[Made] = prose) -> tuple[list[Made], list[Made]]:
+            dice = random.Random(f"{path.name} {seed}")
+            old = read_document(path)
+            return old, edited(dice, old, lambda: dice.choice(prose))
+
+        yield _scored(path.name, "real", map(pair, range(pairs)))
 
 
-def edited(dice: random.Random, old: Sequence[Made]) -> list[Made]:
-    """Edit a standard at random; what is done to each clause is written down with it."""
-    new = [Made(each.heading, list(each.sentences), each.was) for each in old]
-    for each in new:
-        if dice.random() < 0.3:
-            _edit(dice, each)
-        if dice.random() < 0.08:
-            each.heading = f"{each.heading.split()[0]} {dice.choice(_PARTS)} {dice.choice(_VERBS)}"
-    new = [each for each in new if dice.random() > 0.06]
-    for _ in range(max(len(old) // 15, 1)):
-        new.insert(dice.randrange(len(new)), Made(f"New {dice.choice(_NOUNS)}", made_standard(dice, 1)[0].sentences))
-    for _ in range(max(len(old) // 20, 1)):
-        new.insert(dice.randrange(len(new)), new.pop(dice.randrange(len(new))))
-    return new
-
-
-def _edit(dice: random.Random, clause: Made) -> None:
-    place = dice.randrange(len(clause.sentences))
-    sentence = clause.sentences[place]
-    force = re.search(r" (shall not|should not|shall|should|may) ", sentence)
-    number = re.search(r"\d+ \S+", sentence)
-    if force is None or number is None:
-        clause.sentences[place] = sentence.replace("is kept free of", "remains clear of all")
-        clause.changes.append(("words", "", ""))
-    elif dice.random() < 0.5:
-        after = dice.choice([each for each in _FORCES if each != force[1]])
-        clause.sentences[place] = sentence.replace(force[0], f" {after} ")
-        clause.changes.append(("force", force[1], after))
-    else:
-        was = number[0].removesuffix(".")
-        after = f"{int(was.split()[0]) + dice.randint(1, 50)} {was.split()[1]}"
-        clause.sentences[place] = sentence.replace(was, after)
-        clause.changes.append(("number", was, after))
-
-
-def written(clauses: Sequence[Made]) -> tuple[str, dict[int, int]]:
-    """Write a standard as Markdown, clauses numbered; with the line of each clause's heading."""
-    lines = ["# Standard for machines", ""]
-    places: dict[int, int] = {}
-    for number, each in enumerate(clauses, 1):
-        places[number - 1] = len(lines) + 1
-        lines += [f"## {number} {each.heading}", "", " ".join(each.sentences), ""]
-    return "\n".join(lines), places
-
-
-def made(pairs: int, clauses: int) -> dict[str, Any]:
-    """Score pairs that are made: links, what was added and removed, and changes of force and number."""
+def _scored(name: str, kind: str, pairs: Iterable[tuple[list[Made], list[Made]]]) -> dict[str, Any]:
     settings = load_settings()
-    scores = {name: Score() for name in ("links", "added", "removed", "force", "number", "difflib over lines")}
+    scores = {
+        each: Score() for each in ("links", "added", "removed", *_INSIDE, "difflib over lines", "words in common")
+    }
+    suffix = ".txt" if kind == "protocol" else ".md"
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(pairs):
-            dice = random.Random(seed)
-            old = made_standard(dice, clauses)
-            new = edited(dice, old)
-            (old_text, old_lines), (new_text, new_lines) = written(old), written(new)
-            paths = [Path(folder, name) for name in ("old.md", "new.md")]
-            for path, text in zip(paths, (old_text, new_text), strict=True):
+        for old, new in pairs:
+            sides = (written(old, kind), written(new, kind))
+            paths = (Path(folder, f"old{suffix}"), Path(folder, f"new{suffix}"))
+            for path, (text, _) in zip(paths, sides, strict=True):
                 path.write_text(text)
             editions = (edition_at(settings, str(paths[0])), edition_at(settings, str(paths[1])))
-            changes = compared(*editions)
-            lines = ({line: key for key, line in old_lines.items()}, {line: key for key, line in new_lines.items()})
-            _score_made(scores, changes, new, lines)
-            texts = ({"old.md": old_text}, {"old.md": new_text})
-            renamed = Edition(
-                editions[1].name,
-                tuple(_in(each, "old.md") for each in editions[1].clauses),
-                editions[1].convention,
-                ("old.md",),
-            )
-            right = {(each.was, key) for key, each in enumerate(new) if each.was is not None}
-            joined = {
-                (lines[0].get(_line(one)), lines[1].get(_line(other)))
-                for one, other in by_lines(editions[0], renamed, texts)
-            }
-            scores["difflib over lines"].add({pair for pair in joined if None not in pair}, right)
-    return {"pair": f"{pairs} made, {clauses} clauses each", **{name: str(score) for name, score in scores.items()}}
-
-
-def _in(clause: Clause, file: str) -> Clause:
-    clause.file = file
-    return clause
+            lines = tuple({line: key for key, line in places.items()} for _, places in sides)
+            right = {(was, key) for key, each in enumerate(new) for was in each.was}
+            _score_made(scores, compared(*editions), new, lines, right)
+            texts = tuple({path.name: text} for path, (text, _) in zip(paths, sides, strict=True))
+            ways = {"difflib over lines": by_lines(*editions, texts), "words in common": by_words(*editions)}
+            for way, joined in ways.items():
+                found = {(lines[0].get(_line(one)), lines[1].get(_line(other))) for one, other in joined}
+                scores[way].add({link for link in found if None not in link}, right)
+    return {
+        "pairs": name,
+        **{each: str(score) for each, score in scores.items()},
+        "edits": " + ".join(f"{scores[kind].all()} {kind}" for kind in _INSIDE),
+    }
 
 
 def _line(key: str | None) -> int:
@@ -313,15 +280,19 @@ def _line(key: str | None) -> int:
 
 
 def _score_made(
-    scores: Mapping[str, Score], changes: Sequence[Any], new: Sequence[Made], lines: Sequence[Mapping[int, int]]
+    scores: Mapping[str, Score],
+    changes: Sequence[ClauseChange],
+    new: Sequence[Made],
+    lines: Sequence[Mapping[int, int]],
+    right: set[tuple[int, int]],
 ) -> None:
     found: set[tuple[int, int]] = set()
     gone: set[int] = set()
     come: set[int] = set()
-    inside: dict[str, Counter[tuple[int, str, str]]] = {"force": Counter(), "number": Counter()}
+    inside: dict[str, set[tuple[int, str, str]]] = {kind: set() for kind in _INSIDE}
     for each in changes:
-        one = lines[0].get(each.link.old.line) if each.link.old else None
-        other = lines[1].get(each.link.new.line) if each.link.new else None
+        one = lines[0].get(each.link.old.line or 1) if each.link.old else None
+        other = lines[1].get(each.link.new.line or 1) if each.link.new else None
         if one is not None and other is not None:
             found.add((one, other))
         elif one is not None:
@@ -330,14 +301,19 @@ def _score_made(
             come.add(other)
         for change in each.changes:
             if change.kind.value in inside and other is not None:
-                inside[change.kind.value][other, change.before, change.after] += 1
-    kept = {each.was for each in new if each.was is not None}
-    scores["links"].add(found, {(each.was, key) for key, each in enumerate(new) if each.was is not None})
-    scores["added"].add(come, {key for key, each in enumerate(new) if each.was is None})
-    scores["removed"].add(gone, set(lines[0].values()) - kept)
+                inside[change.kind.value].add((other, _bare(change.before), _bare(change.after)))
+    scores["links"].add(found, right)
+    scores["added"].add(come, {key for key, each in enumerate(new) if not each.was})
+    scores["removed"].add(gone, set(lines[0].values()) - {was for was, _ in right})
     for kind, seen in inside.items():
-        right = {(key, was, now) for key, each in enumerate(new) for name, was, now in each.changes if name == kind}
-        scores[kind].add(set(seen), right)
+        made = {(key, was, now) for key, each in enumerate(new) for name, was, now in each.changes if name == kind}
+        scores[kind].add(seen, made)
+
+
+def _bare(printed: str) -> str:
+    """Leave the unit of a number out: what is written down of an edit has none."""
+    number = re.match(r"\d+", printed)
+    return number.group() if number else printed
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -356,7 +332,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run both tables; figures are precision, recall and F1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("KNOWLEDGE_EVAL_DATA", "../shared/data")))
-    parser.add_argument("--made", type=int, default=20, help="pairs to make")
+    parser.add_argument("--made", type=int, default=10, help="pairs to make of each kind, and of each real document")
+    parser.add_argument("--clauses", type=int, default=60, help="clauses of a document that is made")
     parser.add_argument("--rows", type=Path, help="write the rows as JSON lines")
     arguments = parser.parse_args(argv)
     rows: list[dict[str, Any]] = []
@@ -365,8 +342,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         _table(rows)
     else:
         print(f"SKIPPED: there are no real editions at {arguments.data / 'editions'}.")
-    rows += (fresh := [made(arguments.made, clauses) for clauses in (20, 60)])
+    fresh = [*made(arguments.made, arguments.clauses), *made_of_real(arguments.data, arguments.made)]
     _table(fresh)
+    rows += fresh
     if arguments.rows:
         arguments.rows.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 

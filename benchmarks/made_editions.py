@@ -1,8 +1,8 @@
 """Pairs of editions that are made: a document, edited at random, with every edit written down.
 
-Documents are made here, of six kinds (standard, protocol, law, tables, lists, German), or are real Markdown files. Edits are of
-twelve kinds: force, number, words, a sentence joined with the next, dropped or put in, and clauses that are renamed,
-dropped, put in, moved, split and merged.
+Documents are made here, of six kinds (standard, protocol, law, tables, lists, German), or are real Markdown files.
+Edits are of twelve kinds: force, number, words, a sentence joined with the next, dropped or put in, and clauses that
+are renamed, dropped, put in, moved, split and merged.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _text(dice: random.Random, kind: str, noun: str) -> list[str]:
     sentences = [_any_sentence(dice, words, noun) for _ in range(dice.randint(2, 6))]
     if kind == "tables" and dice.random() < 0.5:
         rows = [
-            f"| {dice.choice(words.parts)} | {_limit(dice, words)} | it {dice.choice(words.forces)} {dice.choice(words.verbs)} |"
+            f"| {dice.choice(words.parts)} | {_limit(dice, words)} | it {_sentence(dice, words, ('{f} {v}',), '')} |"
             for _ in range(dice.randint(2, 8))
         ]
         return [" ".join(sentences[:2]), "| part | limit | behaviour |", "|---|---|---|", *rows]
@@ -140,7 +140,8 @@ def _text(dice: random.Random, kind: str, noun: str) -> list[str]:
         return [f"The following holds for each {noun}:", *(f"- {each}" for each in items)]
     if kind == "law":
         return [f"({place}) {each}" for place, each in enumerate(sentences, 1)]
-    return [" ".join(sentences)] if dice.random() < 0.6 else [" ".join(sentences[:2]), " ".join(sentences[2:])]
+    cut = dice.randint(1, len(sentences) - 1)
+    return [" ".join(sentences)] if dice.random() < 0.6 else [" ".join(sentences[:cut]), " ".join(sentences[cut:])]
 
 
 def _any_sentence(dice: random.Random, words: _Words, noun: str) -> str:
@@ -187,7 +188,9 @@ def read_document(path: Path) -> list[Made]:
 
 # ---- edits
 
-_FORCE = r"(?:shall|should|may|must)(?: not)?|SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|MUST(?: NOT)?|muss|soll|sollte|darf|kann"
+_FORCE = (
+    r"(?:shall|should|may|must)(?: not)?|SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|MUST(?: NOT)?|muss|soll|sollte|darf|kann"
+)
 _FORCES = re.compile(rf"(?<= )(?:{_FORCE})(?= )")
 _CAPITALS = re.compile(r"(?<= )(?:SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|MUST(?: NOT)?)(?= )")
 _NUMBER = re.compile(r"(?<= )\d{1,4}(?= (?:[a-zäöü]{3,12}\b|%|mm\b|ms\b|s\b|V\b|kg\b|dB\b|Hz\b|Tage\b))")
@@ -213,8 +216,7 @@ class _Editor:
         text = "\n".join(part for each in clauses for part in each.text)
         small = len(re.findall(r"\b(?:shall|must|should)\b", text))
         self.forces = _CAPITALS if len(_CAPITALS.findall(text)) > small else _FORCES
-        named = {each for each in _FORCES.findall(text)} if self.forces is _FORCES else set(_CAPITALS.findall(text))
-        self.known = sorted(named)
+        self.known = sorted(set(self.forces.findall(text)))
 
     def leaves(self) -> list[int]:
         """List the clauses without others below."""
@@ -370,6 +372,4 @@ def _numbers(clauses: Sequence[Made], kind: str) -> Iterator[str]:
         counts[each.level] += 1
         counts[each.level + 1 :] = [0] * (6 - each.level)
         dotted = ".".join(map(str, counts[1 : each.level + 1]))
-        article = sum(counts) if kind == "law" else 0
         yield "" if kind == "real" else f"{dotted}." if kind == "protocol" else dotted
-        del article

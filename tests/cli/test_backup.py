@@ -69,6 +69,30 @@ def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, ho
     assert (home / "data" / "decisions" / "check-1.json").read_text() == "[]"
 
 
+def test_registered_sources_come_back_as_they_stood(store: SqliteStore, home: Path, knowledge: Command) -> None:
+    (home / "specs").mkdir()
+    (home / "specs" / "doors.md").write_text("# Doors\n\nDoors shall close within 5 s.\n")
+    assert knowledge("sources", "add", "specs", "--name", "doors").code == 0
+    assert knowledge("sources", "sync", "doors").code == 0
+    lists = home / "data" / "sources" / "se_knowledge_base"
+    (lists / "page.visited").write_text("{}")
+    (lists / "clones").mkdir(exist_ok=True)
+    (lists / "clones" / "big.json").write_text("{}")
+    stood = knowledge("sources", "list", "--json").out
+    assert json.loads(stood)["sources"][0]["name"] == "doors"
+    assert knowledge("backup", "a.tar").code == 0
+    with tarfile.open("a.tar") as archive:
+        held = {name for name in archive.getnames() if name.startswith("sources")}
+    assert held == {"sources/se_knowledge_base/doors.json", "sources/se_knowledge_base/page.visited"}
+    assert knowledge("sources", "remove", "doors", "--yes").code == 0
+    (lists / "page.visited").unlink()
+    assert knowledge("restore", "a.tar", "--force").code == 0
+    assert knowledge("sources", "list", "--json").out == stood
+    assert (lists / "page.visited").read_text() == "{}"
+    assert stat.S_IMODE((lists / "doors.json").stat().st_mode) == 0o600
+    store.close()
+
+
 def test_only_the_owner_reads_a_backup_and_it_is_not_replaced_unasked(store: SqliteStore, knowledge: Command) -> None:
     assert knowledge("backup", "a.tar").code == 0
     assert stat.S_IMODE(Path("a.tar").stat().st_mode) == 0o600
@@ -93,7 +117,15 @@ def test_a_damaged_backup_is_refused_and_the_store_stays(store: SqliteStore, hom
 def test_a_backup_that_names_another_place_writes_nothing(store: SqliteStore, home: Path, knowledge: Command) -> None:
     store.close()
     (home / "evil").write_text("x")
-    for name in ("../evil.json", "/tmp/evil.json", "jobs/../../evil.json", "jobs/.x.json", "other.txt"):
+    for name in (
+        "../evil.json",
+        "/tmp/evil.json",
+        "jobs/../../evil.json",
+        "jobs/.x.json",
+        "sources/../x.json",
+        "sources/a/b/x.json",
+        "other.txt",
+    ):
         with tarfile.open("evil.tar", "w") as archive:
             archive.add(home / "evil", name)
         assert knowledge("restore", "evil.tar", "--force").code == 1

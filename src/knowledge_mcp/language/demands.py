@@ -32,6 +32,7 @@ _FORCE = re.compile(
 _CAPITAL_FORCE = re.compile(
     r"\b(?P<word>SHALL|MUST|SHOULD|MAY|CANNOT|CAN|REQUIRED|RECOMMENDED|OPTIONAL)\b(?P<not>\s+NOT\b)?"
 )
+_SMALL_FORCE = re.compile(r"\b(?:shall|must|should|may)\b(?:\s+not\b)?")
 _NORMAL = {
     "must": "shall",
     "required": "shall",
@@ -42,8 +43,15 @@ _NORMAL = {
     "allowed": "may",
 }
 _NUMBER = re.compile(
-    r"(?<![\w.,/])(?<![A-Za-z]-)(?:[<>≤≥±~]\s?)?(?:(?<![\w)])[+−-])?\d+(?:[.,\u2009\u00a0]\d{3})*(?:[.,]\d+)?(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits"
+    r"(?<![\w.,/])(?<![A-Za-z][+-])(?:[<>≤≥±~]\s?)?(?:(?<![\w)−–+-])[+−-])?\d+(?:[.,\u2009\u00a0]\d{3})*(?:[.,]\d+)?(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits"
     r"|byte|bytes)|mm|cm|km|in|ft|dB|min|h|°C|K|kg))(?![\w]))?(?![\w]|[.,]\d)"
+)
+_NAMED_UNIT = re.compile(
+    r"[\s-](?P<unit>(?:(?:nano|micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|inch(?:es)?|foot|feet"
+    r"|(?:nano|micro|milli|centi|kilo)?(?:metres?|meters?|grams?)|tonnes?|percent|degrees?|(?:kilo|mega|giga)?(?:bytes?|bits?)"
+    r"|(?:milli|kilo)?(?:volts?|amperes?|amps?|watts?)|(?:kilo|mega|giga)?hertz"
+    r"|Sekunden?|Minuten?|Stunden?|Tagen?|Wochen?|Monaten?|Jahren?|Prozent))\b",
+    re.IGNORECASE,
 )
 _NUMBER_WORDS = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
@@ -52,7 +60,7 @@ _NUMBER_WORDS = re.compile(
 )
 _NAMED_PLACE = re.compile(
     r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
-    r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
+    r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
     r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
     re.IGNORECASE,
 )
@@ -60,16 +68,26 @@ _NAMED_PLACE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PrintedMark:
-    """Hold a word of force or a number, as printed and in the form it is compared by; `[start, end)` in its sentence."""
+    """Describe a word of force, a number or a reference.
+
+    Attributes:
+        key: what it is compared by.
+        text: as printed.
+        start, end: where it stands in the sentence.
+        unit: the name of the unit behind a number, which is no part of it.
+        counts: whether a word has force; where capitals carry it, small ones have none.
+    """
 
     key: str
     text: str
     start: int
     end: int
+    unit: str = ""
+    counts: bool = True
 
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
-    """List the words of force in order; where a document writes them in capitals, only those."""
+    """List the words of force in order; where a document writes them in capitals, small ones do not count."""
     if convention.language:
         inside = [
             PrintedMark(f"{modality.value} not" if negated else modality.value, sentence[start:end], start, end)
@@ -86,7 +104,14 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
         is_negated = word == "cannot" or bool(parts["not"] or parts.get("denied"))
         plain = "can" if word == "cannot" else _NORMAL.get(word, word)
         found.append(PrintedMark(f"{plain} not" if is_negated else plain, match.group(), *match.span()))
-    return found
+    if convention.capitals:
+        found += [
+            PrintedMark(
+                " ".join(match.group().replace("must", "shall").split()), match.group(), *match.span(), counts=False
+            )
+            for match in _SMALL_FORCE.finditer(sentence)
+        ]
+    return sorted(found, key=lambda mark: mark.start)
 
 
 def mask_places(sentence: str) -> str:
@@ -105,11 +130,14 @@ def named_places(sentence: str) -> list[PrintedMark]:
 def limits(sentence: str) -> list[PrintedMark]:
     """List the numbers with their units, and number words; those of references and editions are left out."""
     text = mask_places(sentence)
-    found = [
-        PrintedMark("".join(match.group().split()), match.group().strip(), *match.span())
-        for match in _NUMBER.finditer(text)
-    ]
-    found += [PrintedMark(match.group().lower(), match.group(), *match.span()) for match in _NUMBER_WORDS.finditer(text)]
+    found: list[PrintedMark] = []
+    for pattern in (_NUMBER, _NUMBER_WORDS):
+        for match in pattern.finditer(text):
+            behind = _NAMED_UNIT.match(text, match.end())
+            unit = behind["unit"] if behind else ""
+            number = "".join(match.group().split()) if pattern is _NUMBER else match.group().lower()
+            key = f"{number} {unit.lower().removesuffix('s')}"
+            found.append(PrintedMark(key, match.group().strip(), *match.span(), unit))
     return sorted(found, key=lambda mark: mark.start)
 
 

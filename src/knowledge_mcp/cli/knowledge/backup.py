@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,9 +40,9 @@ BACKUP_HELP = """\
 Write the SQLite store and what belongs to it into one file, while servers and ingests go on.
 
 The file holds one state of the store: every document whole, with its passages, vectors and texts; and the list of
-repositories, counts, waiting jobs, and what people decided of links and rows from DATA_PATH. It is written whole or not
-at all, is checked when it is complete, and only its owner can read it. Keys, passwords, settings, models, caches and
-clones are not in it.
+repositories and of sources, counts, waiting jobs, and what people decided of links and rows from DATA_PATH. It is
+written whole or not at all, is checked when it is complete, and only its owner can read it. Keys, passwords, settings,
+models, caches and clones are not in it.
 
 \b
 Examples:
@@ -109,7 +110,7 @@ _STORE = "knowledge.sqlite"
 _LIST = "backup.json"
 _FORM = "knowledge-mcp backup 1"
 _BESIDE = ("repositories.json", "metrics.json")
-_FOLDERS = ("jobs", "decisions")
+_FOLDERS = ("jobs/*.json", "decisions/*.json", "sources/*/*.json", "sources/*/*.visited")
 _BLOCK = 1 << 20
 _INSTEAD = {
     "postgres": "Use the server's own backups, or `pg_dump --schema=knowledge_mcp`, "
@@ -198,10 +199,9 @@ def _check_backend(settings: Settings) -> None:
 def _beside(folder: Path) -> dict[str, Path]:
     """List what belongs to the store: files that are written whole, so that a copy of each is one state of it."""
     found = {name: folder / name for name in _BESIDE if (folder / name).is_file()}
-    for name in _FOLDERS:
-        for each in sorted((folder / name).glob("*.json")):
-            found[f"{name}/{each.name}"] = each
-    return found
+    for pattern in _FOLDERS:
+        found |= {each.relative_to(folder).as_posix(): each for each in sorted(folder.glob(pattern))}
+    return {name: each for name, each in found.items() if _is_known(name)}
 
 
 def _pack(packed: Path, members: dict[str, Path]) -> None:
@@ -263,10 +263,11 @@ def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
 
 def _is_known(name: str) -> bool:
     """Tell whether a backup may hold a file of this name: no other can be written by a restore."""
-    folder, _, inner = name.rpartition("/")
-    if folder:
-        return folder in _FOLDERS and inner.endswith(".json") and not inner.startswith(".")
-    return name in {_STORE, _LIST, *_BESIDE}
+    parts = name.split("/")
+    if any(part.startswith(".") for part in parts):
+        return False
+    patterns = (pattern.split("/") for pattern in (_STORE, _LIST, *_BESIDE, *_FOLDERS))
+    return any(len(each) == len(parts) and all(map(fnmatchcase, parts, each)) for each in patterns)
 
 
 def _read(content: Any, path: Path | None) -> str:

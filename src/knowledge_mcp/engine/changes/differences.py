@@ -129,7 +129,7 @@ def _inside(
         if left and right:
             found = _between(one, other, convention, numbers)
         else:
-            obliges = bool(force_words(one or other, convention))
+            obliges = any(word.counts for word in force_words(one or other, convention))
             kind = ("added" if right else "withdrawn") if obliges else ""
             found = [TextChange(ChangeType.WORDS, one, other, one, other, kind)]
         for change in found:
@@ -312,12 +312,19 @@ def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> Iterator[t
             was = [mark for word, mark in before[a:b] if mark is not None and word == key]
             now = [mark for word, mark in after[c:d] if mark is not None and word == key]
             for one, other in zip_longest(was, now):
-                if one is not None and other is not None and one.key != other.key:
+                if one is None or other is None:
+                    alone = one or other
+                    if alone is not None and _weighs_alone(alone, kind):
+                        yield kind, one.text if one else "", other.text if other else ""
+                elif one.key != other.key and one.text == other.text:
+                    yield kind, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
+                elif (one.key, one.counts) != (other.key, other.counts):
                     yield kind, one.text, other.text
-                elif (one is None) != (other is None):
-                    text, came = (one.text, False) if one is not None else (other.text if other else "", True)
-                    if kind is ChangeType.FORCE or any(sign.isdigit() for sign in text):  # "two" alone is no limit
-                        yield kind, "" if came else text, text if came else ""
+
+
+def _weighs_alone(mark: PrintedMark, kind: ChangeType) -> bool:
+    """Tell whether a word that came or went changes something: a small "may" has no force, "two" is no limit."""
+    return mark.counts if kind is ChangeType.FORCE else any(sign.isdigit() for sign in mark.text)
 
 
 def _redirected(sentence: str, numbers: Mapping[str, str]) -> str:
