@@ -61,7 +61,7 @@ def measure(labelled: Labelled, data: Path) -> dict[str, float]:
         every = [(hit, rank) for hits in found for rank, hit in enumerate(hits)]
         ways = {
             "whole": library.search_in("whole", query).hits,
-            "search_all": only_parts.search_all(query)[0].hits,
+            "search_all": only_parts.search_all(query).hits,
             "scores": [hit for hit, _ in sorted(every, key=lambda each: -each[0].score)],
             "cosines": [
                 hit for hit, _ in sorted(every, key=lambda each: -(each[0].dense.score if each[0].dense else 0))

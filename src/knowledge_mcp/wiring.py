@@ -261,14 +261,11 @@ def build_library(
         with_shelf: whether the collection that `knowledge-ingest` fills is shown and searched beside its own.
     """
     from knowledge_mcp.engine.ingest.plan import Pipeline
-    from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
     from knowledge_mcp.engine.library.desk import LibraryDesk
-    from knowledge_mcp.engine.repositories.manifest import PREFIX
     from knowledge_mcp.language.document_types import DocumentClassifier
     from knowledge_mcp.sources.web.fetcher import from_options as web_fetcher
 
-    others = {*COLLECTIONS.values(), settings.collection, JOBS_COLLECTION, ENDED_COLLECTION, "document_registry"}
-    reserved = frozenset(others) - {COLLECTIONS["rag"]}
+    reserved = {COLLECTIONS["planning"], settings.collection}
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
     readers = build_readers(ocr, registry.READERS, build_passwords(settings))
@@ -288,7 +285,7 @@ def build_library(
         pipeline,
         web_fetcher(settings),
         folder=settings.data_folder,
-        is_reserved=lambda name: name.partition(".")[0] in reserved or name in reserved or name.startswith(PREFIX),
+        is_reserved=lambda name: name in reserved or _is_inner(settings, name),
         shelf=settings.collection if with_shelf else "",
         roots=roots,
         drawer=readers["application/pdf"],
@@ -424,9 +421,21 @@ def build_knowledge(
         health_threshold_ms=settings.health_latency_threshold_ms,
         sources=lambda: list_sources(settings).all(),
         repositories=PREFIX,
+        is_inner=functools.partial(_is_inner, settings),
     )
     found.reviews = _reviews(settings, found)
     return found
+
+
+def _is_inner(settings: Settings, name: str) -> bool:
+    """Tell whether a collection holds no documents to be found: journals, registers, code, copies that were kept."""
+    from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
+    from knowledge_mcp.engine.repositories.manifest import PREFIX
+
+    inner = {COLLECTIONS["repositories"], JOBS_COLLECTION, ENDED_COLLECTION, "document_registry"}
+    stem, dot, _ = name.partition(".")
+    kept = bool(dot) and stem in {COLLECTIONS["planning"], settings.collection}
+    return kept or stem in inner or name.startswith(PREFIX)
 
 
 def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:

@@ -6,11 +6,11 @@ import copy
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Self, TypeVar
 
 from knowledge_mcp.engine.changes.code import code_passages
 from knowledge_mcp.engine.core import documents, health, soundness
-from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.relabelling import set_by_hand
 from knowledge_mcp.engine.core.seen import seen_base
 from knowledge_mcp.engine.core.soundness import sound_answer
@@ -20,10 +20,11 @@ from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.search import lookup, requirements, search
 from knowledge_mcp.engine.search.blending import measure_once
+from knowledge_mcp.engine.search.several import no_collection, search_several
 from knowledge_mcp.engine.tracing.decisions import Reviews
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
-from knowledge_mcp.model.errors import KnowledgeError
+from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
     QuoteQuery,
@@ -44,11 +45,13 @@ from knowledge_mcp.model.query import (
     SearchQuery,
     Stats,
 )
-from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
+from knowledge_mcp.model.rights import EVERYBODY, FULL_RIGHTS, Rights, names_one
 from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Source
 
 __all__ = ["LocalKnowledge"]
+
+T = TypeVar("T")
 
 
 class LocalKnowledge:
@@ -60,6 +63,7 @@ class LocalKnowledge:
         health_threshold_ms: from when on a check that is up counts as degraded.
         sources: lists the sources that are registered for the collection, with how they stand.
         repositories: what the names of the collections of indexed repositories begin with; empty for none.
+        is_inner: tells the names of collections that hold no documents to be found.
     """
 
     def __init__(
@@ -70,7 +74,9 @@ class LocalKnowledge:
         health_threshold_ms: int = 500,
         sources: Callable[[], Sequence[SourceStatus]] = tuple,
         repositories: str = "",
+        is_inner: Callable[[str], bool] | None = None,
     ) -> None:
+        self._is_inner = is_inner
         self._repositories = repositories
         self._base = base
         self._sources = sources
@@ -86,15 +92,50 @@ class LocalKnowledge:
         seen = copy.copy(self)
         seen._base = seen_base(self._base, rights)  # noqa: SLF001 - a copy of this one
         seen.rights = rights
-        if not rights.are_full:
+        if seen._base is not self._base:  # noqa: SLF001 - as above
             seen._sources = tuple  # noqa: SLF001 - their counts tell of documents that may be hidden
         return seen
 
     def search(self, query: SearchQuery) -> SearchAnswer:
-        """Find the best chunks."""
+        """Find the best chunks, of the collections that the query names where it names some.
+
+        Raises:
+            NotFoundError: there is no such collection, or none that may be read; names those that look alike.
+        """
+        if query.collections:
+            return search_several(self._base, self._named(query.collections), query, by_edition=True)
         return sound_answer(
             self._base, lambda: search.search(self._base, query, by_edition=True), lambda each: each.hits
         )
+
+    def collections(self) -> list[str]:
+        """Name the collections that may be searched, its own among them."""
+        own = self._base.collection
+        others = self._base.store.collections() if self._is_inner is not None else ()
+        named = {each.name for each in others if self._is_inner is not None and not self._is_inner(each.name)}
+        beside = {name for name in named if names_one(self.rights.beside, name)}
+        return sorted(filter(self.rights.may_read, {*beside, own}))
+
+    def _named(self, wanted: Sequence[str]) -> list[str]:
+        there = self.collections()
+        if EVERYBODY in wanted:
+            return there
+        for name in wanted:
+            if name not in there:
+                raise no_collection(name, there)
+        return list(dict.fromkeys(wanted))
+
+    def _holding(self, document_id: str | None, chunk_id: str | None, ask: Callable[[Base], T]) -> T:
+        """Ask the own collection, and where that does not know a document or a passage, the one that holds it."""
+        try:
+            return ask(self._base)
+        except NotFoundError:
+            for name in self.collections() if document_id or chunk_id else ():
+                held = self._base.store.open(name)
+                found = held.documents([document_id]) if document_id else held.chunks("id", [chunk_id or ""])
+                if found and name != self._base.collection:
+                    return ask(base_of(self._base, name))
+            raise
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find definitions of a term, or terms like it."""
@@ -106,7 +147,7 @@ class LocalKnowledge:
 
     def stats(self) -> Stats:
         """Count what there is."""
-        found = health.stats(self._base)
+        found = replace(health.stats(self._base), collections=tuple(self.collections()))
         try:
             return replace(found, sources=tuple(self._sources()))
         except KnowledgeError as exc:
@@ -122,23 +163,23 @@ class LocalKnowledge:
 
     def document(self, document_id: str) -> DocumentRecord:
         """Return one record; NotFoundError names ids that look alike."""
-        return documents.document(self._base, document_id)
+        return self._holding(document_id, None, lambda base: documents.document(base, document_id))
 
     def document_text(self, document_id: str) -> str:
         """Return a document's canonical text."""
-        return documents.document_text(self._base, document_id)
+        return self._holding(document_id, None, lambda base: documents.document_text(base, document_id))
 
     def document_structure(self, document_id: str) -> DocumentStructure:
         """Return a document's sections and what was read from each page."""
-        return documents.document_structure(self._base, document_id)
+        return self._holding(document_id, None, lambda base: documents.document_structure(base, document_id))
 
     def document_chunks(self, document_id: str) -> list[Chunk]:
         """List a document's chunks by index."""
-        return documents.document_chunks(self._base, document_id)
+        return self._holding(document_id, None, lambda base: documents.document_chunks(base, document_id))
 
     def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
         """Return one chunk and its citation."""
-        return documents.chunk_by_id(self._base, chunk_id)
+        return self._holding(None, chunk_id, lambda base: documents.chunk_by_id(base, chunk_id))
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
         """List the definitions that stand in chunks, with citations."""
@@ -146,26 +187,36 @@ class LocalKnowledge:
 
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError names near ones."""
-        with self._base.snapshot():
-            return reading.read(self._base, query)
+
+        def ask(base: Base) -> ReadAnswer:
+            with base.snapshot():
+                return reading.read(base, query)
+
+        return self._holding(query.document_id, query.chunk_id, ask)
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Compare a quote with the documents, word by word."""
-        with self._base.snapshot():
-            return sound_answer(
-                self._base,
-                lambda: quotes.verify_quote(self._base, query),
-                lambda each: each.verdict is not QuoteVerdict.NOT_FOUND,
-            )
+
+        def ask(base: Base) -> QuoteAnswer:
+            with base.snapshot():
+                return sound_answer(
+                    base,
+                    lambda: quotes.verify_quote(base, query),
+                    lambda each: each.verdict is not QuoteVerdict.NOT_FOUND,
+                )
+
+        return self._holding(query.document_id, None, ask)
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
-        with self._base.snapshot():
-            return sound_answer(
-                self._base,
-                lambda: references.references(self._base, query),
-                lambda each: each.outgoing or each.incoming,
-            )
+
+        def ask(base: Base) -> ReferenceAnswer:
+            with base.snapshot():
+                return sound_answer(
+                    base, lambda: references.references(base, query), lambda each: each.outgoing or each.incoming
+                )
+
+        return self._holding(query.document_id, query.chunk_id, ask)
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts as passages are embedded, in order."""

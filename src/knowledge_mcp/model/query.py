@@ -118,6 +118,7 @@ class SearchQuery:
         edition: whose editions may be found: empty for the current ones, `all`, an edition ("2018", "Rev. 5"), or
             `as of` a date ("as of 2020-05").
         where: names and values that the metadata of the documents must have; `tags` and `date` look at more than one.
+        collections: which are searched in place of the knowledge base's own; `*` for all that may be read.
     """
 
     text: str
@@ -130,6 +131,7 @@ class SearchQuery:
     per_document: int | None = None
     edition: str = ""
     where: tuple[tuple[str, str], ...] = ()
+    collections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,7 @@ class Hit:
         citation: as an engineer would paste it: title, edition, clause and title, page.
         dense, lexical: rank and raw score in each leg, None where that leg did not find it.
         also_in: citations of further hits that say the same and were folded into this one.
+        collection: where it stands, told where several were searched.
     """
 
     chunk: Chunk
@@ -194,6 +197,7 @@ class Hit:
     dense: LegScore | None = None
     lexical: LegScore | None = None
     also_in: tuple[str, ...] = ()
+    collection: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +317,7 @@ class HealthReport:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Count what the knowledge base holds and say what it runs on."""
+    """Count what the knowledge base holds and say what it runs on, and which collections may be searched beside it."""
 
     statistics: StoreStatistics
     documents: tuple[DocumentRecord, ...]
@@ -323,3 +327,4 @@ class Stats:
     space: EmbeddingSpace
     notes: tuple[str, ...] = ()
     sources: tuple[SourceStatus, ...] = ()
+    collections: tuple[str, ...] = ()

@@ -66,10 +66,12 @@ class Rights:
     Attributes:
         read: patterns of the collections.
         groups: whose documents are seen, where a document is for some groups only; `*` for all.
+        beside: patterns of the collections that an engine may be asked for beside its own, where `read` is of that one.
     """
 
     read: tuple[str, ...] = (EVERYBODY,)
     groups: tuple[str, ...] = (EVERYBODY,)
+    beside: tuple[str, ...] = (EVERYBODY,)
 
     def may_read(self, collection: str) -> bool:
         """Tell whether a collection may be read."""
@@ -78,7 +80,7 @@ class Rights:
     @property
     def are_full(self) -> bool:
         """Tell whether everything may be read."""
-        return EVERYBODY in self.read and EVERYBODY in self.groups
+        return all(EVERYBODY in each for each in (self.read, self.groups, self.beside))
 
 
 FULL_RIGHTS = Rights()

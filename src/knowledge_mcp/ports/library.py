@@ -143,8 +143,8 @@ class Library(Protocol):
 class SharedLibrary(Library, Protocol):
     """Serve many, each of whom may see some collections only."""
 
-    def search_all(self, query: SearchQuery) -> tuple[SearchAnswer, tuple[str, ...]]:
-        """Find the best passages of all collections that are listed; returns the answer and the place of each hit.
+    def search_all(self, query: SearchQuery) -> SearchAnswer:
+        """Find the best passages of all collections that are listed; each hit names its own.
 
         One that cannot be searched is told among `degraded`.
 

@@ -107,8 +107,15 @@ class RemoteKnowledge(_RemoteEngine):
         super().close()
 
     def search(self, query: SearchQuery) -> SearchAnswer:
-        """Find the best chunks."""
-        return self._call("search", query=query)
+        """Find the best chunks.
+
+        Raises:
+            ConfigError: several collections were asked for, and the service is too old to know of that.
+        """
+        answer: SearchAnswer = self._call("search", query=query)
+        if query.collections and not all(hit.collection for hit in answer.hits):
+            raise ConfigError("This service searches one collection only.", suggestion="Update it.")
+        return answer
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find definitions of a term, or terms like it."""

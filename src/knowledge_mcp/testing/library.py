@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from knowledge_mcp.engine.library.merging import merged
+from knowledge_mcp.engine.search.several import Answered, merged
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry
@@ -285,12 +285,12 @@ class FakeLibrary:
         hits = ranked_hits(query, chunks, text_of=lambda chunk: chunk.embedding_text, cite=_cite)
         return SearchAnswer(hits, query.mode, len(documents), self._degraded)
 
-    def search_all(self, query: SearchQuery) -> tuple[SearchAnswer, tuple[str, ...]]:
+    def search_all(self, query: SearchQuery) -> SearchAnswer:
         """Ask every collection that is listed."""
         self._before("search_all")
         with self._lock:
             names = sorted(filter(self._may_read, self._collections))
-        return merged([(name, self.search_in(name, query)) for name in names], query)
+        return merged([Answered(name, self.search_in(name, query)) for name in names], query)
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
         """List a collection's documents by id, or some of them."""

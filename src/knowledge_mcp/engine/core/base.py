@@ -78,6 +78,10 @@ PASSING = (ConnectionFailedError, TimedOutError, RateLimitedError)
 """Failures of the embedding service after which words alone may still answer; the answer says so."""
 
 
+_MOST_BESIDE = 64
+"""Other collections whose records are kept."""
+
+
 @dataclass(frozen=True)
 class Base:
     """Bundle what the use cases share.
@@ -100,6 +104,7 @@ class Base:
         degraded: why this is not the store that is configured (clarification 5), empty when it is.
         damaged: what answers met damaged, by its message.
         views: these parts as they are shown to whom may not read all (`seen_base`). views_lock: of them.
+        beside: records known of collections, shared by the parts over each of them (`base_of`).
     """
 
     store: Store
@@ -119,6 +124,7 @@ class Base:
     damaged: dict[str, DamagedError] = field(default_factory=dict[str, DamagedError], repr=False, compare=False)
     views: dict[Rights, Base] = field(default_factory=dict[Rights, "Base"], repr=False, compare=False)
     views_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    beside: dict[str, KnownRecords] = field(default_factory=dict[str, KnownRecords], repr=False, compare=False)
     _known: KnownRecords = field(default_factory=KnownRecords, repr=False, compare=False)
     _checked: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     _seen: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
@@ -231,14 +237,21 @@ class Base:
 
 
 def base_of(base: Base, collection: str) -> Base:
-    """Return the same parts over another collection, with a memory of its own of what was checked."""
+    """Return the same parts over another collection, with a memory of its own of what was checked.
+
+    Records that were read stay known, for they are told by the state of the collection.
+    """
+    known = base.beside.pop(collection, None) or KnownRecords()
+    for oldest in list(base.beside)[: len(base.beside) + 1 - _MOST_BESIDE]:
+        base.beside.pop(oldest, None)
+    base.beside[collection] = known
     return dataclasses.replace(
         base,
         collection=collection,
         damaged={},
         views={},
         views_lock=threading.Lock(),
-        _known=KnownRecords(),
+        _known=known,
         _checked=threading.Event(),
         _seen=threading.Event(),
     )

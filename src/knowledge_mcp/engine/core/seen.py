@@ -39,13 +39,14 @@ _MOST_VIEWS = 64
 
 def seen_base(base: Base, rights: Rights) -> Base:
     """Return the same parts over the store as these rights show it; what was worked out for them is kept."""
+    rights = dataclasses.replace(rights, beside=(EVERYBODY,))
     if rights.are_full:
         return base
     with base.views_lock:
         found = base.views.pop(rights, None)
         if found is None:
             store = SeenStore(base.store, rights, base.analyser)
-            found = base_of(dataclasses.replace(base, store=store), base.collection)
+            found = base_of(dataclasses.replace(base, store=store, beside={}), base.collection)
         base.views[rights] = found
         while len(base.views) > _MOST_VIEWS:
             base.views.pop(next(iter(base.views)))

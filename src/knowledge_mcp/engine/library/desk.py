@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import difflib
 import hashlib
 import itertools
 import json
@@ -16,11 +15,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from knowledge_mcp import __version__
 from knowledge_mcp.engine.core import documents
@@ -33,7 +31,6 @@ from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
 from knowledge_mcp.engine.jobs.jobs import RESULT, Job, Jobs, JobState, error_of
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
-from knowledge_mcp.engine.library.merging import merged
 from knowledge_mcp.engine.library.originals import Originals
 from knowledge_mcp.engine.library.values import (
     checked_name,
@@ -46,10 +43,9 @@ from knowledge_mcp.engine.library.values import (
     why_not,
 )
 from knowledge_mcp.engine.search import search
-from knowledge_mcp.engine.search.blending import nearness, words_in_full
+from knowledge_mcp.engine.search.several import no_collection, search_several
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.model.call import Call, Progress, tell_nobody
-from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -71,7 +67,7 @@ from knowledge_mcp.model.library import (
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
 from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.ports import Embedder, Fetcher, PageDrawer
+from knowledge_mcp.ports import Fetcher, PageDrawer
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.locks import locked
@@ -199,28 +195,9 @@ class LibraryDesk:
         base = self._existing(collection)
         return sound_answer(base, lambda: search.search(base, query), lambda each: each.hits)
 
-    def search_all(self, query: SearchQuery) -> tuple[SearchAnswer, tuple[str, ...]]:
-        once = replace(self._base, embedder=cast("Embedder", _AskedOnce(self._base.embedder)))
-        found: list[tuple[str, SearchAnswer]] = []
-        failed: list[tuple[str, KnowledgeError]] = []
-        chunks = 0
-        for name in filter(self._may_read, sorted({DEFAULT_COLLECTION, *self._names()})):
-            base = base_of(once, name)
-            try:
-                found.append((name, sound_answer(base, partial(search.search, base, query), lambda each: each.hits)))
-                chunks += base.opened.statistics().chunks if base.exists() else 0
-            except KnowledgeError as exc:
-                failed.append((name, exc))
-        if failed and not found:
-            raise failed[0][1]
-        for name, error in failed:
-            told = f"{name} could not be searched: {error.message}"
-            found.append((name, SearchAnswer((), query.mode, 0, degraded=(told,))))
-        in_full = None
-        if self._base.blends and query.weight is None:
-            terms = len(self._base.analyser.query_terms(query.text))
-            in_full = words_in_full(terms, chunks) / nearness(self._base.embedder)
-        return merged(found, query, in_full)
+    def search_all(self, query: SearchQuery) -> SearchAnswer:
+        names = filter(self._may_read, sorted({DEFAULT_COLLECTION, *self._names()}))
+        return search_several(self._base, list(names), query)
 
     # ---- documents
 
@@ -466,29 +443,8 @@ class LibraryDesk:
         return name == self._shelf or not self._is_reserved(name)
 
     def _no_collection(self, collection: str) -> NotFoundError:
-        names = sorted(filter(self._may_read, {DEFAULT_COLLECTION, *self._names()}))
-        near = difflib.get_close_matches(collection, names, 1, 0.5)
-        there = f"There are: {', '.join(names[:20])}." if names else "List the collections to see their names."
-        hint = f"Did you mean '{near[0]}'?" if near else there
-        return NotFoundError(f"Collection not found: {collection}", suggestion=hint)
+        return no_collection(collection, sorted(filter(self._may_read, {DEFAULT_COLLECTION, *self._names()})))
 
 
 def _every(_: str) -> bool:
     return True
-
-
-class _AskedOnce:
-    """Embed one question once, whatever number of collections it goes to; all else is the embedder's own."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, Vector] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._embedder, name)
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed it, or return what came of it before."""
-        if text not in self._known:
-            self._known[text] = self._embedder.embed_query(text)
-        return self._known[text]

@@ -84,6 +84,7 @@ def search_result(hit: Hit, *, full: bool = True) -> shapes.StandardsSearchResul
         ),
         also_in=list(hit.also_in[:MOST_ALSO_IN]),
         also_in_more=max(0, len(hit.also_in) - MOST_ALSO_IN),
+        collection=hit.collection,
         **more,
     ).without_defaults()
 
@@ -178,7 +179,8 @@ def explain_no_result(
         return _NO_RESULT, [f"{answer.note} Leave out the quotation marks to find the words apart."]
     filters = request.filters()
     if filters:
-        unfiltered = knowledge.search(SearchQuery(query.text, limit=1, mode=query.mode, weight=query.weight))
+        plain = SearchQuery(query.text, 1, query.mode, query.weight, collections=query.collections)
+        unfiltered = knowledge.search(plain)
         if unfiltered.hits:
             return _excluded_by_filters(knowledge, filters)
     if answer.mode is SearchMode.KEYWORD:

@@ -144,6 +144,9 @@ class PagedRequest(ScopedRequest):
     cursor: Annotated[int, Field(ge=0, le=1_000), UNSAID, WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
     )
+    collections: Annotated[list[Text], one_or_list("names"), Field(min_length=1, max_length=50), UNSAID] | None = Field(
+        default=None, description='Search these collections, or ["*"]: all.'
+    )
     detail: Literal["brief", "full"] = Field(default="brief", description="full adds locator, uri and ranks.")
 
 
@@ -277,6 +280,7 @@ class StandardsSearchResult(Response):
     snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
     also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
     also_in_more: int = Field(default=0, description="Further ones that are not listed.")
+    collection: str = Field(default="", description="Where several were searched.")
 
 
 class StandardsSearchResponse(Response):
@@ -416,6 +420,7 @@ class StatsResponse(Response):
     vector_store: VectorStore
     embedding: Embedding
     sources: list[SyncedPlace] = Field(default=[])
+    collections: list[str] = Field(default=[], description="Where there are several to search.")
     notes: list[str] = Field(default=[])
     truncated: Truncation = NOT_CUT
 

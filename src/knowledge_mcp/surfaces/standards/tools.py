@@ -129,6 +129,7 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
             model=space.model, dimensions=space.dimensions, provider=space.provider, variant=space.variant
         ),
         sources=[synced_place(each) for each in found.sources],
+        collections=list(found.collections) if len(found.collections) > 1 else [],
         notes=list(found.notes),
     ).without_defaults()
 
@@ -178,6 +179,7 @@ def _answer_search(
         fold=True,
         edition=request.edition or "",
         where=request.where(),
+        collections=tuple(request.collections or ()),
     )
     answer = knowledge.search(query)
     message, suggestions = answer.note, list[str]()

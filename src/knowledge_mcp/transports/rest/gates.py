@@ -373,9 +373,10 @@ def may_use(request: Request, right: str, what: str) -> None:
 
 
 def seen_engine(request: Request, desk: Any) -> Any:
-    """Return an engine with the documents only that a key may see.
+    """Return an engine with the documents only that a key may see, and of other collections what it may read.
 
     Raises:
         AuthError: the engine is another machine's, which would see this one's key.
     """
-    return seen_desk(desk, Rights(groups=key_of(request).groups))
+    key = key_of(request)
+    return seen_desk(desk, Rights(groups=key.groups, beside=key.read))

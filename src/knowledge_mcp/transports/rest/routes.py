@@ -6,7 +6,7 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -302,11 +302,10 @@ class _Reading:
         def ask(shared: SharedLibrary) -> tuple[SearchAnswer, int, bytes]:
             library = readable(shared, key)
             if body.everywhere:
-                answer, places = library.search_all(body.search())
+                answer = library.search_all(body.search())
             else:
                 answer = library.search_in(body.collection, body.search())
-                places = (body.collection,) * len(answer.hits)
-            return answer, *_found(library, body, answer, places)
+            return answer, *_found(library, body, answer)
 
         try:
             answer, count, content = await self._desk.read("library.search", ask)
@@ -405,9 +404,9 @@ def reading_routes(desk: RestDesk, *, clock: Callable[[], float] = time.perf_cou
     return router
 
 
-def _found(library: Library, body: SearchRequest, answer: SearchAnswer, places: Sequence[str]) -> tuple[int, bytes]:
+def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
     """Count the results, and write them down; those below the score asked for are counted, too."""
-    kept = [(hit, place) for hit, place in zip(answer.hits, places, strict=True) if hit.score >= body.min_score]
+    kept = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
     records: dict[str, DocumentRecord] = {}
     for name in sorted({place for _, place in kept}):
         wanted = sorted({hit.chunk.document_id for hit, place in kept if place == name})
