@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Self
 
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -78,12 +79,13 @@ class _Handle(MemoryHandle):
         super().__init__(store, name)
         self._methods = store
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def snapshot(self) -> Generator[Self]:
         self._methods.enter(self._name)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._methods.leave(self._name)
+        try:
+            yield self
+        finally:
+            self._methods.leave(self._name)
 
     def info(self) -> CollectionInfo | None:
         return self._methods.info(self._name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
@@ -75,15 +75,14 @@ class WatchedHandle(SqliteHandle):
         super().__init__(store, name)
         self._counts = store
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def snapshot(self) -> Generator[Self]:
         self._counts.snapshots += 1
-        return super().__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._counts.snapshots -= 1
-        return super().__exit__(kind, error, trace)
+        try:
+            with super().snapshot() as held:
+                yield held
+        finally:
+            self._counts.snapshots -= 1
 
 
 class Outside(HashingEmbedder):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sized
-from types import TracebackType
+from collections.abc import Callable, Generator, Sized
+from contextlib import contextmanager
 from typing import Any, Self, cast
 
 from knowledge_mcp.ports import Collection, Store
@@ -57,14 +57,15 @@ class WrappedHandle:
     def __init__(self, wrapped: Collection) -> None:
         self.wrapped = wrapped
 
-    def __enter__(self) -> Self:
-        self.wrapped.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return self.wrapped.__exit__(kind, error, trace)
+    @contextmanager
+    def snapshot(self) -> Generator[Self]:
+        under = self.wrapped
+        with under.snapshot() as held:
+            self.wrapped = held
+            try:
+                yield self
+            finally:
+                self.wrapped = under
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wrapped, name)
@@ -75,9 +76,11 @@ class _Handle(WrappedHandle):
         super().__init__(wrapped)
         self._store = store
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def snapshot(self) -> Generator[Self]:
         self._store.calls["snapshot"] += 1
-        return super().__enter__()
+        with super().snapshot() as held:
+            yield held
 
     def __getattr__(self, name: str) -> Any:
         return self._store.counted(self.wrapped, name)

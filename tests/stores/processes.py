@@ -54,7 +54,7 @@ def write(store: Store, seed: int, seconds: float) -> None:
 def check(store: Store) -> None:
     """Look once as it comes and once in a snapshot, in every way, and fail on any mix of generations."""
     _look(store.open("c"))
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         _look(held)
         _look(held)
 

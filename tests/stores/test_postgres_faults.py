@@ -45,7 +45,7 @@ def test_connections_that_died_meanwhile_are_renewed_for_reads_and_writes(databa
     url = database()
     with closing(PostgresStore(url, ANALYSER)) as store:
         store.create_collection("c", SPACE)
-        with store.open("c"), store.open("c"):
+        with store.open("c").snapshot(), store.open("c").snapshot():
             pass  # so that there are several connections
         cut(url)
         put(store, "d", ["alpha"])
@@ -61,7 +61,7 @@ def test_a_snapshot_whose_connection_is_lost_fails_rather_than_go_on_in_another_
         store.create_collection("c", SPACE)
 
         def read() -> None:
-            with store.open("c") as held:
+            with store.open("c").snapshot() as held:
                 cut(url)
                 held.documents()
 

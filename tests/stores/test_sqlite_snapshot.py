@@ -44,7 +44,7 @@ def test_what_another_one_publishes_is_seen_after_the_snapshot(tmp_path: Path, *
     store = opened(tmp_path / "knowledge.db")
     writer = store if same else opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha old", id="1")])
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         before = held.documents()
         elsewhere(lambda: put(writer, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: writer.rename_collections({"c": "b"}))
@@ -68,7 +68,7 @@ def test_a_passage_that_is_published_again_is_compared_as_the_snapshot_has_it(tm
         [SamplePassage("alpha", id="same", direction="old"), SamplePassage("beta", id="gone", direction="old")],
     )
     assert cosines(store.open("c"), unit_vector("old"), ["same", "gone"]) == pytest.approx({"same": 1.0, "gone": 1.0})
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         again = [SamplePassage("alpha", id="same", direction="new"), SamplePassage("gamma", id="come", direction="old")]
         elsewhere(lambda: put(store, "d", again))
         later: list[dict[str, float]] = []
@@ -101,7 +101,7 @@ def test_a_view_that_is_ahead_of_a_snapshot_is_not_used_in_it(tmp_path: Path) ->
     seen: list[list[str]] = []
 
     def read() -> None:
-        with store.open("c") as held:
+        with store.open("c").snapshot() as held:
             begun.set()
             assert published.wait(30)
             seen.append([hit.chunk_id for hit in found(held, "alpha")])
@@ -124,7 +124,7 @@ def test_a_collection_of_another_analyser_is_indexed_before_its_snapshot(tmp_pat
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
     store.close()
 
@@ -134,7 +134,7 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
     put(store, "d", [SamplePassage("alpha", id="1")])
 
     def damaged() -> list[Chunk]:
-        with store.open("c") as held:
+        with store.open("c").snapshot() as held:
             with pytest.raises(InternalError, match="could not be used"):
                 held.chunks("id", ["1"])
             return held.chunks("id", ["1"])
@@ -153,7 +153,7 @@ def test_a_failure_inside_is_told_in_our_terms_and_the_snapshot_ends(tmp_path: P
 def test_writers_do_not_wait_for_a_snapshot(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser(), patience=0.0)
     store.create_collection("c", SPACE)
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         put(store, "d", [SamplePassage("alpha", id="1")])
         assert held.documents() == [], "what was written here is seen when the snapshot has ended"
     assert len(store.open("c").documents()) == 1
@@ -172,7 +172,7 @@ def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(
     opened(tmp_path / "knowledge.db").close()
     store = Counting(tmp_path / "knowledge.db", EnglishAnalyser())
     put(store, "d", [SamplePassage("alpha", id="1")])
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         assert [each.content for each in held.chunks("document", ["d"])] == ["alpha"]
         assert store.loaded == 0
         assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
@@ -183,7 +183,7 @@ def test_reading_a_document_in_a_snapshot_loads_nothing_that_only_searches_need(
 def test_a_snapshot_that_was_overtaken_before_its_first_search_still_sees_its_own_state(tmp_path: Path) -> None:
     store = opened(tmp_path / "knowledge.db")
     put(store, "d", [SamplePassage("alpha old", id="1")])
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         before = held.documents()
         elsewhere(lambda: put(store, "d", [SamplePassage("alpha new", id="2")]))
         elsewhere(lambda: [hit.chunk_id for hit in found(store, "alpha")] == ["2"] or pytest.fail("not written"))
@@ -200,7 +200,7 @@ def test_an_older_index_is_made_anew_amid_a_snapshot_that_has_begun_to_read(tmp_
     connection: Any = apsw.Connection(str(tmp_path / "knowledge.db"))
     connection.execute("UPDATE collections SET analyser = 'older'")
     connection.close()
-    with store.open("c") as held:
+    with store.open("c").snapshot() as held:
         assert len(held.documents()) == 1
         assert [hit.chunk_id for hit in found(held, "alpha")] == ["1"]
         assert [each.id for each in held.chunks("term", ["alpha"])] == ["1"]

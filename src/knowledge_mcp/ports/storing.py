@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -55,27 +55,20 @@ class Analyser(Protocol):
 class Collection(Protocol):
     """A handle on one collection of a store. Each call sees what every call that was finished before it has written.
 
-    As a context manager it is a snapshot: what it reads until the context ends is of one state, where the store can. A
-    file with transactions can. A server's client keeps what it found under the name and what it holds in memory, but
-    documents may be replaced between two reads. It keeps no writer waiting, and should be short: nothing that it sees
-    can be freed meanwhile. What is written inside need not be seen before the end. A snapshot belongs to one thread.
-
     Raises:
         NotFoundError: there is no such collection; of every method but `info`.
     """
 
-    def __enter__(self) -> Self:
-        """Begin a snapshot.
+    def snapshot(self) -> AbstractContextManager[Collection]:
+        """Give a handle whose reads are of one state until the context ends, where the store can.
+
+        A file with transactions can. A server's client keeps what it found under the name and what it holds in memory,
+        but documents may be replaced between two reads. It keeps no writer waiting, and should be short: nothing that
+        it sees can be freed meanwhile. What is written inside need not be seen before the end. One thread uses it.
 
         Raises:
             NotFoundError: there is no such collection; where a server is asked, the first read says so.
         """
-        ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool | None:
-        """End it."""
         ...
 
     def info(self) -> CollectionInfo | None:
@@ -211,6 +204,6 @@ class Store(Protocol):
     def open(self, name: str) -> Collection:
         """Give a handle on a collection, which need not be there yet; asks nothing.
 
-        The handle finds whoever has the name at each call, or at `__enter__`.
+        The handle finds whoever has the name at each call, or where its snapshot begins.
         """
         ...

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Self
@@ -142,12 +143,10 @@ class MemoryHandle:
         self._store = store
         self._name = name
 
-    def __enter__(self) -> Self:
+    @contextlib.contextmanager
+    def snapshot(self) -> Generator[Self]:
         self._store.get(self._name)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is held."""
+        yield self
 
     def info(self) -> CollectionInfo | None:
         with self._store.lock:

@@ -291,9 +291,9 @@ class SnapshotContract(WholeContract):
 
             handle = store.open("c")
             outside = answers(handle)
-            with handle as held:
+            with handle.snapshot() as held:
                 assert answers(held) == outside
-                with store.open("other") as other, store.open("c") as again:
+                with store.open("other").snapshot() as other, store.open("c").snapshot() as again:
                     assert answers(again) == answers(held) == outside
                     assert other.statistics().chunks == 0
                 expect(NotFoundError, lambda: store.open("none").documents())
@@ -321,7 +321,7 @@ class SnapshotContract(WholeContract):
                 hits = [hit.chunk_id for hit in (*(legs.dense or ()), *(legs.lexical or ()))]
                 return {each.content for each in (*handle.chunks("id", hits), *handle.chunks("document", ["d"]))}
 
-            with store.open("c") as held:
+            with store.open("c").snapshot() as held:
                 assert read(held) == {"alpha old"}
                 store.rename_collections({"c": "before", "next": "c"})
                 if dropped:
@@ -335,7 +335,7 @@ class SnapshotContract(WholeContract):
         with self.opened() as store:
 
             def read() -> None:
-                with store.open("none") as held:
+                with store.open("none").snapshot() as held:
                     held.documents()
 
             expect(NotFoundError, read)

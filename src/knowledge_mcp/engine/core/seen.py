@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from knowledge_mcp.engine.core.base import Base, base_of
@@ -139,26 +139,21 @@ class SeenCollection:
     """Show a collection (`Collection`) without the documents that are hidden."""
 
     def __init__(self, under: Collection, analyser: Analyser, sight: Callable[[str, str, Collection], _Sight]) -> None:
-        self._under = under
+        self._now = under
         self._analyser = analyser
         self._sight_of = sight
         self._held: _Sight | None = None
-        self._entered: Collection | None = None
 
-    def __enter__(self) -> Self:
-        self._entered = self._under.__enter__()
-        self._held = self._look()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool | None:
-        self._held = self._entered = None
-        return self._under.__exit__(kind, error, trace)
-
-    @property
-    def _now(self) -> Collection:
-        return self._under if self._entered is None else self._entered
+    @contextmanager
+    def snapshot(self) -> Generator[Self]:
+        under = self._now
+        with under.snapshot() as held:
+            self._now = held
+            try:
+                self._held = self._look()
+                yield self
+            finally:
+                self._now, self._held = under, None
 
     def _look(self) -> _Sight:
         if self._held is not None:
@@ -257,13 +252,8 @@ class _Absent:
     def _none(self) -> NotFoundError:
         return NotFoundError(f"There is no collection '{self._name}'.")
 
-    def __enter__(self) -> Self:
+    def snapshot(self) -> AbstractContextManager[Collection]:
         raise self._none()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool | None:
-        return None
 
     def info(self) -> CollectionInfo | None:
         return None

@@ -44,7 +44,7 @@ def snapshot(store: Store, name: str) -> Generator[Collection]:
     if held is not None:
         yield held
         return
-    with store.open(name) as collection:
+    with store.open(name).snapshot() as collection:
         _HELD.collections[key] = collection
         try:
             yield collection

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
@@ -254,17 +254,16 @@ class ChromaHandle:
         self._store = store
         self._name = name
         self._held: tuple[ChromaCollection, ChromaView] | None = None
-        self._ends = contextlib.ExitStack()
 
-    def __enter__(self) -> Self:
+    @contextlib.contextmanager
+    def snapshot(self) -> Generator[Self]:
         place, view = self._store.look_up(self._name)
-        self._ends.enter_context(view.still())
-        self._held = place, view
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._held = None
-        self._ends.close()
+        with view.still():
+            self._held = place, view
+            try:
+                yield self
+            finally:
+                self._held = None
 
     def info(self) -> CollectionInfo | None:
         if self._held is None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -172,20 +171,15 @@ class PostgresHandle:
         self._database = store.database
         self._name = name
         self._held: tuple[PostgresSession, PostgresPlace] | None = None
-        self._ends = contextlib.ExitStack()
 
-    def __enter__(self) -> Self:
-        with contextlib.ExitStack() as ends:
-            session = ends.enter_context(self._database.snapshot())
+    @contextlib.contextmanager
+    def snapshot(self) -> Generator[Self]:
+        with self._database.snapshot() as session:
             self._held = session, place_of(session, self._name, self._store.location)
-            self._ends = ends.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._held = None
-        return self._ends.__exit__(kind, error, trace)
+            try:
+                yield self
+            finally:
+                self._held = None
 
     def info(self) -> CollectionInfo | None:
         try:

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
@@ -230,12 +231,13 @@ class QdrantHandle:
         self._name = name
         self._held: QdrantCollection | None = None
 
-    def __enter__(self) -> Self:
+    @contextlib.contextmanager
+    def snapshot(self) -> Generator[Self]:
         self._held = self._store.fresh(self._name)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._held = None
+        try:
+            yield self
+        finally:
+            self._held = None
 
     def info(self) -> CollectionInfo | None:
         known = self._held or self._store.look(self._name)

@@ -35,8 +35,6 @@ from knowledge_mcp.stores.shared.rules import check_documents, check_query, chec
 from knowledge_mcp.stores.sqlite.places import Place, every_place, find_place, place_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from knowledge_mcp.stores.sqlite.session import FileIdentity, Session
     from knowledge_mcp.stores.sqlite.view import SqliteView
     from knowledge_mcp.stores.sqlite.writing import PreparedChunks
@@ -246,25 +244,22 @@ class SqliteHandle:
         self._store = store
         self._name = name
         self._held: _Snapshot | None = None
-        self._ends = contextlib.ExitStack()
 
-    def __enter__(self) -> Self:
+    @contextlib.contextmanager
+    def snapshot(self) -> Generator[Self]:
         while True:
-            with contextlib.ExitStack() as ends:
-                connection, place = ends.enter_context(self._store.reading(self._name))
+            with self._store.reading(self._name) as (connection, place):
                 held = _Snapshot(connection, place)
                 if self._store.has_view(place):
                     held.view = self._store.view_in(connection, place)
                     if held.view is None:
                         continue
-                self._held, self._ends = held, ends.pop_all()
-                return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._held = None
-        return self._ends.__exit__(kind, error, trace)
+                self._held = held
+                try:
+                    yield self
+                finally:
+                    self._held = None
+                return
 
     def info(self) -> CollectionInfo | None:
         if self._held is not None:
