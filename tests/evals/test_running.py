@@ -56,6 +56,7 @@ def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> Non
     assert all(row.first == 1 and row.ms is not None and row.ms > 0 for row in found.rows.values())
     assert found.citations["text"].value == 1
     assert "1 documents could not be ingested" in found.notes[0]
+    assert found.notes[-1] == "No constant of ranking was chosen with a set of this name."
     assert told[-1] == ("Asking water (hybrid)", 3, 3)
     assert {step for step, _, _ in told} == {"Ingesting water", "Asking water (hybrid)"}
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from knowledge_mcp.evals.choices import choices_by
 from knowledge_mcp.evals.judging import CitationCheck, Judged, judge
 from knowledge_mcp.evals.measures import COLUMNS, abstention, interval, measure, percentile, recall_curve, signals_of
 from knowledge_mcp.evals.questions import EvalSet, Question
@@ -188,6 +189,8 @@ def _told(
         if missing:
             shown = ", ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
             yield f"Questions expect {len(missing)} documents that are not in the knowledge base: {shown}."
+    if chosen.kind in {"beir", "pages"}:
+        yield choices_by(chosen.name)
 
 
 def _unknown_documents(knowledge: Knowledge, chosen: EvalSet) -> list[str]:
