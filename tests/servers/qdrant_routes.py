@@ -146,7 +146,7 @@ def _root(_: Request) -> Any:
     return {"title": "a stand-in for Qdrant", "version": "1.20.0"}
 
 
-_READS = frozenset({"timeout", "consistency"})
+_READS = frozenset({"timeout"})
 _WRITES = frozenset({"wait", "ordering", "timeout"})
 _NAME = "/collections/(?P<name>[^/]+)"
 ROUTES: Mapping[tuple[str, str], tuple[frozenset[str], Handler]] = {

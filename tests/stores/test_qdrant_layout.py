@@ -197,12 +197,77 @@ def test_what_an_interrupted_make_or_drop_has_left_is_done_away_with(local: Loca
     other.create_collection("c", SPACE)
     assert other.open("c").documents() == []
     assert found(other, "alpha") == []
+    local.client.set_payload("c__records", {"state": "dropping"}, points=[META])
     local.client.update_collection_aliases(
         [models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name)) for name in ("c", "c__records")]
     )
-    put(other, "x", ["never"], collection="c") if other.open("c").info() else other.create_collection("c", SPACE)
+    assert other.open("c").info() is None
+    other.create_collection("c", SPACE)
     assert other.open("c").documents() == []
     assert sorted(each.name for each in local.client.get_collections().collections) == ["c__1", "c__1__records"]
+
+
+class SavesOneByOne(LocalQdrant):
+    """A Qdrant that dies between two of the names that it saves."""
+
+    left: int | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        method = super().__getattr__(name)
+        if name != "update_collection_aliases":
+            return method
+
+        def change(changes: list[Any], **more: Any) -> Any:
+            for each in changes:
+                if self.left == 0:
+                    raise refusal(400, "killed")
+                self.left = None if self.left is None else self.left - 1
+                method([each], **more)
+
+        return change
+
+
+@pytest.mark.parametrize("saved", range(8))
+def test_a_server_killed_amid_a_swap_of_names_has_made_it_or_not(saved: int) -> None:
+    local = SavesOneByOne()
+    first = opened(local)
+    for name in ("a", "b"):
+        first.create_collection(name, SPACE)
+        put(first, name, [f"{name} words"], collection=name)
+    local.left = saved
+    with pytest.raises(InvalidInputError):
+        first.rename_collections({"a": "b", "b": "a"})
+    local.left = None
+    names = [opened(local).open(each).documents()[0].id for each in ("a", "b")]
+    assert names == (["b", "a"] if saved else ["a", "b"])
+    assert [each.name for each in opened(local).collections()] == ["a", "b"]
+    opened(local).rename_collections({"a": "c"})
+    assert [opened(local).open(each).documents()[0].id for each in ("c", "b")] == names
+    assert opened(local).drop_collection("b")
+    assert [each.name for each in opened(local).collections()] == ["c"]
+
+
+@pytest.mark.parametrize("saved", range(2))
+def test_a_server_killed_while_a_new_collection_gets_its_names_has_it_at_the_next_attempt(saved: int) -> None:
+    local = SavesOneByOne()
+    local.left = saved
+    with pytest.raises(InvalidInputError):
+        opened(local).create_collection("c", SPACE)
+    local.left = None
+    opened(local).create_collection("c", SPACE)
+    put(opened(local), "d", ["alpha"])
+    assert found(opened(local), "alpha") != []
+    assert sorted(each.name for each in local.client.get_collections().collections) == ["c__1", "c__1__records"]
+
+
+def test_a_collection_that_has_lost_its_names_is_never_removed(local: LocalQdrant, store: QdrantStore) -> None:
+    put(store, "d", ["alpha words"])
+    local.client.update_collection_aliases(
+        [models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name)) for name in ("c", "c__records")]
+    )
+    opened(local).create_collection("c", SPACE)
+    assert opened(local).open("c").documents() == []
+    assert local.client.count("c__1").count == 1
 
 
 # weights

@@ -182,6 +182,16 @@ def test_a_hybrid_search_is_one_round_trip(server: QdrantServer, store: QdrantSt
     assert server.seen.paths[before:] == ["POST /collections/c/points/query/batch"]
 
 
+def test_with_replicas_too_a_read_asks_any_one_of_them(server: QdrantServer) -> None:
+    # a real server takes `consistency`, and then refuses reads while a replica is down: nobody here understands it
+    store = QdrantStore(replace(config(server), replication_factor=2), EnglishAnalyser())
+    store.create_collection("c", SPACE)
+    put(store, "d", ["alpha words"])
+    assert search(store) == 2
+    assert [each.id for each in store.open("c").documents()] == ["d"]
+    store.close()
+
+
 def test_a_wrong_key_is_refused_and_shown_nowhere(server: QdrantServer, caplog: pytest.LogCaptureFixture) -> None:
     wrong = QdrantStore(replace(config(server), api_key="wrong-secret"), EnglishAnalyser())
     with caplog.at_level(logging.DEBUG), pytest.raises(AuthError) as refused:

@@ -1,6 +1,8 @@
 """The connection to one Qdrant server, cloud or cluster: made at first use, every call retried and its errors mapped.
 
-The calls that the store makes are all here, so that a stand-in for the server knows what it has to answer.
+The calls that the store makes are all here, so that a stand-in for the server knows what it has to answer. Reads name
+no consistency: a write ends when every replica has it or counts as dead, so that any one that answers knows of it. With
+one, Qdrant needs all replicas of a shard, and leaves out the points whose scores differ between them.
 """
 
 from __future__ import annotations
@@ -220,7 +222,7 @@ class QdrantConnection:
             f"reading '{name}'",
             lambda client: client.retrieve(
                 name, list(ids), with_payload=_selected(payload), with_vectors=vectors,
-                consistency=self._consistency(), timeout=self.config.query_seconds,
+                timeout=self.config.query_seconds,
             ),
         )  # fmt: skip
 
@@ -241,8 +243,7 @@ class QdrantConnection:
             ) -> tuple[list[models.Record], models.ExtendedPointId | None]:
                 found, following = client.scroll(
                     name, scroll_filter=kept, limit=size, offset=start, with_payload=_selected(payload),
-                    with_vectors=list(vectors) if vectors else False, consistency=self._consistency(),
-                    timeout=self.config.query_seconds,
+                    with_vectors=list(vectors) if vectors else False, timeout=self.config.query_seconds,
                 )  # fmt: skip
                 return found, cast("models.ExtendedPointId | None", following)  # never gRPC's own kind of id
 
@@ -257,9 +258,7 @@ class QdrantConnection:
         """Answer several queries in one round trip."""
         answers = self.run(
             f"searching '{name}'",
-            lambda client: client.query_batch_points(
-                name, list(requests), consistency=self._consistency(), timeout=self.config.query_seconds
-            ),
+            lambda client: client.query_batch_points(name, list(requests), timeout=self.config.query_seconds),
         )
         return [each.points for each in answers]
 
@@ -325,12 +324,6 @@ class QdrantConnection:
 
                     raise mapped(exc, doing="connecting", location=self.location, secret=self.config.api_key) from exc
             return self._client
-
-    def _consistency(self) -> models.ReadConsistencyType | None:
-        """With replicas, a majority answers, so that what a finished call wrote is seen by the next one."""
-        from qdrant_client import models
-
-        return models.ReadConsistencyType.MAJORITY if (self.config.replication_factor or 1) > 1 else None
 
     def _remote(self) -> QdrantClient:
         config = self.config

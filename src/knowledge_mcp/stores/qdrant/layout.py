@@ -1,7 +1,8 @@
 """How a collection of ours lies in Qdrant: two collections of Qdrant's, what their points hold, and their indexes.
 
 Qdrant calls them `<name>__<number>` and `<name>__<number>__records`; the names `<name>` and `<name>__records` are
-aliases, which Qdrant changes all at once when collections are renamed.
+aliases. Nobody sees Qdrant change a part of them, but it saves them one by one, and one that is killed then has changed
+some. So what they shall be is written first, in one point, and who misses a name finishes what was left.
 
 The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25` (a point that an
 older version staged has none, so that it does not count in the inverse document frequencies), and a payload with the
@@ -16,7 +17,7 @@ import itertools
 import logging
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ BM25 = "bm25"
 SUFFIX = "__records"
 MOST_NAME = 240
 _RESERVED = re.compile(r"__(\d+|records)$")
+_HOME = re.compile(rf"__\d+{SUFFIX}$")
 _logger = logging.getLogger(__name__)
 FORBIDDEN = frozenset('<>:"/\\|?*\0')
 _SPACE = uuid.UUID("6d2f1c1e-5b0c-5a36-9b57-0f3c0d4a7e11")
@@ -129,6 +131,7 @@ class QdrantCollection:
         analyser: version of the analyser that made its words and weights.
         coming: version that is about to make them, or was; empty for none.
         indexer: who is making them, and how far it is; another value as long as it goes on.
+        is_naming: whether names were about to change.
         lexical: `sparse` or `full-text`.
         mean: length of a chunk in terms that the BM25 weights are made with; None before the first publish.
         changed: another value after every change.
@@ -144,6 +147,7 @@ class QdrantCollection:
     changed: str
     coming: str = ""
     indexer: str = ""
+    is_naming: bool = False
 
     @property
     def records(self) -> str:
@@ -177,7 +181,7 @@ def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection |
     return QdrantCollection(
         name, payload["home"], space_from_json(payload["space"]), payload["created_at"], payload["analyser"],
         payload["lexical"], payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""),
-        payload.get("indexer", ""),
+        payload.get("indexer", ""), bool(payload.get("names")),
     )  # fmt: skip
 
 
@@ -192,18 +196,17 @@ def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
     try:
         found = connection.retrieve(records_of(name), [META])
     except NotFoundError:
-        if not connection.exists(name):
+        if records_of(name) not in _settled_names(connection):
+            if connection.exists(name):
+                raise ConfigError(f"Qdrant has a collection '{name}' of another layout.", suggestion=_OURS) from None
             return None
-        try:  # it may have got both its names between the two looks
-            found = connection.retrieve(records_of(name), [META])
-        except NotFoundError:
-            raise ConfigError(f"Qdrant has a collection '{name}' of another layout.", suggestion=_OURS) from None
+        found = connection.retrieve(records_of(name), [META])  # it has got its names since
     return place_of(name, found[0].payload if found else None)
 
 
 def all_places(connection: QdrantConnection) -> list[QdrantCollection]:
     """Look up every collection of ours, by name."""
-    aliases = connection.aliases()
+    aliases = _settled_names(connection)
     found: list[QdrantCollection] = []
     for name in sorted(aliases):
         if records_of(name) in aliases:
@@ -251,7 +254,7 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
     _check_vectors(connection, home, space)
     for field, kind in INDEXES.items():
         connection.index(home, field, schema_of(kind, on_disk=config.on_disk))
-    connection.alias(_named(name, home))
+    _give_names(connection, {home: name})
     _tell(connection, home, {"state": "ready"})
 
 
@@ -262,15 +265,16 @@ def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
 
 
 def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
-    """Give collections new names: they are aliases of Qdrant's, which it changes all at once."""
+    """Give collections new names, all in one step."""
     places = {each.name: each for each in all_places(connection)}
     changed = checked_renames(names, places)
     for new in changed.values():
         _check_name(new)
-    gone = [one for old in changed for one in _unnamed(old)]
-    given = [one for old, new in changed.items() for one in _named(new, places[old].home)]
+    for place in places.values():
+        if place.is_naming:  # that was given up before any name was changed
+            _tell(connection, place.home, {"names": {}})
     if changed:
-        connection.alias([*gone, *given])
+        _give_names(connection, {places[old].home: new for old, new in changed.items()})
 
 
 def _check_name(name: str) -> None:
@@ -298,6 +302,8 @@ def _free_home(connection: QdrantConnection, name: str, taken: set[str], meta: M
         left: Mapping[str, Any] = (found[0].payload or {}) if found else {}
         if found and left.get("kind") != "collection":
             continue  # somebody else's
+        if found and left["state"] == "ready":
+            continue  # it has lost its names, but nobody has dropped it
         same = all(left.get(key) == meta[key] for key in ("layout", "space", "analyser", "lexical"))
         if found and not (left["state"] == "making" and same):
             connection.drop(home)
@@ -306,23 +312,54 @@ def _free_home(connection: QdrantConnection, name: str, taken: set[str], meta: M
     raise AssertionError("numbers do not end")
 
 
-def _named(name: str, home: str) -> list[models.AliasOperations]:
-    pairs = ((name, home), (records_of(name), records_of(home)))
-    return [
-        models.CreateAliasOperation(create_alias=models.CreateAlias(alias_name=alias, collection_name=target))
-        for alias, target in pairs
-    ]
+def _give_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
+    """Give collections, by their homes, these names; the first write decides."""
+    _tell(connection, min(names), {"names": dict(names)})
+    _change_names(connection, names)
+    _tell(connection, min(names), {"names": {}})
 
 
-def _unnamed(name: str) -> list[models.AliasOperations]:
-    return [
-        models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
-        for alias in (name, records_of(name))
-    ]
+def _change_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
+    """Change the aliases so that at each step a collection has all its names or lacks the one that is looked up."""
+    aliases = connection.aliases()
+    old = [alias for alias, target in aliases.items() if target.removesuffix(SUFFIX) in names]
+    new = [pair for home, name in names.items() for pair in ((name, home), (records_of(name), records_of(home)))]
+    connection.alias(
+        [
+            *_unnamed(sorted(old, key=lambda alias: not alias.endswith(SUFFIX))),
+            *(
+                models.CreateAliasOperation(create_alias=models.CreateAlias(alias_name=alias, collection_name=target))
+                for alias, target in new
+            ),
+        ]
+    )
+
+
+def _settled_names(connection: QdrantConnection) -> dict[str, str]:
+    """Read the aliases, once what a killed server has left half done is finished."""
+    aliases = connection.aliases()
+    held = set(aliases.values())
+    homes = {each.removesuffix(SUFFIX) for each in connection.names() if _HOME.search(each)}
+    if all({home, records_of(home)} <= held for home in homes):
+        return aliases
+    found = {home: connection.retrieve(records_of(home), [META]) for home in homes}
+    known = {home: points[0].payload or {} for home, points in found.items() if points}
+    lost = {home for home, payload in known.items() if payload.get("state") != "dropping"}
+    lost = {home for home in lost if not {home, records_of(home)} <= held}
+    for home, payload in known.items():
+        names: dict[str, str] = payload.get("names") or {}
+        if lost & names.keys():
+            _change_names(connection, {each: name for each, name in names.items() if each in homes})
+            _tell(connection, home, {"names": {}})
+    return connection.aliases()
+
+
+def _unnamed(names: Iterable[str]) -> list[models.AliasOperations]:
+    return [models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)) for alias in names]
 
 
 def _remove(connection: QdrantConnection, name: str, home: str) -> None:
-    connection.alias(_unnamed(name))
+    connection.alias(_unnamed((name, records_of(name))))
     connection.drop(home)
     connection.drop(records_of(home))
 
