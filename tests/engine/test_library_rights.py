@@ -96,6 +96,41 @@ def test_documents_for_some_groups_are_not_there_for_others_whatever_is_asked(sh
     assert desk.where(secret) == "docs"
 
 
+def test_jobs_of_documents_for_some_groups_are_not_there_for_others(shelf: Shelf) -> None:
+    desk = shelf.open()
+    legal = ((ALLOWED, "legal"),)
+    named = ended(desk, desk.submit(Deposit("docs", "merger.md", VALVES, metadata=legal)).id).id
+    desk.deposit(Deposit("docs", "bonus.md", VALVES, metadata=legal))
+    later = ended(desk, desk.submit(Deposit("docs", "bonus.md", f"{VALVES}\nMore.\n")).id).id  # says no group again
+    failed = ended(desk, desk.submit(Deposit("docs", "audit.md", url="https://a.example/x", metadata=legal)).id).id
+    seen = ended(desk, desk.submit(Deposit("docs", "pumps.md", PUMPS)).id).id
+    lawyer = desk.seen_by(lambda _: True, groups=("legal",))
+    other = desk.seen_by(lambda _: True, groups=("eng",))
+    assert {each.id for each in lawyer.jobs()} == {named, later, failed, seen}
+    assert [each.id for each in other.jobs()] == [seen]
+    for hidden in (named, later, failed):
+        assert lawyer.job(hidden).id == hidden
+        for ask in (other.job, other.cancel_job):
+            with pytest.raises(NotFoundError) as raised:
+                ask(hidden)
+            assert raised.value.message == f"Job not found: {hidden}"
+
+
+def test_a_collection_that_holds_hidden_documents_alone_is_not_there(shelf: Shelf) -> None:
+    desk = shelf.open()
+    desk.deposit(Deposit("merger-2026", "valves.md", VALVES, metadata=((ALLOWED, "legal"),)))
+    other = desk.seen_by(lambda _: True, groups=("eng",))
+    assert [each.name for each in other.collections()] == ["default"]
+    for ask in (other.records, other.drop_collection):
+        with pytest.raises(NotFoundError) as raised:
+            ask("merger-2026")
+        with pytest.raises(NotFoundError) as absent:
+            ask("merger-2027")
+        assert raised.value.message.replace("2026", "2027") == absent.value.message
+        assert raised.value.suggestion == absent.value.suggestion
+    assert [each.name for each in desk.seen_by(lambda _: True, groups=("legal",)).collections()][1:] == ["merger-2026"]
+
+
 def test_a_new_version_of_a_document_is_for_the_same_groups_until_somebody_says_otherwise(shelf: Shelf) -> None:
     desk = shelf.open()
 

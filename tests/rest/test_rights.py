@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
-from knowledge_mcp.transports.shared.keys import KeyRing
+from knowledge_mcp.model.rights import Rights
+from knowledge_mcp.transports.rest.gates import seen_engine
+from knowledge_mcp.transports.shared.keys import KEY as KEY_OF_REQUEST
+from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from tests.rest.world import DEPLOYING, KEY, World, events, keys_file, make_world
 
 pytestmark = pytest.mark.anyio
@@ -290,3 +295,17 @@ async def test_a_refused_key_is_logged_with_address_method_and_path_but_never_sh
         assert "guessed-secret" not in caplog.text + repr([vars(record) for record in caplog.records])
         figures = (await world.client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"})).text
         assert 'rag_api_authentication_failures_total{reason="wrong"} 1.0' in figures
+
+
+@pytest.mark.parametrize(
+    ("read", "code"),
+    [(["engine:standards"], False), (["engine:*"], True), (["engine:standards", "repo_pumps"], True)],
+)
+async def test_an_engine_shows_the_code_of_no_repository_that_its_key_may_not_read(
+    read: list[str], *, code: bool
+) -> None:
+    shown: list[Rights] = []
+    desk = SimpleNamespace(collection="kb", seen_by=shown.append)
+    seen_engine(Request({"type": "http", KEY_OF_REQUEST: Key("limited", tuple(read), (), ())}), desk)
+    (rights,) = shown
+    assert [rights.may_read(name) for name in ("kb", "repo_pumps", "docs")] == [True, code, False]

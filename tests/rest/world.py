@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import APIRouter
 from starlette.types import ASGIApp
 
 from knowledge_mcp.model.errors import KnowledgeError
@@ -79,6 +80,7 @@ async def make_world(
     resource: ProtectedResource | None = None,
     audit: AuditLog | None = None,
     desk: SharedLibrary | None = None,
+    engine_router: APIRouter | None = None,
 ) -> AsyncGenerator[World]:
     """Start the app over a library in memory, without a network; its lifespan is that of the block.
 
@@ -87,8 +89,8 @@ async def make_world(
         key: that the client shows, None for none.
         options: of the service.
         web, before, degraded: as `FakeLibrary` takes them.
-        mcp_app, resource, audit: as the service takes them.
         desk: instead of a library in memory.
+        mcp_app, resource, audit, engine_router: as the service takes them.
     """
     library = FakeLibrary(web=web, before=before, degraded=degraded)
     app = build_rest_app(
@@ -99,6 +101,7 @@ async def make_world(
         mcp_app=mcp_app,
         resource=resource,
         audit=audit,
+        engine_router=engine_router,
     )
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     transport = httpx.ASGITransport(app, raise_app_exceptions=True, client=("192.0.2.7", 5555))

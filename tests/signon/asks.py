@@ -1,12 +1,12 @@
-"""Every way to ask a knowledge base: the methods of the engine, the tools, the resources and the completions, by name.
+"""Every way to ask a knowledge base, by name: methods of the engine, tools, resources, completions.
 
-`CALLS` names all that can be asked; a test holds it against what the product publishes, so that nothing new is left out.
+`CALLS` names all of them; a test holds it against what the product publishes, so that nothing new is left out.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from knowledge_mcp.surfaces.contract import load_surfaces
 from knowledge_mcp.surfaces.standards import changes, tracing
 from knowledge_mcp.surfaces.standards.runs import Runs
 
-__all__ = ["CALLS", "NOUNS", "SURFACE", "Ask", "Drawn", "forget_results"]
+__all__ = ["ARGUMENTS", "CALLS", "NOUNS", "SURFACE", "Ask", "Drawn", "forget_results"]
 
 NOUNS = ("pump", "valve", "outage", "merger", "bonus", "battery", "salary", "audit")
 (SURFACE,) = load_surfaces(["standards"])
@@ -86,7 +86,7 @@ def _narrowed(drawn: Drawn) -> dict[str, Any]:
     return {"query": drawn.text, "n_results": drawn.draw.choice((1, 20)), **some}
 
 
-_ARGUMENTS: Mapping[str, Callable[[Drawn], dict[str, Any]]] = {
+ARGUMENTS: Mapping[str, Callable[[Drawn], dict[str, Any]]] = {
     "knowledge_search": _narrowed,
     "knowledge_keyword_search": _narrowed,
     "knowledge_lookup": lambda at: {"term": at.word, **at.some(edition=at.edition or "all")},
@@ -118,7 +118,7 @@ def _tool(name: str) -> Callable[[Drawn], Ask]:
     tool = next(each for each in SURFACE.tools if each.name == name)
 
     def made(drawn: Drawn) -> Ask:
-        request = tool.request.model_validate(_ARGUMENTS[name](drawn))
+        request = tool.request.model_validate(ARGUMENTS[name](drawn))
         return lambda base: tool.run(base, request).sent()
 
     return made
@@ -190,7 +190,7 @@ _METHODS: Mapping[str, Callable[[LocalKnowledge, Drawn], Any]] = {
 
 CALLS: Mapping[str, Callable[[Drawn], Ask]] = {
     **{name: _method(ask) for name, ask in _METHODS.items()},
-    **{name: _tool(name) for name in _ARGUMENTS},
+    **{name: _tool(name) for name in ARGUMENTS},
     **{
         uri: _resource(uri)
         for uri in (

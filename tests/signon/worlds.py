@@ -80,16 +80,17 @@ class RandomWorld:
     def without(self, groups: Sequence[str], folder: Path, store: Store) -> World:
         """Make the world in which nothing was ever stored that these groups may not see."""
         there, here = self.world.base.opened, World(folder, store)
-        store.create_collection("kb", self.world.embedder.space)
-        for record in self.records:
-            if may_see(record, frozenset(groups)):
-                parts = there.parts(record.id)
-                assert parts is not None
-                chunks = there.chunks("document", [record.id])
-                vectors = there.vectors([embedding_key(each) for each in chunks])
-                embedded = [EmbeddedChunk(each, vectors[embedding_key(each)], embedding_key(each)) for each in chunks]
-                whole = WholeDocument(record, parts.text or "", embedded, parts.structure or NO_STRUCTURE)
-                store.open("kb").publish([whole], lambda _: None)
+        seen = [each for each in self.records if may_see(each, frozenset(groups))]
+        if seen:
+            store.create_collection("kb", self.world.embedder.space)
+        for record in seen:
+            parts = there.parts(record.id)
+            assert parts is not None
+            chunks = there.chunks("document", [record.id])
+            vectors = there.vectors([embedding_key(each) for each in chunks])
+            embedded = [EmbeddedChunk(each, vectors[embedding_key(each)], embedding_key(each)) for each in chunks]
+            whole = WholeDocument(record, parts.text or "", embedded, parts.structure or NO_STRUCTURE)
+            store.open("kb").publish([whole], lambda _: None)
         return here
 
     def calls(self, count: int) -> list[Ask]:

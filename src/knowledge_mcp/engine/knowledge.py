@@ -87,6 +87,11 @@ class LocalKnowledge:
         self.reviews: Reviews | None = None
         """What outlives a call, where whoever puts this together sets it; closed with this."""
 
+    @property
+    def collection(self) -> str:
+        """Name the collection that is answered from."""
+        return self._base.collection
+
     def seen_by(self, rights: Rights) -> Self:
         """Give the knowledge base as somebody sees it: what may not be read is answered like what is not there."""
         seen = copy.copy(self)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["ALLOWED", "EVERYBODY", "FULL_RIGHTS", "Rights", "allowed_label", "may_see", "names_one"]
+__all__ = ["ALLOWED", "EVERYBODY", "FULL_RIGHTS", "Rights", "admits", "allowed_label", "may_see", "names_one"]
 
 ALLOWED = "allowed_groups"
 """Name in a record's metadata: the groups that a document is for, by comma; where it is missing, it is for all."""
@@ -52,7 +52,11 @@ def allowed_label(groups: Iterable[str]) -> str:
 
 def may_see(record: DocumentRecord, groups: frozenset[str]) -> bool:
     """Tell whether a document is for all, or for one of these groups; `*` sees all."""
-    told = record.label(ALLOWED)
+    return admits(record.label(ALLOWED), groups)
+
+
+def admits(told: str, groups: frozenset[str]) -> bool:
+    """Tell it by what a document's metadata say of it (`ALLOWED`), empty where they say nothing."""
     if not told or EVERYBODY in groups:
         return True
     allowed = {each.strip() for each in told.split(",")}

@@ -6,11 +6,11 @@ fields are exactly those that were set; the transport shortens, renders, logs an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.call import Call, Progress
@@ -68,6 +68,18 @@ class Response(BaseModel):
     """Base of every tool's answer; only fields that were set are sent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, serialize_by_alias=True)
+
+    _made_from: tuple[str, ...] = PrivateAttr(default=())
+
+    def made_from(self, document_ids: Iterable[str]) -> Self:
+        """Keep the ids of documents that were read for it and are not named in it, for the audit log; never sent."""
+        self._made_from = tuple(document_ids)
+        return self
+
+    @property
+    def unnamed_documents(self) -> tuple[str, ...]:
+        """Return what `made_from` was told."""
+        return self._made_from
 
     def without_defaults(self) -> Self:
         """Leave out every field that holds its default: it counts as not set, and is not sent."""
@@ -187,8 +199,15 @@ class Resource:
         return self.uri.partition("{")[0]
 
 
-Completer = Callable[[Knowledge, str], Sequence[str]]
-"""List the values that fit what has been typed so far, best first."""
+@dataclass(frozen=True, slots=True)
+class Completer:
+    """List the values that fit what has been typed so far, best first; `names_documents` where they are ids of such."""
+
+    values: Callable[[Knowledge, str], Sequence[str]]
+    names_documents: bool = False
+
+    def __call__(self, knowledge: Knowledge, typed: str) -> Sequence[str]:
+        return self.values(knowledge, typed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,18 +124,22 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
             suggestion="Begin at next_offset of the part before, or at 0.",
         )
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
-    return ConvertResponse(
-        status="converted",
-        text=text[request.offset : end],
-        title=converted.title,
-        filename=converted.filename,
-        media_type=converted.media_type,
-        pages=converted.pages,
-        total_chars=len(text),
-        next_offset=end if end < len(text) else 0,
-        metadata=dict(converted.metadata),
-        warnings=list(converted.warnings),
-    ).without_defaults()
+    return (
+        ConvertResponse(
+            status="converted",
+            text=text[request.offset : end],
+            title=converted.title,
+            filename=converted.filename,
+            media_type=converted.media_type,
+            pages=converted.pages,
+            total_chars=len(text),
+            next_offset=end if end < len(text) else 0,
+            metadata=dict(converted.metadata),
+            warnings=list(converted.warnings),
+        )
+        .without_defaults()
+        .made_from([request.uri])
+    )
 
 
 def convert_and_ingest(

@@ -1,8 +1,8 @@
 """A store as somebody sees it who may not read all: what is hidden is not there.
 
 Everything that an answer reads goes through a handle on a collection, so it is held back here, once for all stores
-and use cases: records, texts, passages, terms and counts of hidden documents. Both legs of a search leave them out by
-the store's own filter, which weighs words as if they were not there.
+and use cases: records, texts, passages, terms and counts of hidden documents, and a collection that has no others.
+Both legs of a search leave them out by the store's own filter, which weighs words as if they were not there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from knowledge_mcp.model.query import And, ChunkKey, Filter, LegResults, NotIn
 from knowledge_mcp.model.rights import ALLOWED, EVERYBODY, Rights, may_see
 from knowledge_mcp.ports import Analyser, Collection, Store
 
-__all__ = ["SeenCollection", "SeenStore", "seen_base"]
+__all__ = ["SeenCollection", "SeenStore", "hidden_ids", "is_readable", "seen_base"]
 
 _MOST_VIEWS = 64
 """Sets of rights whose view is kept, each with the ids of documents and the families of editions."""
@@ -53,6 +53,17 @@ def seen_base(base: Base, rights: Rights) -> Base:
         return found
 
 
+def hidden_ids(base: Base) -> frozenset[str]:
+    """Return the ids of documents of a base's collection that are there, and not for whom the base is."""
+    opened = base.opened
+    return opened.hidden if isinstance(opened, SeenCollection) else frozenset()
+
+
+def is_readable(base: Base) -> bool:
+    """Tell whether for whom the base is may read its collection, whether there is one or not."""
+    return not isinstance(base.opened, _Absent)
+
+
 @dataclass(frozen=True)
 class _Sight:
     """Hold which documents of one state are seen, and which are not."""
@@ -62,6 +73,11 @@ class _Sight:
     hidden: frozenset[str]
     chunks: int
     tokens: int
+
+    @property
+    def is_any(self) -> bool:
+        """Tell whether the collection is seen: what holds hidden documents alone is not there."""
+        return bool(self.visible) or not self.hidden
 
 
 class SeenStore:
@@ -96,7 +112,10 @@ class SeenStore:
         return self._under.create_collection(name, space)
 
     def collections(self) -> list[CollectionInfo]:
-        return [info for info in self._under.collections() if self._rights.may_read(info.name)]
+        listed = [info for info in self._under.collections() if self._rights.may_read(info.name)]
+        if EVERYBODY in self._groups:
+            return listed
+        return [info for info in listed if self.sight(info.name, info.state, self._under.open(info.name)).is_any]
 
     def drop_collection(self, name: str) -> bool:
         return self._under.drop_collection(name)
@@ -108,7 +127,7 @@ class SeenStore:
         if not self._rights.may_read(name):
             return _Absent(name)
         under = self._under.open(name)
-        return under if EVERYBODY in self._groups else SeenCollection(under, self._analyser, self.sight)
+        return under if EVERYBODY in self._groups else SeenCollection(name, under, self._analyser, self.sight)
 
     def sight(self, name: str, state: str, collection: Collection) -> _Sight:
         """Tell what is seen of a collection in a state; worked out once for each state."""
@@ -138,7 +157,10 @@ class SeenStore:
 class SeenCollection:
     """Show a collection (`Collection`) without the documents that are hidden."""
 
-    def __init__(self, under: Collection, analyser: Analyser, sight: Callable[[str, str, Collection], _Sight]) -> None:
+    def __init__(
+        self, name: str, under: Collection, analyser: Analyser, sight: Callable[[str, str, Collection], _Sight]
+    ) -> None:
+        self._name = name
         self._now = under
         self._analyser = analyser
         self._sight_of = sight
@@ -164,12 +186,20 @@ class SeenCollection:
             raise NotFoundError("The collection has just been dropped.", suggestion="Ask again.")
         return self._sight_of(info.name, info.state, self._now)
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Return the ids of the documents that are held back."""
+        return frozenset() if self._now.info() is None else self._look().hidden
+
     def info(self) -> CollectionInfo | None:
-        return self._now.info()
+        found = self._now.info()
+        return found if found is None or self._look().is_any else None
 
     def statistics(self) -> StoreStatistics:
         """Count what is seen; bytes are of the whole store, and not told."""
         sight = self._look()
+        if not sight.is_any:
+            raise NotFoundError(f"There is no collection '{self._name}'.")
         return StoreStatistics(len(sight.visible), sight.chunks, sight.tokens, 0)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 import itertools
 import json
@@ -24,7 +25,7 @@ from knowledge_mcp import __version__
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health
-from knowledge_mcp.engine.core.seen import seen_base
+from knowledge_mcp.engine.core.seen import hidden_ids, seen_base
 from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.ingest.plan import Pipeline
@@ -35,6 +36,7 @@ from knowledge_mcp.engine.library.originals import Originals
 from knowledge_mcp.engine.library.values import (
     checked_name,
     deposited,
+    document_of,
     explain,
     item_of,
     request_from_json,
@@ -65,7 +67,7 @@ from knowledge_mcp.model.library import (
     LibraryDocument,
 )
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
-from knowledge_mcp.model.rights import EVERYBODY, Rights
+from knowledge_mcp.model.rights import EVERYBODY, Rights, admits
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Fetcher, PageDrawer
 from knowledge_mcp.support.checkpoints import checkpoint
@@ -154,9 +156,9 @@ class LibraryDesk:
     ) -> LibraryDesk:
         seen = copy.copy(self)
         seen._base = seen_base(self._base, Rights(groups=tuple(sorted(groups))))  # noqa: SLF001 - as below
+        seen._groups = frozenset(groups)  # noqa: SLF001 - as below
         if EVERYBODY not in groups:
             seen._placed = {}  # noqa: SLF001 - as below; where others found a document is not to be told by a call less
-        seen._groups = frozenset(groups)  # noqa: SLF001 - as below
         seen._may_read = may_read  # noqa: SLF001 - a copy of this one
         seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
         return seen
@@ -328,11 +330,29 @@ class LibraryDesk:
             raise
 
     def job(self, job_id: str) -> IngestJob:
-        return shown_job(self._jobs.look_up(job_id, self._may_see))
+        return shown_job(self._jobs.look_up(job_id, self._jobs_seen()))
 
     def jobs(self) -> list[IngestJob]:
-        reached = (job for job in self._jobs.listed() if self._may_see(job))
-        return [shown_job(job) for job in itertools.islice(reached, _MOST_JOBS)]
+        seen = filter(self._jobs_seen(), self._jobs.listed())
+        return [shown_job(job) for job in itertools.islice(seen, _MOST_JOBS)]
+
+    def _jobs_seen(self) -> Callable[[Job], bool]:
+        """Return what tells whether a job is seen: its collections are reached, and its documents are not hidden."""
+
+        @functools.cache
+        def hidden(collection: str) -> frozenset[str]:
+            return hidden_ids(self._of(collection))
+
+        def is_seen(job: Job) -> bool:
+            told, collection = job.request, str(job.request.get("collection", ""))
+            if not all(self._may_reach(str(each)) for each in told.get("collections", (collection,))):
+                return False
+            if "kind" in told:  # documents held against each other, by whoever is in these groups
+                return EVERYBODY in self._groups or self._groups >= set(told["groups"])
+            document_id, allowed = document_of(job)
+            return admits(allowed, self._groups) and document_id not in hidden(collection)
+
+        return is_seen
 
     def cancel_job(self, job_id: str) -> IngestJob:
         self.job(job_id)
@@ -340,14 +360,6 @@ class LibraryDesk:
 
     def job_counts(self) -> Mapping[str, int]:
         return self._jobs.counts()
-
-    def _may_see(self, job: Job) -> bool:
-        """Tell whether a job's collections may be reached, and its documents seen."""
-        told = job.request
-        names = told.get("collections", (told.get("collection", ""),))
-        return all(self._may_reach(str(each)) for each in names) and (
-            EVERYBODY in self._groups or self._groups >= set(told.get("groups", ()))
-        )
 
     # ---- documents held against each other
 

@@ -17,11 +17,13 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestedDocument, SkippedFile
 from knowledge_mcp.model.library import COLLECTION_NAME, Deposit, Deposited, Fetched, IngestJob
+from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import UNKNOWN, SourceItem, media_type_of
 
 __all__ = [
     "checked_name",
     "deposited",
+    "document_of",
     "explain",
     "item_of",
     "request_from_json",
@@ -70,7 +72,7 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
     else:
         content = deposit.content or b""
         media_type, name = deposit.media_type or media_type_of(deposit.filename), deposit.filename
-    name = PurePath(name.replace("\\", "/")).name
+    name = _base_name(name)
     digest = hashlib.sha256(content).hexdigest()
     source = (told.get("source") or deposit.url or name or f"text:{digest[:16]}")[:_LONGEST]
     name = name or PurePosixPath(source).name or "document"
@@ -94,12 +96,30 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
         sha256=_fingerprint(digest, told, name),
         open=functools.partial(io.BytesIO, content),
         labels=tuple(sorted(labels.items())),
-        document_id=hashlib.sha256(f"{deposit.collection}\x1e{source}".encode("utf-8", "surrogatepass")).hexdigest()[
-            :16
-        ],
+        document_id=_document_id(deposit.collection, source),
         title=told.get("title") or None,
         document_type=told.get("document_type") or None,
     )
+
+
+def _document_id(collection: str, source: str) -> str:
+    return _sha256(f"{collection}\x1e{source}")[:16]
+
+
+def document_of(job: Job) -> tuple[str, str]:
+    """Return the id of the document that a job makes, and the groups that its deposit names (`model.rights.ALLOWED`).
+
+    The id is empty for a text without a name until the job has ended: it is made from the text.
+    """
+    shown, told = shown_job(job), dict(job.request.get("metadata", ()))
+    if shown.result is not None:
+        return shown.result.document_id, told.get(ALLOWED, "")
+    source = str(told.get("source") or job.request.get("url") or _base_name(str(job.request.get("filename", ""))))
+    return _document_id(shown.collection, source[:_LONGEST]) if source else "", told.get(ALLOWED, "")
+
+
+def _base_name(name: str) -> str:
+    return PurePath(name.replace("\\", "/")).name
 
 
 def _sha256(text: str) -> str:

@@ -20,10 +20,11 @@ from typing import Any
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.confinement import AllowedFile, allowed_path, look_at
+from knowledge_mcp.engine.core.seen import hidden_ids, is_readable
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
 from knowledge_mcp.engine.jobs.jobs import Jobs
-from knowledge_mcp.engine.jobs.journal import FolderJournal
+from knowledge_mcp.engine.jobs.journal import FolderJournal, Job
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.planning.batch import Batch
 from knowledge_mcp.engine.planning.values import Filing, FilingError, FilingRequest, explain, page_coverage
@@ -104,6 +105,14 @@ class FilingDesk(LocalKnowledge):
         """Let running jobs end for a while, stop them, and free everything."""
         self.jobs.close(self._patience)
         super().close()
+
+    def job(self, job_id: str) -> Job:
+        """Return a job as it stands; NotFoundError where there is none, or it is of what may not be read."""
+
+        def is_seen(job: Job) -> bool:
+            return is_readable(self._base) and str((job.result or {}).get("document_id")) not in hidden_ids(self._base)
+
+        return self.jobs.look_up(job_id, is_seen)
 
     def documents_of(self, application_ref: str) -> list[DocumentRecord]:
         """List the records of one application by id."""

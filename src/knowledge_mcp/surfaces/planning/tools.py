@@ -183,9 +183,9 @@ def _follow(running: RunningJob, call: Call) -> None:
 
 
 def _looked_up(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
-    jobs = _desk(knowledge).jobs
+    desk = _desk(knowledge)
     try:
-        return jobs.cancel(job_id) if cancel else jobs.look_up(job_id)
+        return desk.jobs.cancel(job_id) if cancel else desk.job(job_id)
     except NotFoundError as exc:
         raise FilingError("job_not_found", exc.message, suggestion=exc.suggestion) from exc
 

@@ -86,9 +86,12 @@ def _complete_document(knowledge: Knowledge, typed: str) -> list[str]:
     return [name for _, name in sorted(places)]
 
 
+_DOCUMENTS = Completer(_complete_document, names_documents=True)
+
+
 def _complete_of(values: Iterable[str]) -> Completer:
     known = tuple(values)
-    return lambda _, typed: [value for value in known if value.startswith(typed.casefold())]
+    return Completer(lambda _, typed: [value for value in known if value.startswith(typed.casefold())])
 
 
 RESOURCES = (
@@ -132,12 +135,12 @@ RESOURCES = (
 
 COMPLETERS: dict[str, Completer] = {
     "chunk_type": _complete_of(ChunkType),
-    "document": _complete_document,
-    "document_id": _complete_document,
+    "document": _DOCUMENTS,
+    "document_id": _DOCUMENTS,
     "document_type": _complete_of(DocumentType),
-    "first": _complete_document,
-    "second": _complete_document,
-    "standard": _complete_document,
+    "first": _DOCUMENTS,
+    "second": _DOCUMENTS,
+    "standard": _DOCUMENTS,
 }
 """What completes an argument, by the argument's name."""
 

@@ -267,7 +267,7 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     if isinstance(found, UnderWay):
         return _still(TraceResponse, found)
     answer = TraceResponse(summary=found["summary"], message="" if found["related"] else UNRELATED_SETS)
-    return _paged(answer, "gaps" if request.gaps else "links", found, request.cursor)
+    return _paged(answer, "gaps" if request.gaps else "links", found, request.cursor, [source, *targets])
 
 
 def _traced(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -339,7 +339,7 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
     answer = CheckResponse(
         summary=found["summary"], editions=editions[:_PAGE], message="" if found["related"] else UNRELATED
     )
-    return _paged(answer, "rows", chosen, request.cursor)
+    return _paged(answer, "rows", chosen, request.cursor, [document, standard])
 
 
 def _checked(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -394,7 +394,8 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     if isinstance(found, UnderWay):
         return _still(ConflictsResponse, found)
     message = "Advice only: what says the same, or the opposite, in other words is not found."
-    return _paged(ConflictsResponse(summary=found["summary"], message=message), "conflicts", found, request.cursor)
+    answer = ConflictsResponse(summary=found["summary"], message=message)
+    return _paged(answer, "conflicts", found, request.cursor, chosen)
 
 
 def _conflicting(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -438,8 +439,8 @@ _WORK: Mapping[str, Callable[[Knowledge, Mapping[str, Any], Progress], dict[str,
 # ---- pages
 
 
-def _paged(answer: R, name: str, found: Mapping[str, Any], cursor: int) -> R:
-    """Put a page of what was found into an answer: as many as fit, how many there are, and where the next begin."""
+def _paged(answer: R, name: str, found: Mapping[str, Any], cursor: int, read: Sequence[DocumentRecord]) -> R:
+    """Put a page of what was found into an answer: as many as fit, how many there are, and what was read."""
     every: Sequence[Any] = found[name]
     shown = every[cursor : cursor + _PAGE]
     shown = shown[: max(1, fitting_count(shown, ROOM_FOR_RESULTS))]
@@ -448,7 +449,7 @@ def _paged(answer: R, name: str, found: Mapping[str, Any], cursor: int) -> R:
     sent = answer.without_defaults().sent() | {
         key: value for key, value in more.items() if value or key != "next_cursor"
     }
-    return type(answer).model_validate(sent)
+    return type(answer).model_validate(sent).made_from(record.id for record in read)
 
 
 TRACING_TOOLS = (

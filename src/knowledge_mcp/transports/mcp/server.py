@@ -311,7 +311,7 @@ class KnowledgeServer(MCPServer[Any]):
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         key = self._asking(context.request)
         try:
-            values = await self._runner.in_thread(partial(self._list_completions, *found, asked.argument.value, key))
+            values = await self._runner.in_thread(partial(self._list_completions, *found, asked.argument, key))
         except KnowledgeError as exc:
             raise _protocol_error(exc) from exc
         except Exception as exc:
@@ -321,16 +321,18 @@ class KnowledgeServer(MCPServer[Any]):
         return types.CompleteResult(completion=types.Completion(values=shown, total=len(values), has_more=more))
 
     def _read(self, address: str, key: Key) -> ReadResourceContents:
-        try:
+        with self._runner.audited(key, address) as documents:
             content = self._reader.read(address, key)
-        except KnowledgeError as exc:
-            self._runner.write_down(key, address, str(exc.code))
-            raise
-        self._runner.write_down(key, address, "answered", self._reader.documents_of(address, content))
+            documents.extend(self._reader.documents_of(address, content))
         return content
 
-    def _list_completions(self, surface: str, completer: Completer, typed: str, key: Key) -> list[str]:
-        return list(completer(desk_of(self._providers, surface, key), typed))
+    def _list_completions(
+        self, surface: str, completer: Completer, argument: types.CompletionArgument, key: Key
+    ) -> list[str]:
+        with self._runner.audited(key, f"completion/complete {argument.name}") as documents:
+            values = list(completer(desk_of(self._providers, surface, key), argument.value))
+            documents.extend(values[:MAX_COMPLETIONS] if completer.names_documents else ())
+        return values
 
     def _key_of(self, context: Context[Any, Any] | None) -> Key:
         return self._asking(context.request_context.request if context is not None else None)

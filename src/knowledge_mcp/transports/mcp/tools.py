@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -10,7 +11,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -92,7 +93,7 @@ class ToolRunner:
         started = time.perf_counter()
         received = {"tool": tool.name}
         try:
-            request = parse(tool.request, arguments)
+            request = await self._parsed(tool, arguments, key)
             log_event(
                 logger,
                 logging.INFO,
@@ -130,30 +131,50 @@ class ToolRunner:
         return await self._short.run(function)
 
     def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call, key: Key) -> dict[str, Any]:
-        _need_right(surface, tool, request, key)
-        knowledge = desk_of(self._providers, surface.name, key)
-        try:
-            payload = shorten(_asked(knowledge, tool, request, line), tool.items)
-        except KnowledgeError as exc:
-            self.write_down(key, tool.name, str(exc.code))
-            raise
-        self.write_down(key, tool.name, "answered", documents_in(payload))
+        with self.audited(key, tool.name) as documents:
+            _need_right(surface, tool, request, key)
+            told, unnamed = _asked(desk_of(self._providers, surface.name, key), tool, request, line)
+            payload = shorten(told, tool.items)
+            documents.extend((*documents_in(payload), *unnamed))
         return payload
 
-    def write_down(self, key: Key, tool: str, outcome: str, documents: Sequence[str] = ()) -> None:
-        """Write into the audit log, where there is one; errors as `AuditLog.write`."""
-        if self._audit is not None:
-            self._audit.write(key.name, tool, outcome, documents)
+    async def _parsed(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
+        try:
+            return parse(tool.request, arguments)
+        except KnowledgeError as exc:
+            if self._audit is not None:
+                await self.in_thread(functools.partial(self._audit.write, key.name, tool.name, str(exc.code)))
+            raise
+
+    @contextlib.contextmanager
+    def audited(self, key: Key, tool: str) -> Generator[list[str]]:
+        """Write a call down when the block ends, with the documents that it put into the list, or with its error.
+
+        Errors as `AuditLog.write`, where there is such a log.
+        """
+        documents: list[str] = []
+        if self._audit is None:
+            yield documents
+            return
+        try:
+            yield documents
+        except BaseException as exc:
+            outcome = exc.code if isinstance(exc, KnowledgeError) else ErrorCode.INTERNAL_ERROR
+            self._audit.write(key.name, tool, str(outcome))
+            raise
+        self._audit.write(key.name, tool, "answered", dict.fromkeys(documents))
 
 
-def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> dict[str, Any]:
+def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> tuple[dict[str, Any], Sequence[str]]:
+    """Return the answer, and the documents that it was made of without naming them."""
     if isinstance(knowledge, ToolDesk):
         asked = request.model_dump(mode="json", exclude_unset=True)
-        return knowledge.call_tool(
+        told = knowledge.call_tool(
             tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
         )
+        return told, ()
     response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
-    return response.model_dump(mode="json", exclude_unset=True)
+    return response.sent(), response.unnamed_documents
 
 
 def desk_of(providers: KnowledgeProviders, surface: str, key: Key) -> Any:

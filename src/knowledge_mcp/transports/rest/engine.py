@@ -28,6 +28,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     AuthError,
     InvalidInputError,
@@ -44,6 +45,7 @@ from knowledge_mcp.remote.values import RIGHTS, codec_of, method_of, opened
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
+from knowledge_mcp.transports.shared.audit import READ_DOCUMENTS, documents_in
 from knowledge_mcp.transports.shared.provider import crash
 from knowledge_mcp.transports.shared.threads import Threads
 
@@ -104,7 +106,8 @@ def answering(
         except KnowledgeError as exc:
             tell({"refused": shown.render_error(exc), "code": exc.code.value, "message": exc.message})
         else:
-            tell({"result": response.model_dump(mode="json", exclude_unset=True)})
+            unnamed = response.unnamed_documents
+            tell({"result": response.sent(), **({"document_ids": list(unnamed)} if unnamed else {})})
 
     return Streaming(work, threads, what=f"engine {surface} {name}", heartbeat=heartbeat)
 
@@ -195,7 +198,7 @@ def engine_router(
             admitted(request, surface, method)
             get = functools.partial(_seen, seen, request, get_knowledge)
             answer = functools.partial(_answered, get, surface, method, await request.body())
-            content = await calls.run(answer)
+            content, request.scope[READ_DOCUMENTS] = await calls.run(answer)
         except HTTPException:
             raise
         except Exception as exc:  # noqa: BLE001 - answered, all of it
@@ -233,12 +236,16 @@ def _add_tools(
 # ---- one call
 
 
-def _answered(get_knowledge: Callable[[str], Knowledge], surface: str, name: str, body: bytes) -> bytes:
+def _answered(
+    get_knowledge: Callable[[str], Knowledge], surface: str, name: str, body: bytes
+) -> tuple[bytes, list[str]]:
+    """Return the answer as JSON, and the ids of documents that it is of and does not name."""
     try:
         method = method_of(name)
     except KeyError as exc:
         raise NotFoundError(f"The engine has no method '{name[:60]}'.") from exc
-    arguments = method.arguments(_json_object(body or b"{}"))
+    told = _json_object(body or b"{}")
+    arguments = method.arguments(told)
     for value in arguments.values():
         _within_limits(value)
     if name == "embed" and len(arguments["texts"]) > _MOST_TEXTS:
@@ -247,7 +254,9 @@ def _answered(get_knowledge: Callable[[str], Knowledge], surface: str, name: str
     if not hasattr(engine, name):
         raise NotFoundError(f"The engine of '{surface}' has no method '{name}'.", suggestion="Use the surface's tools.")
     found = getattr(engine, name)(**arguments)
-    return json.dumps({"result": method.result.encode(found)}, allow_nan=False, separators=(",", ":")).encode()
+    records = cast("list[object]", found) if isinstance(found, list) else [found]
+    read = [*documents_in(told), *(each.id for each in records if isinstance(each, DocumentRecord))]
+    return json.dumps({"result": method.result.encode(found)}, allow_nan=False, separators=(",", ":")).encode(), read
 
 
 def _within_limits(value: object) -> None:

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from knowledge_mcp.engine.repositories.manifest import PREFIX
 from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.ports import SharedLibrary
@@ -373,10 +374,12 @@ def may_use(request: Request, right: str, what: str) -> None:
 
 
 def seen_engine(request: Request, desk: Any) -> Any:
-    """Return an engine with the documents only that a key may see, and of other collections what it may read.
+    """Return an engine with what a key may read: its own collection, for which it was admitted, and the key's.
 
     Raises:
         AuthError: the engine is another machine's, which would see this one's key.
     """
     key = key_of(request)
-    return seen_desk(desk, Rights(groups=key.groups, beside=key.read))
+    own = [name for name in (getattr(desk, "collection", ""),) if name]
+    code = [f"{PREFIX}*"] if key.may_read("engine:repositories") else []
+    return seen_desk(desk, Rights(read=(*key.read, *own, *code), groups=key.groups, beside=key.read))

@@ -16,7 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from knowledge_mcp.model.errors import InternalError, reason_of
 from knowledge_mcp.support.events import in_one_line
 
-__all__ = ["AuditGate", "AuditLog", "documents_in"]
+__all__ = ["READ_DOCUMENTS", "AuditGate", "AuditLog", "documents_in"]
+
+READ_DOCUMENTS = "knowledge_read_documents"
+"""Where a scope keeps the ids of documents that an answer is of without naming them, known before it begins."""
 
 MOST_DOCUMENTS = 10_000
 """Documents that one line names; of more it says how many."""
@@ -42,6 +45,9 @@ def _named(value: object) -> Iterator[str]:
                 found = fields.get(name)
                 if isinstance(found, str) and found:
                     yield found
+            several = fields.get("document_ids")
+            if isinstance(several, list):
+                yield from (each for each in cast("list[object]", several) if isinstance(each, str))
             repository, path = fields.get("repository"), fields.get("file_path")
             if isinstance(repository, str) and isinstance(path, str):
                 yield f"{repository}:{path}"
@@ -123,7 +129,11 @@ class AuditGate:
         if scope["type"] != "http" or self._is_other(str(scope["path"])) or self._key not in scope:
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Heard(scope, send, self._log, scope[self._key].name))
+        heard = _Heard(scope, send, self._log, scope[self._key].name)
+        try:
+            await self._app(scope, receive, heard)
+        finally:
+            heard.left()
 
 
 class _Heard:
@@ -133,37 +143,42 @@ class _Heard:
         self._log = log
         self._subject = subject
         self._start: Message | None = None
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._status = 0
+        self._is_text = False
+        self._named: set[str] = set()
+        self._is_written = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._start = message
+            self._start, self._status = message, int(message["status"])
+            self._is_text = Headers(raw=list(message["headers"])).get("content-type", "").startswith("text/")
             return
         if message["type"] != "http.response.body":
             await self._send(message)
             return
-        part = message.get("body", b"")
-        self._size += len(part)
-        if self._size <= MOST_BYTES:
-            self._parts.append(part)
-        if not message.get("more_body", False):
-            self._write()
+        self._write(message.get("body", b""), is_last=not message.get("more_body", False))
         if self._start is not None:
             begun, self._start = self._start, None
-            self._status = int(begun["status"])
             await self._send(begun)
         await self._send(message)
 
-    def _write(self) -> None:
-        start = self._start
-        status = int(start["status"]) if start is not None else self._status
-        kind = Headers(raw=list(start["headers"])).get("content-type", "") if start is not None else ""
+    def left(self) -> None:
+        """Write down an answer that never came to its end, where nothing of it was written down before."""
+        if self._status and not self._is_written:
+            self._write(b"", is_last=True)
+
+    def _write(self, part: bytes, *, is_last: bool) -> None:
+        """Write down what a part names, a line of a stream or all of an answer, before it leaves."""
         found: list[str] = []
-        if status < 400 and not kind.startswith("text/"):
-            found = documents_in(_lines_of(b"".join(self._parts)))
-        tool = f"{self._scope['method']} {self._scope['path']}"
-        self._log.write(self._subject, tool, "answered" if status < 400 else str(status), found)
+        if self._status < 400:
+            told = _lines_of(part) if not self._is_text and len(part) <= MOST_BYTES else None
+            found = [*self._scope.get(READ_DOCUMENTS, ()), *documents_in([self._scope.get("path_params"), told])]
+        new = [each for each in dict.fromkeys(found) if each not in self._named]
+        if new or (is_last and not self._is_written):
+            self._named.update(new)
+            self._is_written = True
+            tool = f"{self._scope['method']} {self._scope['path']}"
+            self._log.write(self._subject, tool, "answered" if self._status < 400 else str(self._status), new)
 
 
 def _lines_of(body: bytes) -> object:
