@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from benchmarks.product import environment
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.search import blending, search
 from knowledge_mcp.evals import EvalSet, ingest_set, open_set
 from knowledge_mcp.evals.measures import Reliability, reliability
@@ -185,7 +186,7 @@ def look(
     terms, legs = len(base.analyser.query_terms(text)), store.legs
     if not terms or asked_for(text).alone or legs is None or not legs.dense or legs.lexical is None:
         return None
-    chunks = base.store.open(base.collection).statistics().chunks
+    chunks = counts_of(base.store.open(base.collection)).chunks
     return blending.signals(legs.dense, legs.lexical, terms, chunks), any(map(is_right, answer.hits))
 
 

@@ -33,7 +33,7 @@ def add(a: int, b: int) -> int:
 server.run("stdio")
 """
 OURS = """
-from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge
 from knowledge_mcp.transports.mcp.server import build_server, run_stdio
 run_stdio(build_server(FakeKnowledge, ["standards"], version="1"))
 """

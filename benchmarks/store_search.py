@@ -29,6 +29,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
@@ -265,7 +266,7 @@ def main() -> None:
         probes = vectors(base, len(words.queries), np.random.default_rng(11))
         store.open("benchmark").search(vector=probes[0].astype("<f4").tobytes(), text="test", filter=None, limit=10)
         first = time.perf_counter()
-        counted = store.open("benchmark").statistics()
+        counted = counts_of(store.open("benchmark"))
         print(f"{counted.chunks} chunks, {counted.storage_bytes >> 20} MB, {words.name}")
         print(f"open {1000 * (opened - started):.1f} ms, first search {1000 * (first - opened):.0f} ms")
         measure(store, words.queries, probes, options.depth)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.product import environment
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk, embedding_key
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.document import DocumentType, Span
@@ -160,7 +161,7 @@ def build_store(data: Path, size: int) -> None:
 
     base = build_base(load_settings(environ=environment(data)))
     base.store.create_collection(base.collection, base.embedder.space)
-    if base.store.open(base.collection).statistics().chunks != size:
+    if counts_of(base.store.open(base.collection)).chunks != size:
         real = [np.frombuffer(vector, "<f4") for vector in base.embedder.embed_documents(questions(2000, seed=1))]
         for record, text, chunks in documents(size, base.embedder.space, np.stack(real)):
             base.store.open(base.collection).publish([WholeDocument(record, text, chunks)], lambda _: None)

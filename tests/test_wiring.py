@@ -19,8 +19,8 @@ def settings(tmp_path: Path, **more: str) -> Settings:
 
 def test_the_default_is_the_embedded_store_with_the_local_model(tmp_path: Path) -> None:
     base = build_base(settings(tmp_path))
-    assert base.store.backend == "sqlite"
-    assert Path(base.store.location).parent == tmp_path
+    assert base.store.identity.backend == "sqlite"
+    assert Path(base.store.identity.location).parent == tmp_path
     assert (base.embedder.space.provider, base.embedder.space.dimensions) == ("local", 384)
     base.store.close()
 

@@ -193,7 +193,7 @@ def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -
         except KnowledgeError as exc:
             problems.setdefault(exc.message, exc)
             continue
-        start = start or Start(backend=base.store.backend, degraded=base.degraded)
+        start = start or Start(backend=base.store.identity.backend, degraded=base.degraded)
         try:
             base.check_space()
             base.warn_of_size()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.chunking.prose.headings import called
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
-from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document
+from tests.fakes.documents import Part, PieceMeasure, build_document
 
 _OPENING = "Report of the Harbour Master for the year ended 31 December 2021, Form 7-B, filed by Quays and Sons Ltd."
 

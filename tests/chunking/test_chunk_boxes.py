@@ -21,8 +21,8 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Chunker
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document
 from tests.engine.world import World
+from tests.fakes.documents import Part, PieceMeasure, build_document
 from tests.ocr.engines import HereSandbox
 from tests.readers.page_words import LAYOUTS, PageWord, holds, layout, page_words
 from tests.readers.pdf_files import item_of

@@ -14,7 +14,7 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, Modality
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType, Page, Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document
+from tests.fakes.documents import Part, PieceMeasure, build_document
 
 _WIDE = PieceMeasure(max_tokens=8192)
 

@@ -16,7 +16,7 @@ from knowledge_mcp.language.clauses import SectionFacts
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Chunk, Modality
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
-from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document, documents, parts
+from tests.fakes.documents import Part, PieceMeasure, build_document, documents, parts
 
 _SIZES = st.tuples(st.integers(50, 120), st.integers(200, 400), st.integers(0, 49))
 _MEASURES = st.builds(PieceMeasure, max_tokens=st.sampled_from([16, 40, 96, 256, 8192]), piece=st.integers(3, 7))

@@ -16,7 +16,7 @@ from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.readers.code.reader import CodeReader
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.testing.documents import PieceMeasure
+from tests.fakes.documents import PieceMeasure
 from tests.readers.source_files import read_text
 
 WIDE = PieceMeasure(max_tokens=8192)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.chunking.code.chunker import CodeChunker
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.readers.code.reader import CodeReader
-from knowledge_mcp.testing.documents import PieceMeasure
+from tests.fakes.documents import PieceMeasure
 from tests.readers.source_files import read_text
 
 NAMES = ["a.py", "a.js", "a.go", "a.c", "a.rs", "a.md", "a.txt", "a.toml", "a.yaml", "a.rb", "a.sql", "a.html"]

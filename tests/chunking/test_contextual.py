@@ -8,7 +8,7 @@ from knowledge_mcp.chunking.prose.sections import ContextualChunker
 from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document
+from tests.fakes.documents import Part, PieceMeasure, build_document
 from tests.readers.test_markdown_structure import read
 
 WIDE = PieceMeasure(max_tokens=8192)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.chunking.prose.sections import ContextualChunker
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Block, BlockKind, Document
-from knowledge_mcp.testing.documents import PieceMeasure, documents
+from tests.fakes.documents import PieceMeasure, documents
 
 _MOST = st.sampled_from([64, 120, 400, 800])
 _MEASURES = st.builds(PieceMeasure, max_tokens=st.sampled_from([16, 40, 96, 256, 8192]), piece=st.integers(3, 7))

@@ -10,7 +10,7 @@ from knowledge_mcp.chunking.prose.headings import Headlines
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
-from knowledge_mcp.testing.documents import Part, PieceMeasure, build_document, documents
+from tests.fakes.documents import Part, PieceMeasure, build_document, documents
 
 _TITLE = "Statement of Harbour Dues (in thousands)"
 

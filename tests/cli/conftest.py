@@ -16,9 +16,9 @@ from knowledge_mcp.cli import ingest as ingest_command
 from knowledge_mcp.cli.knowledge import main
 from knowledge_mcp.settings import Settings, variables
 from knowledge_mcp.testing.embedders import HashingEmbedder
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli import stand_in
 from tests.cli.running import Finished
+from tests.fakes.knowledge import FakeKnowledge
 
 Command = Callable[..., Finished]
 

@@ -22,7 +22,7 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.source import DOCUMENT_PATTERNS, SourceItem
 from knowledge_mcp.ports import Knowledge, Source
 from knowledge_mcp.settings import Settings
-from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge
 
 
 class Files:

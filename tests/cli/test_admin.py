@@ -11,9 +11,9 @@ import pytest
 
 from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
 from knowledge_mcp.model.query import LookupAnswer
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli.conftest import Command
 from tests.cli.running import Terminal, run
+from tests.fakes.knowledge import FakeKnowledge
 
 
 def loaded(text: str) -> Any:

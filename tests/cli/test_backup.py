@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.sqlite.backup import check_copy, copy_store, put_in_place
@@ -143,7 +144,7 @@ def test_a_store_that_cannot_be_opened_is_replaced(store: SqliteStore, home: Pat
 
 
 def test_a_damaged_store_is_not_called_a_backup(store: SqliteStore, knowledge: Command) -> None:
-    connection: Any = apsw.Connection(store.location)
+    connection: Any = apsw.Connection(store.identity.location)
     connection.execute("UPDATE texts SET text = 'other'").fetchall()
     connection.close()
     done = knowledge("backup", "a.tar")
@@ -174,7 +175,7 @@ def test_a_copy_is_of_one_state_whatever_is_written_between_its_steps(store: Sql
     assert len(steps) > 1
     assert check_copy(home / "copy") == {"documents": 2, "chunks": 401}
     put_in_place(home / "copy", home / "data" / "knowledge.sqlite")
-    assert store.open("c").statistics().documents == 2
+    assert counts_of(store.open("c")).documents == 2
     store.close()
     (home / "copy").write_bytes(b"")
     with pytest.raises(InternalError, match="damaged"):

@@ -45,11 +45,11 @@ class AilingStore(OverriddenStore):
         self._unreachable = unreachable
         self._damaged = damaged
 
-    def info(self, collection: str) -> CollectionInfo | None:
+    def info(self, collection: str, *, counted: bool = False) -> CollectionInfo | None:
         """Answer, or not."""
         if self._unreachable:
             raise ConnectionFailedError("The store does not answer.")
-        return super().info(collection)
+        return super().info(collection, counted=counted)
 
     def verify(self, collection: str, *, repair: bool = False) -> list[Finding]:
         """Tell of the damage; with `repair` it is repaired."""

@@ -12,10 +12,10 @@ import pytest
 
 from knowledge_mcp.cli.evaluate import evaluate
 from knowledge_mcp.evals import run_as_json
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
 from tests.evals.making import beir, jsonl, result, run_of
+from tests.fakes.knowledge import FakeKnowledge
 from tests.ranking.cross_encoder import make_cross_encoder
 
 CORPUS = {"x": "Each valve shall be turned once a year.", "y": "A pump runs for eight hours on battery."}

@@ -12,8 +12,8 @@ import pytest
 import typer
 
 from knowledge_mcp.cli.knowledge import reading
-from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, FakePassage
 from tests.cli.running import Finished
+from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
 
 Command = Callable[..., Finished]
 

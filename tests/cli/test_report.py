@@ -27,7 +27,7 @@ from knowledge_mcp.model.ingest import (
     PlannedDocument,
     SkippedFile,
 )
-from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge
 
 RECORD = FakeKnowledge().documents()[0]
 NEW = IngestedDocument(RECORD, embedded=2, reused=0, unchanged=False)

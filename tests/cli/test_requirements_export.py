@@ -12,9 +12,9 @@ import pytest
 import typer
 
 from knowledge_mcp.cli.knowledge import requirements
-from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, FakePassage
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
+from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
 
 _REQIF = "{http://www.omg.org/spec/ReqIF/20110401/reqif.xsd}"
 _SHALL = [

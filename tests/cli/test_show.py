@@ -36,10 +36,10 @@ from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.rendering import mark
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.support import sandbox
-from knowledge_mcp.testing.documents import PieceMeasure
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
+from tests.fakes.documents import PieceMeasure
+from tests.fakes.knowledge import FakeKnowledge
 from tests.ocr.engines import HereSandbox
 from tests.readers.page_words import page_words, turned
 from tests.readers.pdf_files import item_of, sheet, standard

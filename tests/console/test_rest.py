@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from knowledge_mcp.model.errors import ConnectionFailedError
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.console.browser import Console, opened
 from tests.console.service import KEY, POLICY
+from tests.fakes.library import FakeLibrary
 from tests.rest.world import Options
 from tests.transports.in_thread import serving
 

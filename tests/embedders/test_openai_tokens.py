@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
 from knowledge_mcp.model.document import BlockKind, DocumentType
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 TOKENS = RemoteTokenizer()
 

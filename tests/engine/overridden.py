@@ -11,7 +11,6 @@ from knowledge_mcp.model.collection import (
     CollectionInfo,
     DocumentParts,
     DocumentRecord,
-    StoreStatistics,
     WholeDocument,
 )
 from knowledge_mcp.model.ingest import Finding
@@ -37,8 +36,8 @@ class OverriddenStore(MemoryStore):
     def leave(self, collection: str) -> None:
         """End one."""
 
-    def info(self, collection: str) -> CollectionInfo | None:
-        return self._plain(collection).info()
+    def info(self, collection: str, *, counted: bool = False) -> CollectionInfo | None:
+        return self._plain(collection).info(counted=counted)
 
     def publish(
         self, collection: str, documents: Sequence[WholeDocument], on_published: Callable[[str], object]
@@ -62,9 +61,6 @@ class OverriddenStore(MemoryStore):
     def chunks(self, collection: str, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         return self._plain(collection).chunks(key, values)
 
-    def statistics(self, collection: str) -> StoreStatistics:
-        return self._plain(collection).statistics()
-
     def search(
         self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
     ) -> LegResults:
@@ -87,8 +83,8 @@ class _Handle(MemoryHandle):
         finally:
             self._methods.leave(self._name)
 
-    def info(self) -> CollectionInfo | None:
-        return self._methods.info(self._name)
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
+        return self._methods.info(self._name, counted=counted)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         self._methods.publish(self._name, documents, on_published)
@@ -107,9 +103,6 @@ class _Handle(MemoryHandle):
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         return self._methods.chunks(self._name, key, values)
-
-    def statistics(self) -> StoreStatistics:
-        return self._methods.statistics(self._name)
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         return self._methods.search(self._name, vector=vector, text=text, filter=filter, limit=limit)

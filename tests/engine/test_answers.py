@@ -230,7 +230,7 @@ def test_statistics_count_what_was_ingested(world: World) -> None:
 class DownStore(OverriddenStore):
     """A store that nobody reaches."""
 
-    def info(self, collection: str) -> CollectionInfo | None:
+    def info(self, collection: str, *, counted: bool = False) -> CollectionInfo | None:
         raise ConnectionFailedError("nobody there")
 
 

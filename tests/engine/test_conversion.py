@@ -30,7 +30,7 @@ from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.library import FakeLibrary
 from tests.readers.docx_files import docx_bytes, heading, p
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import standard

@@ -34,7 +34,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def change(world: World, *statements: str) -> None:
-    connection: Any = apsw.Connection(world.store.location)
+    connection: Any = apsw.Connection(world.store.identity.location)
     for statement in statements:
         connection.execute(statement).fetchall()
     connection.close()
@@ -58,7 +58,7 @@ def test_an_altered_word_is_never_called_exact(world: World, where: list[str]) -
 
 
 def test_a_store_written_before_there_were_check_sums_compares_passages_with_the_text(world: World) -> None:
-    connection: Any = apsw.Connection(world.store.location)
+    connection: Any = apsw.Connection(world.store.identity.location)
     for table, column, key in (("documents", "record", "generation"), ("chunks", "payload", "key")):
         for row, text in connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall():
             connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (without_check_sums(text), row))

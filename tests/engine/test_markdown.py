@@ -16,7 +16,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSour
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
-from knowledge_mcp.testing.documents import documents
+from tests.fakes.documents import documents
 from tests.readers.docx_files import content_item, heading, numbered, p, read_docx, table
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import SENTENCE, item_of, sheet, standard

@@ -6,7 +6,7 @@ from knowledge_mcp.engine.search.blending import words_in_full
 from knowledge_mcp.engine.search.several import Answered, merged
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import Hit, LegScore, SearchAnswer, SearchMode, SearchQuery
-from knowledge_mcp.testing.library import document_of
+from tests.fakes.library import document_of
 
 QUERY = SearchQuery("valve", 10)
 IN_FULL = words_in_full(3, 1000)

@@ -11,7 +11,7 @@ from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import NO_STRUCTURE, StoreStatistics, WholeDocument
+from knowledge_mcp.model.collection import NO_STRUCTURE, CollectionInfo, WholeDocument
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, structure
@@ -159,9 +159,11 @@ class _HasLostAChunk(PublishingStore):
         found = super().chunks(collection, key, values)
         return found[:-1] if self.damaged and key == "document" and "doc-02" in values else found
 
-    def statistics(self, collection: str) -> StoreStatistics:
-        counted = super().statistics(collection)
-        return replace(counted, chunks=counted.chunks - self.damaged)
+    def info(self, collection: str, *, counted: bool = False) -> CollectionInfo | None:
+        info = super().info(collection, counted=counted)
+        if info is None or info.statistics is None:
+            return info
+        return replace(info, statistics=replace(info.statistics, chunks=info.statistics.chunks - self.damaged))
 
     def take(self, collection: str, new: WholeDocument) -> None:
         super().take(collection, new)

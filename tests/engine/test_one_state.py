@@ -25,7 +25,7 @@ class Losing(SqliteStore):
 
     def lose(self, collection: str) -> None:
         if self.lost:
-            other = SqliteStore(Path(self.location), EnglishAnalyser())
+            other = SqliteStore(Path(self.identity.location), EnglishAnalyser())
             other.open(collection).delete(self.lost)
             other.close()
             self.lost = ""

@@ -9,6 +9,7 @@ import pytest
 
 from knowledge_mcp.engine.core.opening import StoreCandidate, open_first
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import StoreIdentity
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
 from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
 from tests.engine.world import World
@@ -19,13 +20,13 @@ class Named(MemoryStore):
 
     def __init__(self, name: str, failure: KnowledgeError | None = None) -> None:
         super().__init__(EnglishAnalyser())
-        self._name = name
+        self.name = name
         self._failure = failure
         self.closed = False
 
     @property
-    def backend(self) -> str:
-        return self._name
+    def identity(self) -> StoreIdentity:
+        return StoreIdentity(self.name, "here")
 
     def open(self, name: str) -> MemoryHandle:
         if self._failure is not None:
@@ -39,7 +40,8 @@ class Named(MemoryStore):
 def candidates(*stores: Named) -> list[StoreCandidate]:
     """Offer stores in an order."""
     return [
-        StoreCandidate(store.backend, lambda store=store: store, (f"{store.backend.upper()}_URL",)) for store in stores
+        StoreCandidate(store.identity.backend, lambda store=store: store, (f"{store.identity.backend.upper()}_URL",))
+        for store in stores
     ]
 
 

@@ -31,12 +31,12 @@ from mcp.types import (
 from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.mcp.http import build_app, serve
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.serving import listen
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.library import FakeLibrary
 from tests.foreign.fixture_inputs import add_input_required
 
 PNG = base64.b64decode(

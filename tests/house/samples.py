@@ -55,11 +55,7 @@ SAMPLES: dict[str, list[tuple[Files, Files]]] = {
         ),
     ],
     "public_names_are_listed": [
-        ({"@/a.py": "def f(): ...\n"}, {"@/a.py": "def _f(): ...\n"}),
-        (
-            {"@/a.py": "__all__ = ['f']\ndef f(): ...\nclass G: ...\n"},
-            {"@/a.py": "__all__ = ['G', 'f']\ndef f(): ...\nclass G: ...\n"},
-        ),
+        ({"@/a.py": "__all__ = ['f']\ndef f(): ...\nclass G: ...\n"}, {"@/a.py": "def f(): ...\nclass G: ...\n"}),
         (
             {"@/a.py": "__all__ = ['f', 'G']\ndef f(): ...\nclass G: ...\n"},
             {"@/a.py": "__all__ = ['A9', 'A10']\nclass A9: ...\nclass A10: ...\n"},

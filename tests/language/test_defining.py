@@ -8,7 +8,7 @@ from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.glossary.entries import is_defining, is_meaning, without_pointers
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import BlockKind, Span
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 
 @pytest.mark.requirement("A-REQ-INGEST-003")

@@ -10,7 +10,7 @@ from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.glossary.entries import split_term
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 _TERMS = Part(BlockKind.HEADING, "Terms and definitions", 1, "3")
 

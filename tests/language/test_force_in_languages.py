@@ -8,7 +8,7 @@ from knowledge_mcp.language.force import Convention, detect_convention, force_of
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 _R, _S, _M, _C = Modality.REQUIREMENT, Modality.RECOMMENDATION, Modality.PERMISSION, Modality.POSSIBILITY
 

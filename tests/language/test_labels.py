@@ -9,7 +9,7 @@ from knowledge_mcp.language.identifiers import detect_labels, is_void, own_end
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 
 def _text(text: str) -> Part:

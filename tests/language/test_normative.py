@@ -7,7 +7,7 @@ import pytest
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import BlockKind, Span
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 
 def _heading(text: str, number: str | None = None, *, level: int = 1, informative: bool = False) -> Part:

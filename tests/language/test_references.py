@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_mcp.language.references import document_references, find_references
 from knowledge_mcp.model.document import Anchor, BlockKind, ReferenceKind
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 
 @pytest.mark.requirement("A-REQ-INGEST-003")

@@ -9,7 +9,7 @@ import pytest
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.model.document import BlockKind, DocumentType
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 
 def _heading(text: str, number: str | None = None, level: int = 1, *, informative: bool = False) -> Part:

@@ -8,7 +8,7 @@ from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.testing.documents import Part, build_document
+from tests.fakes.documents import Part, build_document
 
 
 def _heading(text: str, level: int = 1, number: str | None = None) -> Part:

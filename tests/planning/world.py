@@ -13,6 +13,7 @@ import pytest
 
 from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
 from knowledge_mcp.language.document_types import PlanningClassifier
@@ -211,7 +212,7 @@ class World:
 
     def chunks(self) -> int:
         """Count the chunks in the store."""
-        return self.store.open("application_docs").statistics().chunks if self.base.exists() else 0
+        return counts_of(self.store.open("application_docs")).chunks if self.base.exists() else 0
 
 
 def refusal(world: World, name: str, **arguments: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from knowledge_mcp.model.errors import ConnectionFailedError, TimedOutError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.ports import Library
 from knowledge_mcp.remote.client import RemoteLibrary
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
 __all__ = ["GUIDE", "PAGE", "Desk"]

@@ -10,7 +10,7 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, Unreada
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.ports import Library
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.library import FakeLibrary
 from tests.rag.conftest import GUIDE, PAGE, WEB
 
 

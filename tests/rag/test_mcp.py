@@ -18,8 +18,8 @@ from mcp import Client, StdioServerParameters
 
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.mcp.server import build_server
+from tests.fakes.library import FakeLibrary
 from tests.rag.conftest import GUIDE, PAGE, WEB
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.transports.spawned import ROOT

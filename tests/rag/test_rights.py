@@ -18,10 +18,10 @@ from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.knowledge import RemoteDesk
 from knowledge_mcp.surfaces.contract import Tool
 from knowledge_mcp.surfaces.rag import SURFACE
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.mcp.server import build_server, load_surfaces
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.shelf import PUMPS, VALVES, Shelf
+from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, rest_service
 
 pytestmark = pytest.mark.anyio

@@ -25,8 +25,8 @@ from knowledge_mcp.model.query import And, Equals, In, Prefix, SearchMode
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, compact, shorten
 from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.rag import SURFACE
-from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.library import FakeLibrary
 from tests.rag.conftest import GUIDE, PAGE, WEB, Desk
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}

@@ -9,7 +9,7 @@ import pytest
 
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.remote.client import RemoteLibrary
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
 __all__ = ["Both"]

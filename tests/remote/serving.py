@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.engine import engine_router
 from knowledge_mcp.transports.rest.gates import may_use
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from tests.fakes.library import FakeLibrary
 from tests.transports.in_thread import serving
 
 __all__ = ["AT_ONCE", "KEY", "Options", "Pauses", "Script", "answer", "rest_service", "scripted"]

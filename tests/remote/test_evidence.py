@@ -25,7 +25,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
 PLACE = Locator("d", Span(0, 4), "00", (3, 4), ("iii", "iv"), (Box(3, 1.5, 2.25, 3.0, 4.0),), (7, 9))

@@ -38,8 +38,8 @@ from knowledge_mcp.remote.failures import error_object, told_error
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.shared.keys import KeyRing
+from tests.fakes.knowledge import FakeKnowledge
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
 BAD = SkippedFile("/bad.pdf", "corrupted", "It is no PDF.", "Replace it.", (("pages", "3"),))

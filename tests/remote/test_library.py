@@ -27,8 +27,8 @@ from knowledge_mcp.model.query import And, Equals, Filter, Hit, In, Prefix, Sear
 from knowledge_mcp.ports import Library
 from knowledge_mcp.remote import knowledge
 from knowledge_mcp.remote.client import RemoteLibrary, from_options
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.shared.keys import KeyRing
+from tests.fakes.library import FakeLibrary
 from tests.remote.conftest import FIRES, PUMPS, Both
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 

@@ -89,7 +89,7 @@ def test_records_reports_and_events_travel() -> None:
 
 
 def _stats() -> Stats:
-    from knowledge_mcp.testing.knowledge import FakeKnowledge
+    from tests.fakes.knowledge import FakeKnowledge
 
     found = FakeKnowledge().stats()
     return replace(found, space=EmbeddingSpace("local", "m", 3, "int8"))

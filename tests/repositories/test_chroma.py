@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.cli.repositories.report import health_status
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
@@ -47,7 +48,7 @@ def test_a_repository_s_collection_is_made_filled_counted_asked_and_dropped(
 
     indexed = stored.index(stored.repository().folder)
     assert [each.name for each in stored.store.collections()] == ["repo_my_api"]
-    counts = stored.store.open("repo_my_api").statistics()
+    counts = counts_of(stored.store.open("repo_my_api"))
     assert (counts.documents, counts.chunks) == (len(FILES) + 1, indexed.chunks_created)
     client: Any = chromadb.HttpClient(host="127.0.0.1", port=chroma.port)
     theirs = client.get_collection("repo_my_api")

@@ -10,6 +10,7 @@ import pytest
 from knowledge_mcp.engine.repositories.state import lanes_over
 from knowledge_mcp.engine.repositories.values import CodeQuery
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.collection import StoreIdentity
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.overridden import OverriddenStore
@@ -27,8 +28,8 @@ class Served(OverriddenStore):
         self.lost = ""
 
     @property
-    def backend(self) -> str:
-        return "qdrant"
+    def identity(self) -> StoreIdentity:
+        return StoreIdentity("qdrant", "a server")
 
     def enter(self, collection: str) -> None:
         self.threads.add(threading.get_ident())

@@ -11,10 +11,10 @@ import httpx
 
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.library import Deposit, Deposited
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from tests.fakes.library import FakeLibrary
 from tests.rest.world import KEY, Options
 from tests.transports.in_thread import serving
 from tests.waiting import wait_until

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.library import Deposit, Deposited
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import build_rest_app, serve_rest
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from knowledge_mcp.transports.shared.serving import listen
+from tests.fakes.library import FakeLibrary
 from tests.rest.world import KEY, Options
 
 logger = logging.getLogger(__name__)

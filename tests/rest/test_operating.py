@@ -19,9 +19,9 @@ from starlette.types import Receive, Scope, Send
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Check, HealthReport
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest import desk as rest_desk
 from knowledge_mcp.transports.shared.keys import KeyRing
+from tests.fakes.library import FakeLibrary
 from tests.rest.world import Options, events, keys_file, make_world
 
 pytestmark = pytest.mark.anyio

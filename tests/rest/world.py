@@ -16,12 +16,12 @@ from starlette.types import ASGIApp
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.testing.library import FakeLibrary
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app, living
 from knowledge_mcp.transports.shared.admission import ProtectedResource
 from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from tests.fakes.library import FakeLibrary
 
 __all__ = ["DEPLOYING", "KEY", "Options", "World", "events", "keys_file", "make_world"]
 

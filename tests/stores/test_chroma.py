@@ -54,7 +54,7 @@ class TestEmbeddedChroma(StoreContract):
         return Checked(Address(Path(tempfile.mkdtemp(dir=self.folder)) / "deep"), analyser, profiles=COPIED)
 
     def open_again(self, store: Store) -> Store | None:
-        return Checked(Address(Path(store.location)), self.analyser, profiles=COPIED)
+        return Checked(Address(Path(store.identity.location)), self.analyser, profiles=COPIED)
 
 
 class TestChromaServer(StoreContract):

@@ -178,7 +178,7 @@ def test_a_server_that_fails_is_asked_four_times_and_one_that_refuses_once(answe
         with pytest.raises(kind) as caught:
             store.collections()
         assert len(answers.asked) == times, status
-        assert "s3cret" not in f"{caught.value} {caught.value.details} {store.location} {store.address!r}"
+        assert "s3cret" not in f"{caught.value} {caught.value.details} {store.identity.location} {store.address!r}"
         store.close()
     assert set(answers.tokens) == {"Bearer s3cret-token"}
 

@@ -41,7 +41,7 @@ def embedded_store(analyser: Analyser) -> Store:
 
 
 def embedded_again(store: Store, analyser: Analyser) -> Store:
-    return Checked(Address(Path(store.location)), analyser, profiles=COPIED)
+    return Checked(Address(Path(store.identity.location)), analyser, profiles=COPIED)
 
 
 def server_store(analyser: Analyser) -> Store:

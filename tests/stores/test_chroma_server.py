@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
 from knowledge_mcp.stores.chroma.client import Address
@@ -180,7 +181,7 @@ def test_what_a_search_asks_of_the_server_does_not_grow_with_the_documents(
         answers.clear()
         found = store.open("c").search(vector=unit_vector("a"), text="valve number", filter=None, limit=3)
         chunks = store.open("c").chunks("id", [hit.chunk_id for hit in found.lexical or ()])
-        statistics = store.open("c").statistics()
+        statistics = counts_of(store.open("c"))
         held = (statistics.documents, statistics.chunks, statistics.tokens / 3)
         assert (len(chunks), held) == (3, (statistics.documents,) * 3)
         return len(answers), sum(answers)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError
@@ -121,7 +122,7 @@ def test_nothing_is_opened_before_the_first_call(folder: Path) -> None:
         chromadb_token = None
 
     store = from_options(Options(), EnglishAnalyser())
-    assert store.backend == "chromadb"
+    assert store.identity.backend == "chromadb"
     assert not (folder / "new").exists()
     store.collections()
     assert (folder / "new").exists()
@@ -394,9 +395,9 @@ def test_documents_are_counted_once_for_each_state_of_a_collection(
         return honest(place, *given)
 
     monkeypatch.setattr(reading, "records", counted)
-    first = store.open("c").statistics()
-    assert [store.open("c").statistics() for _ in range(3)] == [first] * 3
+    first = counts_of(store.open("c"))
+    assert [counts_of(store.open("c")) for _ in range(3)] == [first] * 3
     assert len(read) == 1
     put(store, "e", ["alpha"])
-    assert store.open("c").statistics().documents == first.documents + 1
+    assert counts_of(store.open("c")).documents == first.documents + 1
     assert len(read) == 2

@@ -27,4 +27,4 @@ class TestSqliteStore(StoreContract):
         return SqliteStore(Path(tempfile.mkdtemp(dir=self.folder)) / "deep" / "knowledge.db", analyser)
 
     def open_again(self, store: Store) -> Store | None:
-        return SqliteStore(Path(store.location), self.analyser)
+        return SqliteStore(Path(store.identity.location), self.analyser)

@@ -53,7 +53,7 @@ def in_sqlite(folder: Path) -> Generator[tuple[Store, Forge]]:
     def forge(part: str) -> None:
         table, column = {"text": ("texts", "text"), "record": ("documents", "record")}.get(part, ("chunks", "payload"))
         word, other = ("Title", "Tutle") if part == "record" else ("shall", "could")
-        connection: Any = apsw.Connection(store.location)
+        connection: Any = apsw.Connection(store.identity.location)
         connection.execute(f"UPDATE {table} SET {column} = replace({column}, '{word}', '{other}')").fetchall()
         connection.close()
 
@@ -171,7 +171,7 @@ def test_an_altered_text_is_refused_or_left_out_and_noticed(made: tuple[Store, F
 
 def test_an_altered_record_is_refused_or_left_out_and_noticed(made: tuple[Store, Forge]) -> None:
     store, forge = made
-    if store.backend == "memory":  # its records are values that nobody can change
+    if store.identity.backend == "memory":  # its records are values that nobody can change
         return
     forge("record")
     with pytest.raises(DamagedError, match="record of document 'd'"):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.transfer.compare import content_hash
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.library import Deposit
@@ -98,7 +99,7 @@ def test_repositories_are_indexed_searched_changed_and_removed(opened: Open, kin
     indexed = world.index(repository.folder)
     assert indexed.chunks_created > 0
     (collection,) = world.store.collections()
-    assert world.store.open(collection.name).statistics().documents == len(FILES) + 1, "and the manifest"
+    assert counts_of(world.store.open(collection.name)).documents == len(FILES) + 1, "and the manifest"
     best = world.search("computes the surface of a circle")["results"][0]
     assert best["file_path"] == "src/geometry/area.go"
     assert world.search("E4711 refresh window")["results"][0]["file_path"] == "src/auth/tokens.py"

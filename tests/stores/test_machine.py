@@ -25,7 +25,7 @@ def make_store(analyser: Analyser) -> Store:
 
 
 def open_again(store: Store, analyser: Analyser) -> Store:
-    return SqliteStore(Path(store.location), analyser)
+    return SqliteStore(Path(store.identity.location), analyser)
 
 
 TestSqliteMachine = store_machine(make_store, open_again=open_again).TestCase

@@ -256,6 +256,6 @@ def test_a_secret_is_in_no_location_no_message_and_no_log(database: Make, caplog
     url = database().replace("postgres@", "nobody:s3cret%20word@")
     with closing(PostgresStore(url, ANALYSER)) as made:
         error = expect(Exception, made.collections)
-        told = f"{made.location} {error!r} {vars(error)} {error.__cause__!r} {caplog.text}"
+        told = f"{made.identity.location} {error!r} {vars(error)} {error.__cause__!r} {caplog.text}"
         assert "s3cret" not in told
-        assert "nobody" not in made.location
+        assert "nobody" not in made.identity.location

@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 from qdrant_client import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import And, Equals, In, Prefix
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
@@ -204,7 +205,7 @@ def test_all_that_the_store_asks_has_the_answer_of_local_mode() -> None:
         store.open("c").chunks("content", [each.content_hash for each in chunks])
         store.open("c").chunks("term", ["alpha"])
         store.open("c").defined_terms()
-        store.open("c").statistics()
+        counts_of(store.open("c"))
         store.open("c").verify(repair=True)
         store.open("c").delete("d")
         store.rename_collections({"c": "n"})

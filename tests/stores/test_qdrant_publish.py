@@ -14,6 +14,7 @@ import pytest
 from qdrant_client import models
 from qdrant_client.local.local_collection import LocalCollection
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
@@ -127,7 +128,7 @@ def test_a_publish_killed_before_any_of_its_requests_leaves_one_version_whole(ta
         assert sorted(found) == dense
         assert text == f"{dense[0][:3]} text"
         assert structure_of(other.open("c"), "d") == SHAPES[dense[0][:3]]
-        assert other.open("c").statistics().chunks == len(dense) + 1
+        assert counts_of(other.open("c")).chunks == len(dense) + 1
         versions.add(dense[0][:3])
         _repaired(other, step)
         if finished:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
@@ -53,7 +54,7 @@ def whole_versions(store: QdrantStore) -> dict[str, str]:
     expected = sorted(f"{each}/{name}/{place}" for each, name in found.items() for place in range(COUNTS[name]))
     for leg in (legs.dense, legs.lexical):
         assert sorted(hit.chunk_id for hit in leg or ()) == expected
-    assert store.open("c").statistics().chunks == len(expected)
+    assert counts_of(store.open("c")).chunks == len(expected)
     return found
 
 
@@ -126,7 +127,7 @@ def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
     store.open("c").publish([*many, *long, *wide, *none], told.append)
     assert told == [each.record.id for each in (*many, *long, *wide, *none)]
     assert server.seen.largest < 9_000_000
-    assert store.open("c").statistics().documents == 263
+    assert counts_of(store.open("c")).documents == 263
     assert text_of(store.open("c"), "long-3") == "t" * 3_000_000
     assert store.open("c").verify() == []
 

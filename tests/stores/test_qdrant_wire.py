@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import (
     AuthError,
@@ -196,7 +197,9 @@ def test_a_wrong_key_is_refused_and_shown_nowhere(server: QdrantServer, caplog: 
     wrong = QdrantStore(replace(config(server), api_key="wrong-secret"), EnglishAnalyser())
     with caplog.at_level(logging.DEBUG), pytest.raises(AuthError) as refused:
         wrong.collections()
-    assert "wrong-secret" not in f"{refused.value.message} {refused.value.details} {wrong.location} {caplog.text}"
+    assert (
+        "wrong-secret" not in f"{refused.value.message} {refused.value.details} {wrong.identity.location} {caplog.text}"
+    )
     assert "wrong-secret" not in repr(replace(config(server), api_key="wrong-secret"))
     wrong.close()
 
@@ -253,7 +256,7 @@ def test_requests_are_bounded_in_bytes_and_points(server: QdrantServer, store: Q
     long = "word " * 60_000
     put(store, "big", [f"{long}{number}" for number in range(20)], text="t" * 500_000)
     assert 4_000_000 < server.seen.largest < 9_000_000
-    assert store.open("c").statistics().chunks == 22
+    assert counts_of(store.open("c")).chunks == 22
     assert text_of(store.open("c"), "big") == "t" * 500_000
 
 
@@ -293,8 +296,8 @@ class _Options:
 @pytest.mark.requirement("A-REQ-IF-003")
 def test_the_store_that_the_settings_name_connects_at_its_first_use_only() -> None:
     store = from_options(_Options(), EnglishAnalyser())
-    assert store.backend == "qdrant"
-    assert store.location == "https://cloud.example:6333/base"
+    assert store.identity.backend == "qdrant"
+    assert store.identity.location == "https://cloud.example:6333/base"
     store.close()
     with pytest.raises(ConfigError, match="QDRANT_URL"):
         from_options(_Options(qdrant_url=None), EnglishAnalyser())
@@ -324,7 +327,7 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 store = QdrantStore(QdrantConfig("http://127.0.0.1:9"), EnglishAnalyser())
-assert store.location
+assert store.identity.location
 heavy = {"qdrant_client", "grpc", "numpy", "pydantic", "httpx"} & set(sys.modules)
 assert not heavy, heavy
 sys.modules["qdrant_client"] = None

@@ -70,7 +70,7 @@ def test_a_search_asks_once_for_the_collection_and_once_for_each_thing(
     assert len(first.hits) == 10
     sent.clear()
     assert world.knowledge.search(question) == first
-    assert len(sent) <= MOST[store.backend], "\n".join(sent)
+    assert len(sent) <= MOST[store.identity.backend], "\n".join(sent)
     assert len(sent) >= 4, "nothing was counted"
     (record, *_) = world.knowledge.documents()
     for ask, most in (
@@ -97,4 +97,4 @@ def test_a_code_search_reads_what_it_shows_at_once_and_compares_in_one_request(
     assert len(first["results"]) == 5
     sent.clear()
     assert world.search("open the valve by wheel.turn(4)", limit=5)["results"] == first["results"]
-    assert 4 <= len(sent) <= MOST_OF_CODE[store.backend], sent
+    assert 4 <= len(sent) <= MOST_OF_CODE[store.identity.backend], sent

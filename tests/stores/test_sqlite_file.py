@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
 from knowledge_mcp.stores.sqlite import verify
@@ -47,7 +48,7 @@ def test_a_store_that_was_removed_is_an_error_and_never_answered_from_memory(tmp
     for ask in (
         store.collections,
         lambda: found(store, "alpha"),
-        lambda: store.open("c").statistics(),
+        lambda: counts_of(store.open("c")),
         lambda: put(store, "e", ["x"]),
     ):
         with pytest.raises(ConnectionFailedError, match="removed"):

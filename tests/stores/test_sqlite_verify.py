@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json
 from knowledge_mcp.stores.sqlite.store import SqliteStore
@@ -29,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 def break_it(store: SqliteStore, *statements: str) -> None:
-    connection: Any = apsw.Connection(store.location)
+    connection: Any = apsw.Connection(store.identity.location)
     for statement in statements:
         connection.execute(statement)
     connection.close()
@@ -61,12 +62,12 @@ def test_what_is_derived_is_found_wrong_and_made_again(store: SqliteStore, damag
     assert legs.dense is not None
     assert legs.dense[0].chunk_id == "3"
     assert [hit.chunk_id for hit in legs.lexical or ()] == ["3"]
-    assert store.open("c").statistics().chunks == 3
+    assert counts_of(store.open("c")).chunks == 3
     assert [each.id for each in store.open("c").chunks("term", ["alpha"])] == ["1"]
 
 
 def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store: SqliteStore) -> None:
-    connection: Any = apsw.Connection(store.location)
+    connection: Any = apsw.Connection(store.identity.location)
     ((payload,),) = connection.execute("SELECT payload FROM chunks WHERE chunk_id = '1'").fetchall()
     changed = chunk_to_json(replace(chunk_from_json(payload), context="alpha words and more of them"))
     connection.execute("UPDATE chunks SET payload = ? WHERE chunk_id = '1'", (changed,)).fetchall()
@@ -138,7 +139,7 @@ def test_what_an_older_version_staged_is_told_and_goes(store: SqliteStore, way: 
     findings = store.open("c").verify()
     assert [each.document_id for each in findings] == ["f"]
     assert "2 chunks are left" in findings[0].message
-    assert store.open("c").statistics().chunks == 3
+    assert counts_of(store.open("c")).chunks == 3
     if way == "repaired":
         assert store.open("c").verify(repair=True)[0].repaired
     elif way == "published":
@@ -148,4 +149,4 @@ def test_what_an_older_version_staged_is_told_and_goes(store: SqliteStore, way: 
     else:
         assert store.open("c").delete("f") == 0
     assert store.open("c").verify() == []
-    assert store.open("c").statistics().chunks == 3
+    assert counts_of(store.open("c")).chunks == 3

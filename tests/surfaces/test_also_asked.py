@@ -12,8 +12,8 @@ from knowledge_mcp.remote.client import RemoteLibrary
 from knowledge_mcp.remote.values import codec_of
 from knowledge_mcp.surfaces.rag import SURFACE as RAG
 from knowledge_mcp.surfaces.standards import SURFACE as STANDARDS
-from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 from tests.surfaces.test_answerability_hint import ask
 

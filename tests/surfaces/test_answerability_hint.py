@@ -19,8 +19,8 @@ from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.contract import Surface
 from knowledge_mcp.surfaces.rag import SURFACE as RAG
 from knowledge_mcp.surfaces.standards import SURFACE as STANDARDS
-from knowledge_mcp.testing.knowledge import FakeKnowledge
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
 

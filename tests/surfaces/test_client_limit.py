@@ -30,8 +30,8 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import compact, shorten, tokens_about, tokens_at_most
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.testing.fakes import FakeDocument, FakePassage
-from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge
+from tests.fakes.passages import FakeDocument, FakePassage
 
 CLIENT_LIMIT = 25_000
 TOOLS = {tool.name: tool for tool in SURFACE.tools}

@@ -30,7 +30,7 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.convert import SURFACE
 from knowledge_mcp.surfaces.following import follow
-from knowledge_mcp.testing.library import FakeLibrary
+from tests.fakes.library import FakeLibrary
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 REPORT = "---\nauthor: A. Writer\n---\n<!-- page 1 -->\n# Report\n\nOne.\n\n<!-- page 2 -->\n\nTwo <b>bold</b> words.\n"

@@ -40,7 +40,7 @@ from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.evidence import locator, merged_boxes
 from knowledge_mcp.surfaces.standards.passages import search_result
-from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
+from tests.fakes.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 

@@ -13,7 +13,7 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.testing.knowledge import FakeKnowledge
+from tests.fakes.knowledge import FakeKnowledge
 
 BAD = SkippedFile("/bad.pdf", "corrupted", "It is no PDF.")
 

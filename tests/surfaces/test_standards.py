@@ -23,7 +23,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.passages import brief_source, search_result
-from knowledge_mcp.testing.knowledge import SAMPLE, FakeKnowledge
+from tests.fakes.knowledge import SAMPLE, FakeKnowledge
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 PROMPTS = {prompt.name: prompt for prompt in SURFACE.prompts}

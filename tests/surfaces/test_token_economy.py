@@ -11,8 +11,8 @@ from knowledge_mcp.surfaces.answers import compact, shorten, tokens_about
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards.shapes import KeywordSearchRequest, StandardsSearchRequest
 from knowledge_mcp.surfaces.standards.tools import keyword_search, search
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.testing.store_values import embedded
+from tests.fakes.knowledge import FakeKnowledge
 
 FILLER = "The site is described in the plan and in the schedule of the works. "
 TEXTS = [

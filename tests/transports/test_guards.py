@@ -9,12 +9,12 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.mcp.http import BearerAuth, build_app
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.shared.admission import Admission
 from knowledge_mcp.transports.shared.guards import BodyLimit, HostGuard
 from knowledge_mcp.transports.shared.keys import KeyRing
+from tests.fakes.knowledge import FakeKnowledge
 from tests.transports.asgi import Echo, ask
 
 pytestmark = pytest.mark.anyio

@@ -14,9 +14,9 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Request, Response, Surface, Tool
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders
+from tests.fakes.knowledge import FakeKnowledge
 
 pytestmark = pytest.mark.anyio
 

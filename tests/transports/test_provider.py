@@ -10,8 +10,8 @@ import pytest
 
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
+from tests.fakes.knowledge import FakeKnowledge
 
 
 class Stubborn(FakeKnowledge):

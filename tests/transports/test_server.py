@@ -23,9 +23,9 @@ from knowledge_mcp.registry import SURFACES
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
-from knowledge_mcp.testing.knowledge import FakeDocument, FakeKnowledge, FakePassage
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from knowledge_mcp.transports.mcp.tools import META_PREFIX, PART_CHARACTERS
+from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
 from tests.transports.told import text_of
 from tests.transports.trouble import SECRET, TroubledKnowledge, long_document
 

@@ -12,10 +12,10 @@ import yaml
 from mcp import Client, MCPError, types
 from pydantic import Field
 
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from knowledge_mcp.transports.mcp.serving_skills import SKILLS, skill_text
 from tests.deploy.manifests import ROOT
+from tests.fakes.knowledge import FakeKnowledge
 
 pytestmark = pytest.mark.anyio
 

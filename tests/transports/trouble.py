@@ -9,7 +9,7 @@ from pathlib import Path
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import SearchAnswer, SearchQuery
-from knowledge_mcp.testing.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
+from tests.fakes.knowledge import SAMPLE, FakeDocument, FakeKnowledge, FakePassage
 
 __all__ = ["SECRET", "TroubledKnowledge", "long_document"]
 

@@ -8,31 +8,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
 from knowledge_mcp.model.document import Anchor, Span
 from knowledge_mcp.model.hidden import Hidden
-
-__all__ = [
-    "CLAIMED",
-    "DESIGNATION_KEYS",
-    "FILE_NAME_KEYS",
-    "GIVEN",
-    "NO_STRUCTURE",
-    "CollectionInfo",
-    "DocumentParts",
-    "DocumentRecord",
-    "DocumentStatus",
-    "DocumentStructure",
-    "EmbeddingSpace",
-    "EmbeddingUsage",
-    "OutlineEntry",
-    "PageCoverage",
-    "StoreStatistics",
-    "WholeDocument",
-    "file_name_of",
-]
 
 CLAIMED = "claimed"
 """Name in a record's metadata: which facts only the file's own front matter or properties say, by comma."""
@@ -149,6 +130,23 @@ def file_name_of(source: str) -> str:
     return unquote(path).replace("\\", "/").rpartition("/")[2]
 
 
+class StoreIdentity(NamedTuple):
+    """Name a store: its kind (`sqlite`, `postgres`, `qdrant`, `chromadb`, `memory`), and its file or address."""
+
+    backend: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatistics:
+    """Count what one collection holds; `storage_bytes` is of the whole store."""
+
+    documents: int
+    chunks: int
+    tokens: int
+    storage_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
     """Describe one collection.
@@ -160,6 +158,7 @@ class CollectionInfo:
         degraded: what of it this version cannot use and why, one sentence; empty where it can use everything.
         state: of its documents, another name after each change of them; only `Collection.info` looks at it. Of two
             collections, at any time and whatever they are called, only those without documents may share one.
+        statistics: what it holds, where that was asked for.
     """
 
     name: str
@@ -167,16 +166,7 @@ class CollectionInfo:
     created_at: str
     degraded: str = ""
     state: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStatistics:
-    """Count what one collection holds; `storage_bytes` is of the whole store."""
-
-    documents: int
-    chunks: int
-    tokens: int
-    storage_bytes: int
+    statistics: StoreStatistics | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,11 @@ from knowledge_mcp.model.collection import (
     DocumentParts,
     DocumentRecord,
     EmbeddingSpace,
-    StoreStatistics,
+    StoreIdentity,
     WholeDocument,
 )
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
-
-__all__ = ["Analyser", "Collection", "Store"]
 
 
 class Analyser(Protocol):
@@ -71,18 +69,15 @@ class Collection(Protocol):
         """
         ...
 
-    def info(self) -> CollectionInfo | None:
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
         """Describe the collection and name the state of its documents, None where there is none of that name.
 
-        It is asked at each question, and where somebody wants to know whether the store works: it takes a look.
+        It is asked at each question, and where somebody wants to know whether the store works: it takes a look. Only
+        `counted` it says what the collection holds, for which a store may have to read every record.
 
         Raises:
             ConnectionFailedError, TimedOutError, InternalError: the store does not work.
         """
-        ...
-
-    def statistics(self) -> StoreStatistics:
-        """Count what a collection holds."""
         ...
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
@@ -156,13 +151,8 @@ class Store(Protocol):
     """
 
     @property
-    def backend(self) -> str:
-        """Name the kind of store: `sqlite`, `postgres`, `qdrant`, `chromadb`, `memory`."""
-        ...
-
-    @property
-    def location(self) -> str:
-        """Name the file or address, without any secret."""
+    def identity(self) -> StoreIdentity:
+        """Name the kind of store, and its file or address without any secret; two of one identity hold the same."""
         ...
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from knowledge_mcp.model.collection import (
     DocumentRecord,
     DocumentStructure,
     EmbeddingSpace,
+    StoreIdentity,
     StoreStatistics,
     WholeDocument,
 )
@@ -35,8 +36,6 @@ from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_coun
 from knowledge_mcp.stores.shared.filters import absent_in, check_filter, keeps
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
 from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, checked_renames
-
-__all__ = ["MemoryHandle", "MemoryStore", "from_options"]
 
 _numbers = itertools.count(1)
 _changes = itertools.count(1)
@@ -60,6 +59,18 @@ class _Collection:
     def visible(self) -> list[EmbeddedChunk]:
         return [each for name in sorted(self.documents) for each in self.documents[name].chunks]
 
+    def statistics(self) -> StoreStatistics:
+        documents = self.documents.values()
+        return StoreStatistics(
+            documents=len(documents),
+            chunks=sum(len(each.chunks) for each in documents),
+            tokens=sum(each.record.token_count for each in documents),
+            storage_bytes=sum(
+                len(each.text) + sum(len(one.chunk.content) + len(one.vector) for one in each.chunks)
+                for each in documents
+            ),
+        )
+
 
 class MemoryStore:
     """Keep everything in this process, and search it by going through all of it.
@@ -76,12 +87,8 @@ class MemoryStore:
         self._closed = False
 
     @property
-    def backend(self) -> str:
-        return "memory"
-
-    @property
-    def location(self) -> str:
-        return f"this process, store {self._number}"
+    def identity(self) -> StoreIdentity:
+        return StoreIdentity("memory", f"this process, store {self._number}")
 
     def close(self) -> None:
         self._closed = True
@@ -148,10 +155,12 @@ class MemoryHandle:
         self._store.get(self._name)
         yield self
 
-    def info(self) -> CollectionInfo | None:
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
         with self._store.lock:
-            known = next((each for each in self._store.collections() if each.name == self._name), None)
-            return None if known is None else replace(known, state=str(self._store.get(self._name).change))
+            if self._name not in {each.name for each in self._store.collections()}:
+                return None
+            found = self._store.get(self._name)
+            return replace(found.info, state=str(found.change), statistics=found.statistics() if counted else None)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         with self._store.lock:
@@ -206,19 +215,6 @@ class MemoryHandle:
             names = [name for one in chunk.definitions for name in (one.term, *one.aliases)]
             return {self._store.analyser.term_key(name) for name in names}
         return ({"id": chunk.id, "document": chunk.document_id, "content": chunk.content_hash}[key],)
-
-    def statistics(self) -> StoreStatistics:
-        with self._store.lock:
-            documents = self._store.get(self._name).documents.values()
-            return StoreStatistics(
-                documents=len(documents),
-                chunks=sum(len(each.chunks) for each in documents),
-                tokens=sum(each.record.token_count for each in documents),
-                storage_bytes=sum(
-                    len(each.text) + sum(len(one.chunk.content) + len(one.vector) for one in each.chunks)
-                    for each in documents
-                ),
-            )
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         with self._store.lock:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure
@@ -25,8 +26,6 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_search import same_ranking, structure_of, text_of, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, structure, unit_vector
-
-__all__ = ["StoreMachine", "store_machine"]
 
 WORDS = ("alpha", "beta", "gamma", "REQ-12", "5.3.1", "東京", "naïve", "shall")
 documents = st.sampled_from(("a", "b", "c"))
@@ -152,7 +151,7 @@ class StoreMachine(RuleBasedStateMachine):
     def records_and_counts_agree(self) -> None:
         self.agree(lambda store: store.open("c").documents())
         self.agree(lambda store: store.open("c").documents(["b", "a"]))
-        mine, theirs = self.both(lambda store: store.open("c").statistics())
+        mine, theirs = self.both(lambda store: counts_of(store.open("c")))
         assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
 
     def teardown(self) -> None:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
@@ -17,13 +18,6 @@ from knowledge_mcp.testing.store_values import (
     structure,
     unit_vector,
 )
-
-__all__ = [
-    "RenamingContract",
-    "SnapshotContract",
-    "StructureContract",
-    "WholeContract",
-]
 
 OTHER = replace(SPACE, model="another")
 
@@ -50,7 +44,7 @@ class RenamingContract(SearchContract):
             assert self.found(store, "old") == []
             assert sorted(self.found(store, "words")) == sorted(each.chunk.id for each in coming)
             assert set(self.nearest(store, "new words")) == {each.chunk.id for each in coming}
-            assert (store.open("c").statistics().chunks, store.open("c.old").statistics().chunks) == (2, 1)
+            assert (counts_of(store.open("c")).chunks, counts_of(store.open("c.old")).chunks) == (2, 1)
             assert store.open("c").verify() == []
             assert store.open("c.old").verify() == []
 
@@ -71,7 +65,7 @@ class RenamingContract(SearchContract):
             put(store, "d", ["alpha words"])
             store.rename_collections({"c": "kept"})
             assert store.open("c").info() is None
-            expect(NotFoundError, lambda: store.open("c").statistics())
+            expect(NotFoundError, lambda: counts_of(store.open("c")))
             store.create_collection("c", SPACE)
             assert store.open("c").documents() == []
             assert self.found(store, "alpha") == []
@@ -211,7 +205,7 @@ class WholeContract(StructureContract):
             assert store.open("c").chunks("term", [self.analyser.term_key("alpha")]) == [first.chunks[0].chunk]
             keys = [chunk.embedding_key for chunk in first.chunks]
             assert store.open("c").vectors(keys) == {chunk.embedding_key: chunk.vector for chunk in first.chunks}
-            assert (store.open("c").statistics().documents, store.open("c").statistics().chunks) == (3, 3)
+            assert (counts_of(store.open("c")).documents, counts_of(store.open("c")).chunks) == (3, 3)
             assert store.open("c").verify() == []
 
     def test_documents_published_together_take_the_places_of_those_that_were_visible(self) -> None:
@@ -223,7 +217,7 @@ class WholeContract(StructureContract):
             assert structure_of(store.open("c"), "d") == NO_STRUCTURE
             assert self.found(store, "alpha") == []
             assert len(self.found(store, "words")) == 3
-            assert store.open("c").statistics().chunks == 3
+            assert counts_of(store.open("c")).chunks == 3
             assert store.open("c").verify() == []
 
     def test_chunks_given_in_any_order_stand_by_index(self) -> None:
@@ -285,7 +279,7 @@ class SnapshotContract(WholeContract):
                     text_of(handle, "d"),
                     [each.id for each in handle.chunks("document", ["d"])],
                     handle.chunks("term", ["gamma"]),
-                    handle.statistics().chunks,
+                    counts_of(handle).chunks,
                     handle.search(vector=unit_vector("alpha beta"), text="beta", filter=None, limit=3),
                 ]
 
@@ -295,7 +289,7 @@ class SnapshotContract(WholeContract):
                 assert answers(held) == outside
                 with store.open("other").snapshot() as other, store.open("c").snapshot() as again:
                     assert answers(again) == answers(held) == outside
-                    assert other.statistics().chunks == 0
+                    assert counts_of(other).chunks == 0
                 expect(NotFoundError, lambda: store.open("none").documents())
                 expect(InvalidInputError, lambda: held.search(vector=b"", text=None, filter=None, limit=3))
                 assert answers(held) == outside

@@ -17,6 +17,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
     InvalidInputError,
@@ -55,7 +56,7 @@ class StoreContract(SnapshotContract):
             put(store, "d", ["alpha beta"])
             store.drop_collection("c")
             store.create_collection("c", SPACE)
-            assert store.open("c").statistics().chunks == 0
+            assert counts_of(store.open("c")).chunks == 0
             assert store.open("c").documents() == []
             assert self.found(store, "alpha") == []
 
@@ -74,7 +75,7 @@ class StoreContract(SnapshotContract):
                 lambda: store.open("none").parts("d"),
                 lambda: store.open("none").chunks("document", ["d"]),
                 lambda: store.open("none").chunks("id", ["x"]),
-                lambda: store.open("none").statistics(),
+                lambda: counts_of(store.open("none")),
                 lambda: store.open("none").chunks("term", ["x"]),
                 lambda: store.open("none").defined_terms(),
                 lambda: store.open("none").vectors(["x"]),
@@ -103,7 +104,7 @@ class StoreContract(SnapshotContract):
             assert self.found(store, "gamma") == [new[1].chunk.id]
             assert store.open("c").chunks("id", [old[0].id]) == []
             assert set(self.nearest(store, "alpha one")) == {each.chunk.id for each in new}
-            assert store.open("c").statistics().chunks == 3
+            assert counts_of(store.open("c")).chunks == 3
 
     def test_a_chunk_that_is_in_both_generations_is_found_once(self) -> None:
         with self.filled() as store:
@@ -118,7 +119,7 @@ class StoreContract(SnapshotContract):
             put(store, "empty", [], text="text without chunks")
             assert text_of(store.open("c"), "empty") == "text without chunks"
             assert store.open("c").chunks("document", ["empty"]) == []
-            assert store.open("c").statistics().documents == 1
+            assert counts_of(store.open("c")).documents == 1
             put(store, "d", ["some words"])
             put(store, "d", [])
             assert self.found(store, "words") == []
@@ -140,7 +141,7 @@ class StoreContract(SnapshotContract):
             assert store.open("c").vectors([each.embedding_key for each in gone]) == {}
             assert self.found(store, "words") == [kept[0].chunk.id]
             assert self.nearest(store, "alpha words") == [kept[0].chunk.id]
-            assert store.open("c").statistics().documents == 1
+            assert counts_of(store.open("c")).documents == 1
 
     def test_what_was_deleted_can_come_back(self) -> None:
         with self.filled() as store:
@@ -237,7 +238,7 @@ class StoreContract(SnapshotContract):
             put(store, "d", ["one two", "three"])
             put(store, "e", ["four five six"])
             put(store, "d", ["one two"])
-            counted = store.open("c").statistics()
+            counted = counts_of(store.open("c"))
             assert (counted.documents, counted.chunks, counted.tokens) == (2, 2, 5)
             assert counted.storage_bytes > 0
 
@@ -274,8 +275,7 @@ class StoreContract(SnapshotContract):
     def test_the_store_names_itself_and_refuses_work_once_closed(self) -> None:
         store = self.make_store(self.analyser)
         store.create_collection("c", SPACE)
-        assert store.backend
-        assert store.location
+        assert all(store.identity)
         store.close()
         expect(KnowledgeError, store.collections)
         expect(KnowledgeError, lambda: store.open("c").info())

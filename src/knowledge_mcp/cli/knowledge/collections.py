@@ -12,14 +12,13 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.model.errors import NotFoundError
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import CollectionInfo, StoreStatistics
     from knowledge_mcp.ports import Store
     from knowledge_mcp.settings import Settings
-
-__all__ = ["app", "drop", "list_collections", "rename", "show"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,10 +52,10 @@ def list_collections(as_json: AsJson = False, config: ConfigFile = None, verbose
     Example: knowledge collections list --json
     """
     with _opened(config, verbose=verbose, as_json=as_json) as (settings, store):
-        found = [(info, store.open(info.name).statistics()) for info in store.collections()]
+        found = [(info, counts_of(store.open(info.name))) for info in store.collections()]
         if as_json:
             content = [_plain(info, counted, settings) for info, counted in found]
-            write_json({"backend": store.backend, "location": store.location, "collections": content})
+            write_json(store.identity._asdict() | {"collections": content})
             return
         if not found:
             out().print("There are no collections yet. `knowledge-ingest FOLDER` makes one.", markup=False)
@@ -81,7 +80,9 @@ def list_collections(as_json: AsJson = False, config: ConfigFile = None, verbose
             )
         out().print(table)
         total = _size(found[0][1].storage_bytes)
-        out().print(f"{store.backend}: {store.location}, {total} in all", markup=False, soft_wrap=True)
+        out().print(
+            f"{store.identity.backend}: {store.identity.location}, {total} in all", markup=False, soft_wrap=True
+        )
 
 
 @app.command(short_help="Show a collection, and check it against itself.")
@@ -93,7 +94,7 @@ def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose
     with _opened(config, verbose=verbose, as_json=as_json) as (settings, store):
         info = _known(store, name)
         opened = store.open(name)
-        counted, findings = opened.statistics(), opened.verify()
+        counted, findings = counts_of(opened), opened.verify()
         if as_json:
             content = _plain(info, counted, settings)
             write_json(content | {"space": asdict(info.space), "findings": [asdict(each) for each in findings]})
@@ -155,7 +156,7 @@ def drop(
     Example: knowledge collections drop se_knowledge_base.old-20261122
     """
     with _opened(config, verbose=verbose, as_json=as_json) as (_, store):
-        info, counted = _known(store, name), store.open(name).statistics()
+        info, counted = _known(store, name), counts_of(store.open(name))
         question = f"Drop '{name}' ({info.space.label}) with {counted.documents} documents and {counted.chunks} chunks?"
         if not yes and not confirmed(question, "Nothing was dropped"):
             raise typer.Exit(ExitCode.FAILURE)

@@ -18,6 +18,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.model.chunk import numbers_of
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, noticing
 from knowledge_mcp.support.retry import without_retries
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.engine.core.base import Base
     from knowledge_mcp.ports import Reranker, Synonyms
     from knowledge_mcp.settings import Reading, Settings
-
-__all__ = ["CheckOutcome", "doctor"]
 
 LITTLE_DISK = 1_000_000_000
 TOO_LITTLE_DISK = 100_000_000
@@ -235,7 +234,9 @@ def _store(base: Base) -> CheckOutcome:
         base.opened.info()
     milliseconds = (time.perf_counter() - started) * 1000
     return CheckOutcome(
-        "store", "ok", f"{base.store.backend} at {base.store.location} answers in {milliseconds:.0f} ms"
+        "store",
+        "ok",
+        f"{base.store.identity.backend} at {base.store.identity.location} answers in {milliseconds:.0f} ms",
     )
 
 
@@ -319,7 +320,7 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
         if (outgrown := base.outgrown()) is not None:
             yield CheckOutcome("store size", "warn", outgrown.message, outgrown.suggestion)
         findings = verify(base, repair=repair)
-        counted = base.opened.statistics()
+        counted = counts_of(base.opened)
         with noticing():  # what is damaged is among the findings
             recorded = sum(each.chunk_count for each in base.opened.documents())
         count = getattr(base.opened, "unchecked_documents", None)  # only some stores keep older documents

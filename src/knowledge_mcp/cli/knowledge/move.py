@@ -27,23 +27,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Embedder, Store
     from knowledge_mcp.settings import Settings
 
-__all__ = [
-    "MIGRATE_HELP",
-    "REEMBED_HELP",
-    "LocalWeights",
-    "MigrateChoices",
-    "MoveBar",
-    "MoveLines",
-    "MoveProgress",
-    "Provider",
-    "ReembedChoices",
-    "migrate",
-    "migrate_with",
-    "move_progress",
-    "reembed",
-    "reembed_with",
-]
-
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 MIGRATE_HELP = """\
@@ -349,7 +332,7 @@ def migrate_with(settings: Settings, choices: MigrateChoices) -> ExitCode:
 def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target: Store) -> ExitCode:
     names = _names(settings, choices, source)
     if not names:
-        say(f"There are no collections in {source.location}.")
+        say(f"There are no collections in {source.identity.location}.")
         return ExitCode.NOTHING_DONE
     watch = _Watch(verbose=choices.verbose)
     options = MoveOptions(prune=choices.prune, samples=choices.samples)
@@ -372,8 +355,8 @@ def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target:
 
     if choices.as_json:
         ends = {
-            "from": {"backend": source.backend, "location": source.location},
-            "to": {"backend": target.backend, "location": target.location},
+            "from": source.identity._asdict(),
+            "to": target.identity._asdict(),
         }
         write_json(ends | {"collections": [move_as_json(each) for each in reports], "exit_code": int(code)})
         return code

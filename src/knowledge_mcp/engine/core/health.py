@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.core.soundness import notes_of, remember, still_damaged
 from knowledge_mcp.model.collection import StoreStatistics
 from knowledge_mcp.model.errors import KnowledgeError, noticing
 from knowledge_mcp.model.query import Check, HealthReport, Stats
 from knowledge_mcp.support.retry import without_retries
-
-__all__ = ["EmbeddingProbe", "health", "stats"]
 
 PAID_PROBE_SECONDS = 60.0
 """A service that takes money is asked no more often than this; in between its last answer is told."""
@@ -100,16 +99,16 @@ def stats(base: Base) -> Stats:
         remember(base, damage)
         notes = tuple(each for each in (base.why_degraded(), *notes_of(damage)) if each)
         return Stats(
-            statistics=base.opened.statistics() if exists else _EMPTY,
+            statistics=counts_of(base.opened) if exists else _EMPTY,
             documents=documents,
-            backend=base.store.backend,
+            backend=base.store.identity.backend,
             status="degraded" if notes else "healthy",
             hybrid_enabled=base.hybrid,
             space=space,
             notes=notes,
         )
     except KnowledgeError as exc:
-        return Stats(_EMPTY, (), base.store.backend, "unavailable", base.hybrid, space, notes=(exc.message,))
+        return Stats(_EMPTY, (), base.store.identity.backend, "unavailable", base.hybrid, space, notes=(exc.message,))
 
 
 def _why_degraded(base: Base) -> str:

@@ -15,8 +15,6 @@ from knowledge_mcp.ports import Store
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import without_retries
 
-__all__ = ["StoreCandidate", "open_first"]
-
 _logger = logging.getLogger(__name__)
 
 _UNAVAILABLE = (ConnectionFailedError, TimedOutError)
@@ -67,10 +65,10 @@ def open_first(candidates: Sequence[StoreCandidate], collection: str) -> tuple[S
         if not failures:
             return store, ""
         first, error = failures[0]
-        reason = f"{first.backend} does not answer ({error.message}); {store.backend} is used instead."
+        reason = f"{first.backend} does not answer ({error.message}); {store.identity.backend} is used instead."
         log_event(
             _logger, logging.WARNING, "vector_store_fallback",
-            configured=first.backend, used=store.backend, reason=error.message,
+            configured=first.backend, used=store.identity.backend, reason=error.message,
         )  # fmt: skip
         return store, reason
     raise _none_answers(failures)

@@ -22,6 +22,7 @@ from knowledge_mcp.model.collection import (
     DocumentParts,
     DocumentRecord,
     EmbeddingSpace,
+    StoreIdentity,
     StoreStatistics,
     WholeDocument,
 )
@@ -98,12 +99,8 @@ class SeenStore:
         self._sights: OrderedDict[str, _Sight] = OrderedDict()
 
     @property
-    def backend(self) -> str:
-        return self._under.backend
-
-    @property
-    def location(self) -> str:
-        return self._under.location
+    def identity(self) -> StoreIdentity:
+        return self._under.identity
 
     def close(self) -> None:
         """Do nothing: the store is others' too."""
@@ -182,7 +179,7 @@ class SeenCollection:
             return self._held
         info = self._now.info()
         if info is None:
-            self._now.statistics()  # says that there is none
+            self._now.documents([])  # says that there is none
             raise NotFoundError("The collection has just been dropped.", suggestion="Ask again.")
         return self._sight_of(info.name, info.state, self._now)
 
@@ -191,16 +188,15 @@ class SeenCollection:
         """Return the ids of the documents that are held back."""
         return frozenset() if self._now.info() is None else self._look().hidden
 
-    def info(self) -> CollectionInfo | None:
-        found = self._now.info()
-        return found if found is None or self._look().is_any else None
-
-    def statistics(self) -> StoreStatistics:
-        """Count what is seen; bytes are of the whole store, and not told."""
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
+        """Describe it, and count what is seen; bytes are of the whole store, and not told."""
+        info = self._now.info()
+        if info is None:
+            return None
         sight = self._look()
-        if not sight.is_any:
-            raise NotFoundError(f"There is no collection '{self._name}'.")
-        return StoreStatistics(len(sight.visible), sight.chunks, sight.tokens, 0)
+        if not counted or not sight.is_any:
+            return info if sight.is_any else None
+        return dataclasses.replace(info, statistics=StoreStatistics(len(sight.visible), sight.chunks, sight.tokens, 0))
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         self._now.publish(documents, on_published)
@@ -285,11 +281,8 @@ class _Absent:
     def snapshot(self) -> AbstractContextManager[Collection]:
         raise self._none()
 
-    def info(self) -> CollectionInfo | None:
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
         return None
-
-    def statistics(self) -> StoreStatistics:
-        raise self._none()
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         raise self._none()

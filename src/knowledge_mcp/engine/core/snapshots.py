@@ -6,10 +6,9 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
+from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.ports import Collection, Store
-
-__all__ = ["opened", "record_of", "snapshot"]
 
 
 class _Held(threading.local):
@@ -30,6 +29,18 @@ def opened(store: Store, name: str) -> Collection:
 def record_of(collection: Collection, document_id: str) -> DocumentRecord | None:
     """Return a document's record, None where there is none."""
     return next(iter(collection.documents([document_id])), None)
+
+
+def counts_of(collection: Collection) -> StoreStatistics:
+    """Count what a collection holds.
+
+    Raises:
+        NotFoundError: there is no such collection.
+    """
+    info = collection.info(counted=True)
+    if info is None or info.statistics is None:
+        raise NotFoundError("There is no such collection.")
+    return info.statistics
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health
 from knowledge_mcp.engine.core.seen import hidden_ids, seen_base
-from knowledge_mcp.engine.core.snapshots import record_of
+from knowledge_mcp.engine.core.snapshots import counts_of, record_of
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.ingest.single import ingest_one
@@ -73,8 +73,6 @@ from knowledge_mcp.ports import Fetcher, PageDrawer
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.locks import locked
-
-__all__ = ["LibraryDesk"]
 
 _logger = logging.getLogger(__name__)
 _MOST_PLACED = 10_000
@@ -170,7 +168,7 @@ class LibraryDesk:
         found: dict[str, CollectionSummary] = {}
         for info in store.collections():
             if self._is_open(info.name) and self._may_read(info.name):
-                count = store.open(info.name).statistics()
+                count = counts_of(store.open(info.name))
                 found[info.name] = CollectionSummary(
                     info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at,
                     read_only=info.name == self._shelf,
@@ -184,7 +182,7 @@ class LibraryDesk:
         checked_name(collection, self._is_reserved)
         base = self._existing(collection)
         ids = [record.id for record in base_of(self._whole, collection).records()]  # whoever may see them
-        gone = base.opened.statistics().documents if base.exists() else 0
+        gone = counts_of(base.opened).documents if base.exists() else 0
         base.store.drop_collection(collection)
         self._originals.forget(ids)
         log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)

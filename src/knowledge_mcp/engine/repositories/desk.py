@@ -48,9 +48,6 @@ from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.support.locks import locked
 
-__all__ = ["RepositoryDesk"]
-
-
 _LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")
 
 
@@ -108,7 +105,7 @@ class RepositoryDesk:
     @property
     def store_name(self) -> str:
         """Name the kind of store that is used."""
-        return self._base.store.backend
+        return self._base.store.identity.backend
 
     @property
     def health_threshold_ms(self) -> int:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knowledge_mcp.engine.core.base import Base, base_of
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline, PreparedDocument
 from knowledge_mcp.engine.repositories.manifest import (
@@ -36,8 +37,6 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
 from knowledge_mcp.support.events import log_event
-
-__all__ = ["FILES_AT_ONCE", "HOST", "IndexRun"]
 
 FILES_AT_ONCE = 50
 """Most files whose passages are embedded in one call (C 11.4)."""
@@ -177,7 +176,7 @@ class IndexRun:
         return _Scope(frozenset(paths), former, "commit_diff")
 
     def _nothing_to_do(self, copy: WorkingCopy, started: float) -> IndexResult:
-        files = self._base.store.open(self._target).statistics().documents - 1
+        files = counts_of(self._base.store.open(self._target)).documents - 1
         known = self._known or self._manifest
         self._manifest = dataclasses.replace(
             self._manifest,
@@ -272,7 +271,7 @@ class IndexRun:
             problems=problems[:_MOST_TOLD],
         )
         self._take_place()
-        total = self._base.store.open(self._collection).statistics().documents - 1
+        total = counts_of(self._base.store.open(self._collection)).documents - 1
         result = IndexResult(
             repository=copy.name,
             status="partial" if problems else "success",

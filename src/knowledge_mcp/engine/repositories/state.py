@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.snapshots import snapshot
+from knowledge_mcp.engine.core.snapshots import counts_of, snapshot
 from knowledge_mcp.engine.jobs.journal import SignsOfLife
 from knowledge_mcp.engine.repositories.index import HOST
 from knowledge_mcp.engine.repositories.manifest import (
@@ -28,8 +28,6 @@ from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError, No
 from knowledge_mcp.ports import Store
 from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.support.locks import is_free
-
-__all__ = ["RepositoryStates", "lanes_over"]
 
 _OLD = ".old"
 _REMEMBERED = 5.0
@@ -54,7 +52,7 @@ _IN_PROCESS = frozenset({"memory", "sqlite"})
 
 def lanes_over(store: Store) -> Lanes:
     """Make the threads on which the repositories of a store are described and searched."""
-    at_once = 1 if store.backend in _IN_PROCESS else _AT_ONCE
+    at_once = 1 if store.identity.backend in _IN_PROCESS else _AT_ONCE
     return Lanes(at_once, "repositories", _closed)
 
 
@@ -124,7 +122,7 @@ class RepositoryStates:
                 return collection, manifest
         taken = self._base.store.open(plain).info()
         free = taken is None or (
-            read_manifest(self._base.store, plain) is None and self._base.store.open(plain).statistics().documents == 0
+            read_manifest(self._base.store, plain) is None and counts_of(self._base.store.open(plain)).documents == 0
         )
         return (plain if free else told_apart), None
 
@@ -185,7 +183,7 @@ class RepositoryStates:
         try:
             with snapshot(store, collection) as held:
                 manifest = read_manifest(store, collection)
-                counts = held.statistics()
+                counts = counts_of(held)
             shadow = read_manifest(store, collection + SHADOW) if shadowed else None
         except NotFoundError:  # it has just gone
             return None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records
 from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
 from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.search.blending import Ranked, blend, estimate, feedback, nearness, places, words_in_full
 from knowledge_mcp.engine.search.phrases import first_verbatim, phrased
 from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness
@@ -265,7 +266,7 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
         most = (
             0.0
             if query.filter is not None and not isinstance(query.filter, NotIn)
-            else _SELDOM * base.opened.statistics().chunks
+            else _SELDOM * counts_of(base.opened).chunks
         )
         for wording in wordings:
             if _saying(base, synonyms, wording.said, query.filter) <= min(most, _MOST_SAYING):
@@ -372,7 +373,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
             limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
         )
         mode = _mode_left(legs, mode, degraded)
-        statistics = base.opened.statistics()
+        statistics = counts_of(base.opened)
         wider = dataclasses.replace(query, limit=wanted)
         passages = Passages(base)
         kept, only, note = legs, None, ""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, cast
 
 from knowledge_mcp.engine.core.base import Base, base_of
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.search.blending import nearness, score_of, words_in_full
 from knowledge_mcp.engine.search.search import NAMED_FROM, candidates, folded, reranked, search, with_other_words
@@ -69,7 +70,7 @@ def search_several(base: Base, names: Sequence[str], query: SearchQuery, *, by_e
         ask = partial(search, one, wanted, by_edition=by_edition)
         try:
             found.append((name, sound_answer(one, ask, lambda each: each.hits)))
-            chunks += one.opened.statistics().chunks if one.exists() else 0
+            chunks += counts_of(one.opened).chunks if one.exists() else 0
         except KnowledgeError as exc:
             failed.append((name, exc))
     if failed and not found:

@@ -21,18 +21,6 @@ from knowledge_mcp.model.collection import (
 from knowledge_mcp.model.errors import InternalError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
 
-__all__ = [
-    "CHUNKS_AT_ONCE",
-    "CollectionPlace",
-    "DocumentVersion",
-    "MoveEvent",
-    "MoveEventKind",
-    "Trouble",
-    "put",
-    "read",
-    "vectors_of",
-]
-
 CHUNKS_AT_ONCE = 256
 """Chunks whose vectors are asked for in one call."""
 
@@ -109,7 +97,7 @@ class CollectionPlace:
         if found is None:
             known = ", ".join(each.name for each in self.store.collections()) or "none"
             raise NotFoundError(
-                f"There is no collection '{self.collection}' in {self.store.location}.",
+                f"There is no collection '{self.collection}' in {self.store.identity.location}.",
                 suggestion=f"Collections there: {known}.",
             )
         return found

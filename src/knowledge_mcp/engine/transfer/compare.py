@@ -23,18 +23,6 @@ from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
 
-__all__ = [
-    "LEAST_DENSE_OVERLAP",
-    "LEAST_LEXICAL_OVERLAP",
-    "Comparison",
-    "ContentHash",
-    "Counts",
-    "Overlap",
-    "compare",
-    "content_hash",
-    "document_digest",
-]
-
 LEAST_DENSE_OVERLAP = 0.95
 LEAST_LEXICAL_OVERLAP = 0.90
 """Shares of the best hits that both stores must have in common, on average over the sampled queries."""
@@ -207,10 +195,10 @@ def _look(place: CollectionPlace, document_id: str) -> tuple[DocumentVersion | N
     try:
         held = read(place, document_id)
         if held is None:
-            return None, "", f"It is not in '{place.collection}' of {place.store.backend}."
+            return None, "", f"It is not in '{place.collection}' of {place.store.identity.backend}."
         return held, document_digest(place, held), ""
     except InternalError as exc:
-        return held, "", f"{place.store.backend}: {exc.message}"
+        return held, "", f"{place.store.identity.backend}: {exc.message}"
 
 
 def _difference(held: DocumentVersion | None, copy: DocumentVersion | None) -> str:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from knowledge_mcp.engine.core.snapshots import counts_of
 from knowledge_mcp.engine.transfer.carry import (
     CHUNKS_AT_ONCE,
     CollectionPlace,
@@ -33,8 +34,6 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
     may_pass,
 )
-
-__all__ = ["Move", "MoveOptions", "MovePlan", "MoveReport"]
 
 _ROUNDS = 20
 """How often documents that changed at the source meanwhile are caught up with."""
@@ -190,7 +189,7 @@ class Move:
         target = self._target
         if not records:
             return lambda _: True
-        counted = target.opened.statistics().chunks
+        counted = counts_of(target.opened).chunks
         if counted == sum(record.chunk_count for record in records.values()):
             return lambda _: True
         return lambda document_id: (
@@ -271,18 +270,19 @@ def _total(plan: MovePlan) -> int:
 
 def _checked(source: CollectionPlace, target: CollectionPlace) -> CollectionInfo:
     """Make sure that a move can be done at all; returns the source's description."""
-    same_store = (source.store.backend, source.store.location) == (target.store.backend, target.store.location)
+    same_store = source.store.identity == target.store.identity
     if same_store and source.collection == target.collection:
         raise InvalidInputError(
-            f"Source and target are the same: collection '{source.collection}' of {source.store.location}.",
+            f"Source and target are the same: collection '{source.collection}' of {source.store.identity.location}.",
             suggestion="Name another target store, or another collection with --to-collection.",
         )
     info = source.info()
     there = target.opened.info()
     if there is not None and there.space.fingerprint != info.space.fingerprint:
         raise SpaceMismatchError(
-            f"Collection '{target.collection}' of {target.store.location} holds vectors of {there.space.label}, "
-            f"but '{source.collection}' holds those of {info.space.label}. Nothing was copied.",
+            f"Collection '{target.collection}' of {target.store.identity.location} "
+            f"holds vectors of {there.space.label}, but '{source.collection}' holds those of {info.space.label}. "
+            "Nothing was copied.",
             details=f"target space {there.space}; source space {info.space}",
             suggestion="Choose another name with --to-collection, or `knowledge reembed` one of the two first.",
         )

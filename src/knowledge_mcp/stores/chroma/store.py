@@ -20,6 +20,7 @@ from knowledge_mcp.model.collection import (
     DocumentParts,
     DocumentRecord,
     EmbeddingSpace,
+    StoreIdentity,
     StoreStatistics,
     WholeDocument,
 )
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.chroma.slots import ViewLimits
     from knowledge_mcp.stores.chroma.verify import Specified
     from knowledge_mcp.stores.chroma.view import ChromaView
-
-__all__ = ["MOST_PASSAGES", "ChromaHandle", "ChromaStore", "from_options"]
 
 T = TypeVar("T")
 
@@ -89,12 +88,8 @@ class ChromaStore:
         self._memory = memory or IndexMemory()
 
     @property
-    def backend(self) -> str:
-        return "chromadb"
-
-    @property
-    def location(self) -> str:
-        return self.connection.address.location
+    def identity(self) -> StoreIdentity:
+        return StoreIdentity("chromadb", self.connection.address.location)
 
     @property
     def address(self) -> Address:
@@ -265,11 +260,19 @@ class ChromaHandle:
             finally:
                 self._held = None
 
-    def info(self) -> CollectionInfo | None:
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
         if self._held is None:
-            return self._store.described(self._name)
-        place, view = self._held
-        return replace(place.info, name=self._name, state=f"{place.token} {view.change_now()}")
+            found = self._store.described(self._name)
+        else:
+            place, view = self._held
+            found = replace(place.info, name=self._name, state=f"{place.token} {view.change_now()}")
+        return replace(found, statistics=self._at(self._count)) if found is not None and counted else found
+
+    def _count(self, place: ChromaCollection, view: ChromaView) -> StoreStatistics:
+        from knowledge_mcp.stores.chroma.reading import totals
+
+        documents, chunks, tokens = totals(place, view)
+        return StoreStatistics(documents, chunks, tokens, self._store.size.bytes(chunks, place.info.space.dimensions))
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         from knowledge_mcp.stores.chroma.writing import publish
@@ -316,17 +319,6 @@ class ChromaHandle:
         from knowledge_mcp.stores.chroma.reading import chunks
 
         return self._at(lambda place, view: chunks(place, view, self._store.analyser, key, values))
-
-    def statistics(self) -> StoreStatistics:
-        from knowledge_mcp.stores.chroma.reading import totals
-
-        def count(place: ChromaCollection, view: ChromaView) -> StoreStatistics:
-            documents, chunks, tokens = totals(place, view)
-            return StoreStatistics(
-                documents, chunks, tokens, self._store.size.bytes(chunks, place.info.space.dimensions)
-            )
-
-        return self._at(count)
 
     def outgrown(self) -> Finding | None:
         """Say that the collection is too large for ChromaDB and how to move it, None where it is not."""

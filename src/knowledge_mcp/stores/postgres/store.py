@@ -19,6 +19,7 @@ from knowledge_mcp.model.collection import (
     DocumentParts,
     DocumentRecord,
     EmbeddingSpace,
+    StoreIdentity,
     StoreStatistics,
     WholeDocument,
 )
@@ -79,11 +80,12 @@ class PostgresStore:
         self.database = PostgresDatabase(url, patience=patience)
 
     @property
-    def backend(self) -> str:
-        return "postgres"
+    def identity(self) -> StoreIdentity:
+        return StoreIdentity("postgres", self.location)
 
     @property
     def location(self) -> str:
+        """Name the address, without any secret."""
         return self.database.location
 
     def close(self) -> None:
@@ -181,22 +183,15 @@ class PostgresHandle:
             finally:
                 self._held = None
 
-    def info(self) -> CollectionInfo | None:
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
+        def described(session: PostgresSession, place: PostgresPlace) -> CollectionInfo:
+            held = _statistics(session, place) if counted else None
+            return replace(self._store.described(place), state=place.state, statistics=held)
+
         try:
-            return self._read(lambda _, place: replace(self._store.described(place), state=place.state))
+            return self._read(described)
         except NotFoundError:
             return None
-
-    def statistics(self) -> StoreStatistics:
-        def counted(session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
-            ((size,),) = session.rows(
-                "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n"
-                " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
-                (SCHEMA,),
-            )
-            return StoreStatistics(place.documents, place.chunks, place.tokens, storage_bytes=int(size))
-
-        return self._read(counted)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         place = self._read(lambda _, place: place)
@@ -390,6 +385,15 @@ class PostgresHandle:
         self._store.check_index(place)
         verify.index_anew(session, place, self._store.analyser)
         return lock_place(session, self._name, self._store.location, alone=True)
+
+
+def _statistics(session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
+    ((size,),) = session.rows(
+        "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n"
+        " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
+        (SCHEMA,),
+    )
+    return StoreStatistics(place.documents, place.chunks, place.tokens, storage_bytes=int(size))
 
 
 def _now() -> str:

@@ -21,6 +21,7 @@ from knowledge_mcp.model.collection import (
     DocumentParts,
     DocumentRecord,
     EmbeddingSpace,
+    StoreIdentity,
     StoreStatistics,
     WholeDocument,
 )
@@ -82,12 +83,8 @@ class QdrantStore:
         self._weights: TermWeights | None = None
 
     @property
-    def backend(self) -> str:
-        return "qdrant"
-
-    @property
-    def location(self) -> str:
-        return self.connection.location
+    def identity(self) -> StoreIdentity:
+        return StoreIdentity("qdrant", self.connection.location)
 
     def close(self) -> None:
         self.connection.close()
@@ -239,9 +236,12 @@ class QdrantHandle:
         finally:
             self._held = None
 
-    def info(self) -> CollectionInfo | None:
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
         known = self._held or self._store.look(self._name)
-        return None if known is None else replace(self._store.described(known), state=f"{known.home} {known.changed}")
+        if known is None:
+            return None
+        held = self._read(self._store.sums)[0] if counted else None
+        return replace(self._store.described(known), state=f"{known.home} {known.changed}", statistics=held)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         place = self._store.fresh(self._name)
@@ -290,9 +290,6 @@ class QdrantHandle:
             return chunks(self._store.connection, place, key, values)
 
         return self._read(read)
-
-    def statistics(self) -> StoreStatistics:
-        return self._read(self._store.sums)[0]
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         check_filter(filter)

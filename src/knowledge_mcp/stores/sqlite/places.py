@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError, NotFoundError
@@ -12,19 +12,22 @@ from knowledge_mcp.stores.shared.payload import space_from_json
 if TYPE_CHECKING:
     from knowledge_mcp.stores.sqlite.session import Row, Session
 
-__all__ = ["Place", "every_place", "find_place", "place_of"]
-
-_SELECT = "SELECT id, name, space, created_at, analyser, version FROM collections"
+_SELECT = "SELECT id, name, space, created_at, analyser, version, documents, chunks, tokens FROM collections"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A collection in one snapshot; each change of its documents has a version of its own."""
+    """A collection in one snapshot; each change of its documents has a version of its own.
+
+    Attributes:
+        counts: of documents, chunks and tokens.
+    """
 
     id: int
     info: CollectionInfo
     analyser: str
     version: int
+    counts: tuple[int, int, int]
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -65,4 +68,6 @@ def place_of(connection: Session, name: str) -> Place:
 
 
 def _place(row: Row) -> Place:
-    return Place(row[0], CollectionInfo(name=row[1], space=space_from_json(row[2]), created_at=row[3]), *row[4:])
+    number, name, space, created_at, analyser, version, *counts = row
+    info = CollectionInfo(name=name, space=space_from_json(space), created_at=created_at)
+    return Place(number, info, analyser, version, cast("tuple[int, int, int]", tuple(counts)))

@@ -21,6 +21,7 @@ from knowledge_mcp.model.collection import (
     DocumentParts,
     DocumentRecord,
     EmbeddingSpace,
+    StoreIdentity,
     StoreStatistics,
     WholeDocument,
 )
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.sqlite.session import FileIdentity, Session
     from knowledge_mcp.stores.sqlite.view import SqliteView
     from knowledge_mcp.stores.sqlite.writing import PreparedChunks
-
-__all__ = ["SqliteHandle", "SqliteOptions", "SqliteStore", "from_options"]
 
 T = TypeVar("T")
 
@@ -82,12 +81,8 @@ class SqliteStore:
         self._memory = memory or IndexMemory()
 
     @property
-    def backend(self) -> str:
-        return "sqlite"
-
-    @property
-    def location(self) -> str:
-        return str(self.database.path)
+    def identity(self) -> StoreIdentity:
+        return StoreIdentity("sqlite", str(self.database.path))
 
     def close(self) -> None:
         with self._views_lock:
@@ -261,16 +256,18 @@ class SqliteHandle:
                     self._held = None
                 return
 
-    def info(self) -> CollectionInfo | None:
+    def info(self, *, counted: bool = False) -> CollectionInfo | None:
         if self._held is not None:
-            return self._described(self._held.connection, self._held.place)
+            return self._described(self._held.connection, self._held.place, counted)
         with self._store.database.reading() as connection:
             found = find_place(connection, self._name)
-            return None if found is None else self._described(connection, found)
+            return None if found is None else self._described(connection, found, counted)
 
-    def _described(self, connection: Session, place: Place) -> CollectionInfo:
+    def _described(self, connection: Session, place: Place, counted: bool) -> CollectionInfo:
         """Describe the collection with the state of its documents, which no other file and collection shares."""
-        return replace(self._store.described(place), state=f"{connection.file} {place.id} {place.version}")
+        held = StoreStatistics(*place.counts, self._store.database.storage_bytes) if counted else None
+        state = f"{connection.file} {place.id} {place.version}"
+        return replace(self._store.described(place), state=state, statistics=held)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         from knowledge_mcp.stores.sqlite.writing import in_order, prepare, publish
@@ -318,14 +315,6 @@ class SqliteHandle:
         from knowledge_mcp.stores.sqlite.reading import chunks
 
         return self._read(lambda connection, place: chunks(connection, place.id, key, values), indexed=key == "term")
-
-    def statistics(self) -> StoreStatistics:
-        documents, chunks, tokens = self._read(
-            lambda connection, place: connection.rows(
-                "SELECT documents, chunks, tokens FROM collections WHERE id = ?", (place.id,)
-            )[0],
-        )
-        return StoreStatistics(documents, chunks, tokens, storage_bytes=self._store.database.storage_bytes)
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         from knowledge_mcp.stores.sqlite.search import legs

@@ -47,7 +47,7 @@ from knowledge_mcp.model.query import (
 )
 from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.model.source import media_type_of
-from knowledge_mcp.testing.fakes import ranked_hits, sha256
+from tests.fakes.passages import ranked_hits, sha256
 
 __all__ = [
     "SPACE",
@@ -181,8 +181,8 @@ class FakeLibrary:
         """Return the library as one sees it; its documents are for everybody."""
         del groups
         seen = copy.copy(self)
-        seen._may_read = may_read  # noqa: SLF001 - a copy of this one
-        seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
+        seen._may_read = may_read
+        seen._may_reach = may_reach or may_read
         return seen
 
     # ---- collections

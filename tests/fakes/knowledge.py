@@ -50,9 +50,9 @@ from knowledge_mcp.model.query import (
     Stats,
 )
 from knowledge_mcp.ports import Source
-from knowledge_mcp.testing import fakes
 from knowledge_mcp.testing.embedders import HashingEmbedder
-from knowledge_mcp.testing.fakes import SAMPLE, FakeDocument, FakePassage
+from tests.fakes import passages
+from tests.fakes.passages import SAMPLE, FakeDocument, FakePassage
 
 __all__ = ["SAMPLE", "FakeDocument", "FakeKnowledge", "FakePassage"]
 
@@ -91,13 +91,13 @@ class FakeKnowledge:
 
     def add(self, document: FakeDocument) -> DocumentRecord:
         """Keep a document, in place of the one of the same id."""
-        text, chunks = fakes.build(document)
+        text, chunks = passages.build(document)
         record = DocumentRecord(
             id=document.id,
             title=document.title,
             document_type=document.document_type,
             source_path=document.source_path or f"/documents/{document.id}.md",
-            sha256=fakes.sha256(text),
+            sha256=passages.sha256(text),
             pipeline="fake",
             size=len(text.encode()),
             pages=max((passage.page for passage in document.passages), default=0),
@@ -116,7 +116,7 @@ class FakeKnowledge:
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Rank chunks by the share of the query's words that they hold."""
         self._before("search")
-        hits = fakes.ranked_hits(query, self._all_chunks(), text_of=_searched_text, cite=_cite)
+        hits = passages.ranked_hits(query, self._all_chunks(), text_of=_searched_text, cite=_cite)
         return SearchAnswer(hits, query.mode, len(self._records), self._degraded)
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
@@ -140,7 +140,7 @@ class FakeKnowledge:
         scope = None if documents is None else In("document_id", documents)
         hits = tuple(
             RequirementHit(statement, chunk, score, _cite(chunk))
-            for score, chunk in fakes.by_shared_words(query.topic, self._all_chunks(), scope, text_of=_searched_text)
+            for score, chunk in passages.by_shared_words(query.topic, self._all_chunks(), scope, text_of=_searched_text)
             for statement in chunk.statements
             if statement.modality is Modality.REQUIREMENT
         )
@@ -207,14 +207,14 @@ class FakeKnowledge:
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a place; words count as tokens."""
         self._before("read")
-        return read_held(self._held(self._document_of(query)), query, fakes.WordMeasure())
+        return read_held(self._held(self._document_of(query)), query, passages.WordMeasure())
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Look for a quote whatever its case and blanks; an altered one is not found."""
         self._before("verify_quote")
         if query.document_id is not None:
             self.document(query.document_id)
-        return fakes.compare_quote([self._held(record.id) for record in self.documents()], query)
+        return passages.compare_quote([self._held(record.id) for record in self.documents()], query)
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List references from a place and to it; all passages of other documents are looked through."""
@@ -252,10 +252,10 @@ class FakeKnowledge:
             tell(IngestEvent(IngestEventKind.FOUND, item.uri))
             with item.open() as stream:
                 text = stream.read().decode("utf-8", "replace")
-            document = fakes.from_text(item.name, item.uri, text)
-            built, chunks = fakes.build(document)
+            document = passages.from_text(item.name, item.uri, text)
+            built, chunks = passages.build(document)
             known = self._records.get(document.id)
-            unchanged = known is not None and known.sha256 == fakes.sha256(built) and not options.force
+            unchanged = known is not None and known.sha256 == passages.sha256(built) and not options.force
             if options.dry_run:
                 tokens = sum(chunk.token_count for chunk in chunks)
                 planned.append(PlannedDocument(item.uri, document.id, 0, len(chunks), tokens, unchanged))
@@ -313,7 +313,7 @@ class FakeKnowledge:
     def _held(self, document_id: str) -> HeldDocument:
         record = self.document(document_id)
         text, chunks = self._texts[document_id], self._chunks[document_id]
-        return HeldDocument(record, text, fakes.structure_of_fake(text, chunks), tuple(chunks))
+        return HeldDocument(record, text, passages.structure_of_fake(text, chunks), tuple(chunks))
 
     def _all_chunks(self) -> list[Chunk]:
         with self._lock:
