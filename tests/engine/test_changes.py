@@ -111,6 +111,102 @@ def test_a_sign_that_changed_alone_is_a_changed_limit() -> None:
     assert inside(found) == [("number", "≤ 85 dB", "≥ 85 dB")]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "Doors MAY open and SHOULD then stay open.",
+            "Doors SHOULD open and MUST then stay open.",
+            [("force", "MAY", "SHOULD"), ("force", "SHOULD", "MUST")],
+        ),
+        (
+            "Locks hold for 5 minutes at 3 bar when the door is shut.",
+            "Locks hold for 5 hours at 4 bar when the door is shut.",
+            [("number", "5 minutes", "5 hours"), ("number", "3", "4")],
+        ),
+        ("Fans draw 5 mW when idle at night.", "Fans draw 5 MW when idle at night.", [("number", "5 mW", "5 MW")]),
+        ("Doors MUST open outwards.", "Doors must open outwards.", [("force", "MUST", "must")]),
+        ("Readers should consult the guide.", "Readers may consult the guide.", [("force", "should", "may")]),
+        ("Code U+000A ends a line of text.", "Code U+000B ends a line of text.", [("words", "U+000A", "U+000B")]),
+    ],
+)
+def test_words_of_force_and_numbers_are_compared_where_they_stand(
+    old: str, new: str, expected: list[tuple[str, str, str]]
+) -> None:
+    rest = "\n\n".join(f"Gate {name} MUST close and SHALL lock." for name in ("one", "two", "three", "four", "five"))
+    assert inside(compared(f"# Doors\n\n{rest}\n\n{old}\n", f"# Doors\n\n{rest}\n\n{new}\n")) == expected
+
+
+def test_force_is_read_in_the_language_of_the_editions() -> None:
+    old = "# Türen\n\nDie Tür muss nach 5 Minuten schließen. Das Schloss darf in der Nacht nicht öffnen.\n"
+    new = (
+        old.replace("muss", "soll")
+        .replace("darf in der Nacht nicht", "darf in der Nacht")
+        .replace("Minuten", "Stunden")
+    )
+    found = inside(compared(old, new))
+    assert found[:3] == [("force", "muss", "soll"), ("force", "darf", "darf"), ("number", "5 Minuten", "5 Stunden")]
+
+
+def test_joined_and_cut_sentences_change_neither_force_nor_limits() -> None:
+    apart = "# Doors\n\nEach door shall close within 5 s. The lock should hold it for 9 s."
+    joined = "# Doors\n\nEach door shall close within 5 s, and the lock should hold it for 9 s."
+    for old, new in ((apart, joined), (joined, apart)):
+        found = compared(old, new)
+        assert {kind for kind, _, _ in inside(found)} == {"words"}
+        assert not any(change.requirement for each in found for change in each.changes)
+    stronger = inside(compared(apart, joined.replace("should", "shall")))
+    assert stronger[0] == ("force", "should", "shall")
+
+
+def test_a_sign_that_changed_beside_other_changes_is_told_and_the_clause_is_edited() -> None:
+    old = OLD.replace("not exceed 85", "be ≤ 85")
+    new = old.replace("≤", "≥").replace("of an idle press", "of an idle machine")
+    assert ("number", "≤ 85 dB", "≥ 85 dB") in inside(compared(old, new))
+    alone = compared(old, old.replace("≤", "≥"))
+    assert became(alone)["Noise"] == ("edited", "Noise")
+
+
+def test_a_long_clause_is_compared_sentence_by_sentence() -> None:
+    old = "# Parts\n\n" + " ".join(f"Part p{number} should hold {number} kg." for number in range(500))
+    assert inside(compared(old, old.replace("should", "shall"))) == [("force", "should", "shall")] * 500
+
+
+def test_what_changed_inside_a_clause_that_was_merged_or_split_is_told_with_its_link() -> None:
+    reset = "A reset button shall be out of reach of the danger zone and stand out from other buttons."
+    weaker = reset.replace("shall", "should")
+    merged = OLD.replace(f"### 3.1 Reset\n\n{reset}\n\n", "").replace("may lock them.", f"may lock them. {weaker}")
+    for old, new, kind, change in (
+        (OLD, merged, LinkKind.MERGED, ("force", "shall", "should")),
+        (merged, OLD, LinkKind.SPLIT, ("force", "should", "shall")),
+    ):
+        found = compared(old, new)
+        assert inside([each for each in found if each.link.kind is kind]) == [change]
+        assert inside(found) == [change]
+
+
+def test_a_removed_clause_is_not_joined_with_a_new_one_for_the_words_all_clauses_share() -> None:
+    limits = [
+        (name, number) for number, name in enumerate(("valves", "pumps", "gates", "motors", "hoists", "drums"), 7)
+    ]
+
+    def text(rows: list[tuple[str, int]]) -> str:
+        return "# Parts\n\n" + "\n\n".join(
+            f"## {place} Limits of {name}\n\nThe operator shall inspect the {name} every {number} days and record the "
+            f"result in the log of the plant."
+            for place, (name, number) in enumerate(rows, 1)
+        )
+
+    found = became(compared(text(limits), text([*limits[:2], *limits[3:], ("tanks", 99)])))
+    assert found["Limits of gates"] == ("removed", "")
+    assert found["Limits of tanks"] == ("added", "Limits of tanks")
+
+
+def test_a_note_that_stays_a_note_is_the_same() -> None:
+    text = "# Controls\n\n## AC-1 Policy\n\nA policy is kept.\n\n## AC-2 Accounts\n\n[Withdrawn: Now in AC-1.]\n"
+    assert became(compared(text, text))["Accounts"] == ("same", "Accounts")
+
+
 def test_inserted_clauses_renumber_those_behind_them_and_references_follow() -> None:
     new = OLD.replace(
         "## 2 Guards", "## 2 Terms\n\nA slide is the part that moves up and down in its ways.\n\n## 3 Guards"

@@ -73,8 +73,8 @@ class PrintedMark:
     Attributes:
         key: what it is compared by.
         text: as printed.
-        start, end: where it stands in the sentence.
-        unit: the name of the unit behind a number, which is no part of it.
+        start, end: where it stands in the sentence, with its unit.
+        unit: the name of the unit behind a number, which `text` leaves out.
         counts: whether a word has force; where capitals carry it, small ones have none.
     """
 
@@ -137,7 +137,8 @@ def limits(sentence: str) -> list[PrintedMark]:
             unit = behind["unit"] if behind else ""
             number = "".join(match.group().split()) if pattern is _NUMBER else match.group().lower()
             key = f"{number} {unit.lower().removesuffix('s')}"
-            found.append(PrintedMark(key, match.group().strip(), *match.span(), unit))
+            end = behind.end() if behind else match.end()
+            found.append(PrintedMark(key, match.group().strip(), match.start(), end, unit))
     return sorted(found, key=lambda mark: mark.start)
 
 

@@ -198,10 +198,10 @@ class _Matcher:
     def __init__(self, old: Edition, new: Edition, terms: Terms) -> None:
         self._old, self._new = _Side(old.clauses, terms), _Side(new.clauses, terms)
         everywhere = [*self._old.counts, *self._new.counts]
-        frequency = Counter(term for counted in everywhere for term in counted)
-        self._rarity = {term: math.log(1 + len(everywhere) / count) for term, count in frequency.items()}
-        self._old.weigh(self._rarity)
-        self._new.weigh(self._rarity)
+        rarity = _rarity(everywhere)
+        self._old.weigh(rarity)
+        self._new.weigh(rarity)
+        self._title_rarity = _rarity([*self._old.titles, *self._new.titles])
         self._usual_old, self._usual_new = functools.cache(self._old.usual), functools.cache(self._new.usual)
         self._files = _same_files(old, new)
         self._by_name: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -246,7 +246,8 @@ class _Matcher:
     def _evidence(self, one: int, other: int) -> _Evidence:
         old, new = self._old, self._new
         titles, others = old.titles[one], new.titles[other]
-        like = 2 * len(titles & others) / (len(titles) + len(others)) if titles or others else 0.0
+        shared, apart = (sum(self._title_rarity[term] for term in each) for each in (titles & others, titles ^ others))
+        like = 2 * shared / (2 * shared + apart) if shared else 0.0
         number = old.clauses[one].number
         same_number = bool(number) and number == new.clauses[other].number
         like /= max(old.heads_like[old.heads[one]], new.heads_like[new.heads[other]])
@@ -350,10 +351,17 @@ class _Matcher:
         come = {link.new.index for link in links if link.new is not None}
         lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
         fresh = [clause for clause in self._new.clauses if clause.index not in come and not clause.is_only_a_note]
-        for clause, holder in _holders(lost, self._new.clauses):
+        before = {new: self._old.clauses[old].text for old, new in pairs.forward.items()}
+        after = {old: self._new.clauses[new].text for old, new in pairs.forward.items()}
+        for clause, holder in _holders(lost, self._new.clauses, before):
             yield ClauseLink(LinkKind.MERGED, clause, holder)
-        for clause, holder in _holders(fresh, self._old.clauses):
+        for clause, holder in _holders(fresh, self._old.clauses, after):
             yield ClauseLink(LinkKind.SPLIT, holder, clause)
+
+
+def _rarity(texts: Sequence[Iterable[str]]) -> dict[str, float]:
+    frequency = Counter(term for text in texts for term in text)
+    return {term: math.log(1 + len(texts) / count) for term, count in frequency.items()}
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\W?\d|\d\W?[A-Za-z]")
@@ -401,8 +409,13 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[place : place + _SHINGLE]) for place in range(len(words) - _SHINGLE + 1)}
 
 
-def _holders(clauses: Sequence[Clause], others: Sequence[Clause]) -> Iterator[tuple[Clause, Clause]]:
-    """Yield clauses with those of the other edition that hold more than half of their words, in runs of four."""
+def _holders(
+    clauses: Sequence[Clause], others: Sequence[Clause], partners: Mapping[int, str]
+) -> Iterator[tuple[Clause, Clause]]:
+    """Yield clauses with joined ones of the other edition that hold more than half of their words, in runs of four.
+
+    Runs that a holder's partner, whose text `partners` has, holds too do not count: they came from there.
+    """
     wanted = {clause.index: _shingles(clause.text) for clause in clauses}
     sought = {shingle for shingles in wanted.values() for shingle in shingles}
     found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -412,7 +425,10 @@ def _holders(clauses: Sequence[Clause], others: Sequence[Clause]) -> Iterator[tu
     for clause in clauses:
         shared = Counter(place for shingle in wanted[clause.index] for place in found.get(shingle, ()))
         for place, count in sorted(shared.items()):
-            if count > _HALF * len(wanted[clause.index]):
+            if place not in partners or count <= _HALF * len(wanted[clause.index]):
+                continue
+            own = wanted[clause.index] - _shingles(partners[place])
+            if len(own & _shingles(others[place].text)) > _HALF * len(own):
                 yield clause, others[place]
 
 
