@@ -74,6 +74,37 @@ def test_csv_and_page_are_written(knowledge: Command, editions: tuple[str, str],
     assert seen.marked["ins"] == ["shall", "4", "2 Ropes and chains"]
 
 
+def test_a_heading_folds_what_is_below_it_and_what_holds_a_change_is_open(knowledge: Command, tmp_path: Path) -> None:
+    old, new, page = tmp_path / "a.md", tmp_path / "b.md", tmp_path / "page.html"
+    old.write_text(
+        "# Lifts\n\n## 1 Doors\n\nDoors are wide.\n\n### 1.1 Locks\n\nLocks should hold for 5 s.\n\n"
+        "## 2 Ropes\n\nRopes are greased once a year.\n"
+    )
+    new.write_text(old.read_text().replace("should hold", "shall hold"))
+    knowledge("compare", str(old), str(new), "--html", str(page))
+    folds = _Folds()
+    folds.feed(page.read_text())
+    assert folds.found == [(1, True), (2, True), (3, True), (2, False)]
+    assert folds.depth == 0
+
+
+class _Folds(HTMLParser):
+    """Collect how deep each clause stands, and whether it is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[int, bool]] = []
+        self.depth = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "details":
+            self.depth += 1
+            self.found.append((self.depth, ("open", None) in attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth -= tag == "details"
+
+
 class _Marks(HTMLParser):
     """Collect what is marked as gone and as new, and see that nothing is fetched."""
 

@@ -103,15 +103,39 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange]) -> str:
         f'<span class="count">{count} {html.escape(name.replace("_", " "))}</span>'
         for name, count in counted(changes).items()
     )
-    body = "".join(_clause(each) for each in changes)
+    body = "".join(_folded(changes))
     return _PAGE.replace("{{title}}", title).replace("{{counts}}", counts).replace("{{body}}", body)
 
 
-def _clause(each: ClauseChange) -> str:
+def _folded(changes: Sequence[ClauseChange]) -> Iterator[str]:
+    """Yield clauses, each with those below it inside; what holds a change is open."""
+    levels = [_level(each) for each in changes]
+    is_changed = [each.link.kind is not LinkKind.SAME or bool(each.changes) for each in changes]
+    above: list[int] = []
+    for place, level in enumerate(levels):
+        while above and levels[above[-1]] >= level:
+            above.pop()
+        for each in above if is_changed[place] else ():
+            is_changed[each] = True
+        above.append(place)
+    open_ones: list[int] = []
+    for each, level, changed in zip(changes, levels, is_changed, strict=True):
+        while open_ones and open_ones[-1] >= level:
+            open_ones.pop()
+            yield "</details>"
+        open_ones.append(level)
+        yield _clause(each, is_open=changed)
+    yield "</details>" * len(open_ones)
+
+
+def _level(each: ClauseChange) -> int:
+    shown = each.link.new or each.link.old
+    return max(shown.level if shown else 1, 1)
+
+
+def _clause(each: ClauseChange, *, is_open: bool) -> str:
+    """Write a clause up to where those below it stand."""
     old, new = each.link.old, each.link.new
-    shown = new or old
-    level = min(max(shown.level if shown else 1, 1), 6)
-    is_changed = each.link.kind is not LinkKind.SAME or bool(each.changes)
     kinds = "".join(
         f'<span class="kind {kind.value}">{kind.value}</span>'
         for kind in ChangeType
@@ -119,10 +143,10 @@ def _clause(each: ClauseChange) -> str:
     )
     rows = "".join(_row(*pair) for pair in side_by_side(each.link))
     return (
-        f'<details class="clause {each.link.kind.value}" style="--level:{level - 1}"{" open" if is_changed else ""}>'
+        f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
         f'<summary><span class="became">{each.link.kind.value}</span>{_named(old, new)}{kinds}</summary>'
         f'<div class="places"><span>{html.escape(cited(old))}</span><span>{html.escape(cited(new))}</span></div>'
-        f'<div class="sides">{rows}</div></details>'
+        f'<div class="sides">{rows}</div>'
     )
 
 
@@ -157,13 +181,14 @@ header{position:sticky;top:0;background:Canvas;border-bottom:1px solid var(--lin
 h1{font-size:1.2rem;margin:0}.count,.kind,.became{font-size:.8rem;border:1px solid var(--line);border-radius:1rem;
 padding:.05rem .5rem;margin:.15rem .3rem .15rem 0;display:inline-block;white-space:nowrap}
 .tools{display:flex;gap:.5rem;flex-wrap:wrap;align-items:center}button{font:inherit;padding:.2rem .7rem;cursor:pointer}
-details{border-bottom:1px solid var(--line);margin-left:calc(var(--level)*1rem)}
+details{border-bottom:1px solid var(--line)}details details{margin-left:1rem}
 summary{cursor:pointer;padding:.35rem 0;font-weight:600}summary .became,summary .kind{font-weight:400;margin-left:.4rem}
 .force,.number{border-color:var(--del);color:var(--del)}.same>summary{font-weight:400;opacity:.75}
 .places,.row{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.places{font-size:.8rem;opacity:.75}
+.sides{content-visibility:auto;contain-intrinsic-size:auto 6rem}
 .row p{margin:.2rem 0;overflow-wrap:anywhere}.row.change{background:var(--soft)}
 .row.here{outline:2px solid Highlight}del{color:var(--del);text-decoration:line-through}
-ins{color:var(--ins);text-decoration:underline}body.only .same,body.only .row:not(.change){display:none}
+ins{color:var(--ins);text-decoration:underline}body.only .quiet,body.only .row:not(.change){display:none}
 @media(max-width:50rem){.places,.row{grid-template-columns:1fr;gap:0}}
 @media print{header{position:static}.tools button,.tools label{display:none}}
 </style></head><body><header><h1>{{title}}</h1><div class="tools">
@@ -173,7 +198,7 @@ ins{color:var(--ins);text-decoration:underline}body.only .same,body.only .row:no
 <div>{{counts}}</div></header><main>{{body}}</main><script>
 const rows=[...document.querySelectorAll('.row.change')];let at=-1;
 function go(step){if(!rows.length)return;if(at>=0)rows[at].classList.remove('here');
-at=(at+step+rows.length)%rows.length;const row=rows[at];row.closest('details').open=true;row.classList.add('here');
+at=(at+step+rows.length)%rows.length;const row=rows[at];for(let each=row.closest('details');each;each=each.parentElement.closest('details'))each.open=true;row.classList.add('here');
 row.scrollIntoView({block:'center'});document.getElementById('at').textContent=(at+1)+' of '+rows.length}
 document.getElementById('on').onclick=()=>go(1);document.getElementById('back').onclick=()=>go(-1);
 document.getElementById('only').onchange=e=>document.body.classList.toggle('only',e.target.checked);

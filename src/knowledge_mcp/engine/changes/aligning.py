@@ -277,9 +277,10 @@ class _Matcher:
             together = self._stand_together(one, other, known)
             in_place = together and self._is_named_alike(one, other, each)
             score = self._score(one, other, each, known, together=together, in_place=in_place)
-            if score > _HALF:
-                elsewhere = not in_place or (each.words is not None and each.words < _NOTHING)
-                scored.append((elsewhere, -score, abs(one - other), one, other))
+            says_nothing = each.words is not None and each.words < _NOTHING
+            is_named = in_place or each.same_head or each.number >= _HALF
+            if score > _HALF and (is_named or not says_nothing):  # a clause number alone is shifted by every insertion
+                scored.append((says_nothing or not in_place, -score, abs(one - other), one, other))
         pairs = _Pairs(self._old.clauses, self._new.clauses)
         for _, _, _, one, other in sorted(scored):
             if one not in pairs.forward and other not in pairs.backward:
@@ -367,7 +368,7 @@ def _rarity(texts: Sequence[Iterable[str]]) -> dict[str, float]:
 _IDENTIFIER = re.compile(r"[A-Za-z]\W?\d|\d\W?[A-Za-z]")
 _QUARTER = 0.25
 _NOTHING = 0.1
-"""Cosine below which two texts have next to nothing in common."""
+"""Likeness below which two texts have next to nothing in common."""
 _NOT_WORD = re.compile(r"[\W_]+")
 _SHINGLE = 4
 
