@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -154,6 +155,55 @@ def test_a_pdf_is_compared_with_its_own_text(knowledge: Command, tmp_path: Path,
     found = {each["new"]["clause"]: each for each in answer["alignment"] if each["old"]}
     assert found["1"]["old"]["page"] == 1
     assert [each["kind"] for each in found["1"]["changes"]] == ["force", "number"]
+
+
+def test_pages_with_changes_are_put_into_the_redline_to_be_looked_at(knowledge: Command, tmp_path: Path) -> None:
+    files: list[str] = []
+    for name, force in (("old", "should"), ("new", "shall")):
+        pages = sheet()
+        pages.heading("1 Doors")
+        pages.paragraph(f"The doors {force} close within 5 s. Doors are made of steel.")
+        pages.heading("2 Ropes")
+        pages.paragraph("Ropes are greased with oil that is free of acid once a year.")
+        files.append(str(tmp_path / f"{name}.pdf"))
+        Path(files[-1]).write_bytes(pages.done())
+    page = tmp_path / "changes.html"
+    knowledge("compare", *files, "--html", str(page), "--pages")
+    seen = _Pages()
+    seen.feed(page.read_text())
+    assert seen.buttons == ["old old.pdf 1\nnew new.pdf 1"] * 2  # of Doors, and of Ropes, which stands on that page too
+    drawn = json.loads(seen.pages)
+    assert set(drawn) == {"old old.pdf 1", "new new.pdf 1"}
+    assert all(base64.b64decode(each).startswith(b"\x89PNG") for each in drawn.values())
+    knowledge("compare", *files, "--html", str(page))
+    assert "PNG" not in page.read_text()
+    assert _buttons(page) == []
+
+
+class _Pages(HTMLParser):
+    """Collect the buttons that show pages, and the pages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buttons: list[str] = []
+        self.pages = ""
+        self._is_pages = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self._is_pages = given.get("id") == "pages"
+        if given.get("class") == "look":
+            self.buttons.append(given["data-pages"] or "")
+
+    def handle_data(self, data: str) -> None:
+        if self._is_pages:
+            self.pages += data
+
+
+def _buttons(page: Path) -> list[str]:
+    seen = _Pages()
+    seen.feed(page.read_text())
+    return seen.buttons
 
 
 def test_a_file_is_the_same_as_itself(knowledge: Command, editions: tuple[str, str]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
@@ -96,18 +99,36 @@ def as_csv(changes: Sequence[ClauseChange]) -> str:
 # ---- the page
 
 
-def as_html(old: str, new: str, changes: Sequence[ClauseChange]) -> str:
-    """Write a page that needs nothing else: both editions side by side, folded by clause, changes to step through."""
+Pictures = Mapping[tuple[str, int], bytes]
+"""Pages drawn as PNG, by file and number from 1."""
+
+
+def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pictures, Pictures] | None = None) -> str:
+    """Write a page that needs nothing else: both editions side by side, folded by clause, changes to step through.
+
+    Pages of the two editions are shown where a reader asks for them.
+    """
     title = f"{html.escape(old)} → {html.escape(new)}"
     counts = "".join(
         f'<span class="count">{count} {html.escape(name.replace("_", " "))}</span>'
         for name, count in counted(changes).items()
     )
-    body = "".join(_folded(changes))
-    return _PAGE.replace("{{title}}", title).replace("{{counts}}", counts).replace("{{body}}", body)
+    sides = pages or ({}, {})
+    drawn = {
+        f"{name} {file} {page}": base64.b64encode(picture).decode()
+        for name, side in zip(("old", "new"), sides, strict=True)
+        for (file, page), picture in side.items()
+    }
+    values = {
+        "title": title,
+        "counts": counts,
+        "pages": json.dumps(drawn).replace("<", "\\u003c"),
+        "body": "".join(_folded(changes, drawn)),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: values[name[1]], _PAGE)
 
 
-def _folded(changes: Sequence[ClauseChange]) -> Iterator[str]:
+def _folded(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator[str]:
     """Yield clauses, each with those below it inside; what holds a change is open."""
     levels = [_level(each) for each in changes]
     is_changed = [each.link.kind is not LinkKind.SAME or bool(each.changes) for each in changes]
@@ -124,7 +145,7 @@ def _folded(changes: Sequence[ClauseChange]) -> Iterator[str]:
             open_ones.pop()
             yield "</details>"
         open_ones.append(level)
-        yield _clause(each, is_open=changed)
+        yield _clause(each, drawn, is_open=changed)
     yield "</details>" * len(open_ones)
 
 
@@ -133,7 +154,7 @@ def _level(each: ClauseChange) -> int:
     return max(shown.level if shown else 1, 1)
 
 
-def _clause(each: ClauseChange, *, is_open: bool) -> str:
+def _clause(each: ClauseChange, drawn: Collection[str], *, is_open: bool) -> str:
     """Write a clause up to where those below it stand."""
     old, new = each.link.old, each.link.new
     kinds = "".join(
@@ -146,8 +167,17 @@ def _clause(each: ClauseChange, *, is_open: bool) -> str:
         f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
         f'<summary><span class="became">{each.link.kind.value}</span>{_named(old, new)}{kinds}</summary>'
         f'<div class="places"><span>{html.escape(cited(old))}</span><span>{html.escape(cited(new))}</span></div>'
+        f"{_button(each, drawn)}"
         f'<div class="sides">{rows}</div>'
     )
+
+
+def _button(each: ClauseChange, drawn: Collection[str]) -> str:
+    """Offer the pages of a clause, as far as they were drawn."""
+    sides = (("old", each.link.old), ("new", each.link.new))
+    keys = [f"{name} {clause.file} {clause.page}" for name, clause in sides if clause is not None]
+    shown = "\n".join(html.escape(key) for key in keys if key in drawn)
+    return f'<button type="button" class="look" data-pages="{shown}">Show pages</button>' if shown else ""
 
 
 def _named(old: Clause | None, new: Clause | None) -> str:
@@ -173,7 +203,7 @@ def _marked(words: Marked, tag: str) -> Iterator[str]:
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy"
-content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{{title}}</title><style>
 :root{color-scheme:light dark;--line:#8884;--soft:#8881;--del:#c0392b;--ins:#1e8449}
 body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:100rem;padding:0 1rem 4rem}
@@ -189,16 +219,23 @@ summary{cursor:pointer;padding:.35rem 0;font-weight:600}summary .became,summary 
 .row p{margin:.2rem 0;overflow-wrap:anywhere}.row.change{background:var(--soft)}
 .row.here{outline:2px solid Highlight}del{color:var(--del);text-decoration:line-through}
 ins{color:var(--ins);text-decoration:underline}body.only .quiet,body.only .row:not(.change){display:none}
+.drawn{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.drawn img{width:100%;border:1px solid var(--line)}
 @media(max-width:50rem){.places,.row{grid-template-columns:1fr;gap:0}}
 @media print{header{position:static}.tools button,.tools label{display:none}}
 </style></head><body><header><h1>{{title}}</h1><div class="tools">
 <button type="button" id="back" title="p">← Previous change</button>
 <button type="button" id="on" title="n">Next change →</button>
 <label><input type="checkbox" id="only"> Only changes</label><span id="at" aria-live="polite"></span></div>
-<div>{{counts}}</div></header><main>{{body}}</main><script>
+<div>{{counts}}</div></header><main>{{body}}</main><script type="application/json" id="pages">{{pages}}</script><script>
+const pages=JSON.parse(document.getElementById('pages').textContent);
+addEventListener('click',e=>{const look=e.target.closest('.look');if(!look)return;
+const there=look.nextElementSibling;if(there.className==='drawn'){there.remove();return}
+const drawn=document.createElement('div');drawn.className='drawn';for(const key of look.dataset.pages.split('\\n')){
+const page=new Image();page.src='data:image/png;base64,'+pages[key];page.alt=key;drawn.append(page)}look.after(drawn)});
 const rows=[...document.querySelectorAll('.row.change')];let at=-1;
 function go(step){if(!rows.length)return;if(at>=0)rows[at].classList.remove('here');
-at=(at+step+rows.length)%rows.length;const row=rows[at];for(let each=row.closest('details');each;each=each.parentElement.closest('details'))each.open=true;row.classList.add('here');
+at=(at+step+rows.length)%rows.length;const row=rows[at];
+for(let each=row.closest('details');each;each=each.parentElement.closest('details'))each.open=true;row.classList.add('here');
 row.scrollIntoView({block:'center'});document.getElementById('at').textContent=(at+1)+' of '+rows.length}
 document.getElementById('on').onclick=()=>go(1);document.getElementById('back').onclick=()=>go(-1);
 document.getElementById('only').onchange=e=>document.body.classList.toggle('only',e.target.checked);

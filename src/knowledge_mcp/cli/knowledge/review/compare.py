@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
     tell_left_out,
     write_results,
 )
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.shared.failures import ask_password, can_ask, say
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "compared", "edition_at"]
 
-_MOST_NAMED = 5
+_MOST_DRAWN, _DOTS = 200, 80
+"""Pages of each side in a redline, and dots per inch: a page of text takes some 50 KB, so a file stays below 30 MB."""
 _LONGEST = 160
 
 
@@ -55,6 +57,9 @@ def compare(
     as_json: AsJson = False,
     as_csv: AsCsv = None,
     as_html: AsHtml = None,
+    with_pages: Annotated[
+        bool, typer.Option("--pages", help="Put the pages of PDF files that hold changes into --html, to be looked at.")
+    ] = False,
     kind: Annotated[
         list[ChangeType] | None, typer.Option(help="Show only changes of this kind; may be repeated.")
     ] = None,
@@ -76,10 +81,15 @@ def compare(
         before, after = edition_at(settings, old), edition_at(settings, new)
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compared(before, after)
+        pages = (
+            (_drawn(settings, old, changes, "old"), _drawn(settings, new, changes, "new"))
+            if as_html is not None and with_pages
+            else None
+        )
         is_written = write_results(
             {
                 as_csv: lambda: redline.as_csv(changes),
-                as_html: lambda: redline.as_html(before.name, after.name, changes),
+                as_html: lambda: redline.as_html(before.name, after.name, changes, pages),
             }
         )
         if as_json:
@@ -145,6 +155,27 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
         say(f"{name}: {recognised} pages were read by OCR; a word that was read wrongly looks like a change.")
     lines = {block.span.start: block.lines[0] for block in inspected.document.blocks if block.lines is not None}
     return EditionPart(name, inspected.document.text, inspected.structure.sections, inspected.chunks, lines.get)
+
+
+def _drawn(settings: Settings, name: str, changes: Sequence[ClauseChange], side: str) -> dict[tuple[str, int], bytes]:
+    """Draw the pages on which clauses begin that changed, as far as they are of PDF files that were given."""
+    from knowledge_mcp.cli.knowledge.inspect import file_item
+    from knowledge_mcp.readers.pdf.reader import PdfReader
+    from knowledge_mcp.wiring import build_passwords
+
+    changed = [each.link for each in changes if each.link.kind is not LinkKind.SAME or each.changes]
+    clauses = [clause for link in changed if (clause := getattr(link, side)) is not None and clause.page]
+    path = Path(name)
+    places = {(clause.file, clause.page): path / clause.file if path.is_dir() else path for clause in clauses}
+    places = {key: file for key, file in places.items() if file.suffix.lower() == ".pdf" and file.is_file()}
+    if len(places) > _MOST_DRAWN:
+        say(f"{name}: only the first {_MOST_DRAWN} of {len(places)} pages with changes are drawn.")
+    found: dict[tuple[str, int], bytes] = {}
+    passwords = build_passwords(settings, ask_password if can_ask() else None)
+    with contextlib.closing(PdfReader(passwords=passwords)) as reader:
+        for (file, page), place in list(places.items())[:_MOST_DRAWN]:
+            found[file, page] = reader.draw(file_item(place), page, (), "", _DOTS)[2]
+    return found
 
 
 def _ingested(settings: Settings, document_id: str) -> Edition:
