@@ -15,6 +15,7 @@ from knowledge_mcp import wiring
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.seeking import Seeker
 from knowledge_mcp.settings import Settings
+from knowledge_mcp.surfaces.table_page import counts_in_words
 from tests.cli.conftest import Command
 from tests.engine.test_tracing import embed
 
@@ -200,3 +201,9 @@ def test_without_obligations_there_is_nothing_to_check(
     plain = tmp_path / "plain.md"
     plain.write_text("# Poem\n\nThe sea is blue.\n")
     assert "There are no obligations" in knowledge("check", sides[0], "--against", str(plain)).err
+
+
+def test_what_is_counted_has_its_plural() -> None:
+    counts = {"obligation": 2, "informative": 2, "none found": 0, "contradiction": 0}
+    assert counts_in_words(counts) == ["2 obligations", "2 informative", "0 none found", "0 contradictions"]
+    assert counts_in_words({"obligation": 1, "moved_to": 3}) == ["1 obligation", "3 moved to"]

@@ -226,6 +226,7 @@ def test_a_check_shows_evidence_and_keeps_marks_and_notes(console: Console, two:
     expect(rows.nth(1).locator("th .tag")).to_have_text("obligation")
     console.at("#check-verdict").select_option("none found")
     expect(console.at("#check-rows tbody tr:visible")).to_have_count(1)
+    assert console.at("#check-summary .tag").all_text_contents() == ["2 obligations", "1 partial", "1 none found"]
     rows.nth(0).locator("blockquote a").evaluate("(each) => each.click()")
     expect(console.at(".passage.found")).to_contain_text("A zebra shall cross.")
 

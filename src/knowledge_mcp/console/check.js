@@ -1,6 +1,6 @@
 /* What a document says of each obligation of a standard: the best evidence, quoted, what is missing, and a person's marks. */
 
-import { announce, byId, count, fill, h, notice, number, shareButton } from "./dom.js";
+import { announce, byId, count, countTags, fill, h, notice, number, shareButton } from "./dom.js";
 import { decided, reviewing } from "./review.js";
 import { go, to } from "./route.js";
 
@@ -47,9 +47,7 @@ function render(answer, say) {
     h(
       "ul",
       { class: "counts" },
-      Object.entries(answer.summary ?? {}).map(([name, held]) =>
-        h("li", { class: `tag ${TONES[name] ?? ""}` }, `${number(held)} ${name}`),
-      ),
+      countTags(answer.summary, TONES),
     ),
     h("p", { class: "row" }, shareButton("this check")),
   );

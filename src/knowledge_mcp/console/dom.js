@@ -102,6 +102,15 @@ export function count(number, one, many = `${one}s`) {
   return `${NUMBER.format(number ?? 0)} ${number === 1 ? one : many}`;
 }
 
+const NOUNS = new Set(["definition", "number", "obligation", "reference", "requirement"]);
+
+/** Counts by name as tags; names that are nouns have a plural, the others say how something is. */
+export function countTags(counts, tones = {}) {
+  return Object.entries(counts ?? {}).map(([name, held]) =>
+    h("li", { class: `tag ${tones[name] ?? ""}` }, count(held, name, NOUNS.has(name) ? `${name}s` : name)),
+  );
+}
+
 export function number(value) {
   return NUMBER.format(value ?? 0);
 }

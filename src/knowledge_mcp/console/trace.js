@@ -1,7 +1,7 @@
 /* Which requirements of one document belong to which of another, why, how sure that is, what has no counterpart, and what
    a person decides of it. */
 
-import { announce, byId, count, fill, h, notice, number, shareButton } from "./dom.js";
+import { announce, byId, count, countTags, fill, h, notice, number, shareButton } from "./dom.js";
 import { decided, reviewing } from "./review.js";
 import { go, to } from "./route.js";
 
@@ -55,9 +55,7 @@ function render(answer, say) {
     h(
       "ul",
       { class: "counts" },
-      Object.entries(answer.summary ?? {}).map(([name, held]) =>
-        h("li", { class: `tag ${TONES[name] ?? ""}` }, `${number(held)} ${name}`),
-      ),
+      countTags(answer.summary, TONES),
       gapTag(answer.gaps.from, answer.from),
       gapTag(answer.gaps.to, answer.to),
     ),

@@ -11,7 +11,7 @@ from knowledge_mcp.engine.tracing.checks import RowCheck
 from knowledge_mcp.engine.tracing.obligations import ObligationKind
 from knowledge_mcp.support.spreadsheets import csv_text
 from knowledge_mcp.surfaces.interchange import BookSheet, workbook
-from knowledge_mcp.surfaces.table_page import table_page
+from knowledge_mcp.surfaces.table_page import counts_in_words, table_page
 
 __all__ = ["UNRELATED", "as_csv", "as_html", "as_values", "as_xlsx", "check_line", "row_values", "summary_of"]
 
@@ -136,9 +136,7 @@ def as_xlsx(document: str, standard: str, report: CheckReport) -> bytes:
 
 def as_html(document: str, standard: str, report: CheckReport) -> str:
     """Write a page that needs nothing else: every row with its evidence and checks, to sort, filter and print."""
-    counts = "".join(
-        f'<span class="count">{count} {html.escape(name)}</span>' for name, count in summary_of(report).items()
-    )
+    counts = "".join(f'<span class="count">{each}</span>' for each in counts_in_words(summary_of(report)))
     editions = "".join(f"<li>{html.escape(each.found)}: {html.escape(each.asked)}</li>" for each in report.editions)
     told = f"<details><summary>Editions that are not current</summary><ul>{editions}</ul></details>"
     warning = "" if report.related else f'<p class="warning">{html.escape(UNRELATED)}</p>'

@@ -14,6 +14,7 @@ from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, Marked, TextChange, side_by_side
 from knowledge_mcp.support.spreadsheets import csv_text
+from knowledge_mcp.surfaces.table_page import counts_in_words
 
 __all__ = ["as_csv", "as_html", "as_values", "cited", "counted"]
 
@@ -109,10 +110,7 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pi
     Pages of the two editions are shown where a reader asks for them.
     """
     title = f"{html.escape(old)} → {html.escape(new)}"
-    counts = "".join(
-        f'<span class="count">{count} {html.escape(name.replace("_", " "))}</span>'
-        for name, count in counted(changes).items()
-    )
+    counts = "".join(f'<span class="count">{each}</span>' for each in counts_in_words(counted(changes)))
     sides = pages or ({}, {})
     drawn = {
         f"{name} {file} {page}": base64.b64encode(picture).decode()
@@ -235,7 +233,8 @@ const page=new Image();page.src='data:image/png;base64,'+pages[key];page.alt=key
 const rows=[...document.querySelectorAll('.row.change')];let at=-1;
 function go(step){if(!rows.length)return;if(at>=0)rows[at].classList.remove('here');
 at=(at+step+rows.length)%rows.length;const row=rows[at];
-for(let each=row.closest('details');each;each=each.parentElement.closest('details'))each.open=true;row.classList.add('here');
+for(let each=row.closest('details');each;each=each.parentElement.closest('details'))each.open=true;
+row.classList.add('here');
 row.scrollIntoView({block:'center'});document.getElementById('at').textContent=(at+1)+' of '+rows.length}
 document.getElementById('on').onclick=()=>go(1);document.getElementById('back').onclick=()=>go(-1);
 document.getElementById('only').onchange=e=>document.body.classList.toggle('only',e.target.checked);

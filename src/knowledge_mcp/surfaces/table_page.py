@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-__all__ = ["table_page"]
+__all__ = ["counts_in_words", "table_page"]
 
+_NOUNS = frozenset(
+    {"contradiction", "definition", "duplicate", "limit", "number", "obligation", "reference", "requirement"}
+)
+"""Names of what is counted that have a plural; the others say how something is ("2 likely")."""
 _PART = re.compile(r"\{\{(\w+)\}\}")
+
+
+def counts_in_words(counts: Mapping[str, int]) -> list[str]:
+    """Write counts by name as people say them: "1 obligation", "2 obligations", "2 partial"."""
+    told = ((count, name.replace("_", " ")) for name, count in counts.items())
+    return [f"{count} {name}{'s' if name in _NOUNS and count != 1 else ''}" for count, name in told]
 
 
 def table_page(

@@ -40,6 +40,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.surfaces import checklist
+from knowledge_mcp.surfaces.table_page import counts_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -118,7 +119,7 @@ def check_command(
             out().print(_table(report.rows))
             for each in report.editions:
                 out().print(shown(f"{each.citation}: {each.found}: {each.asked}."), soft_wrap=True)
-        told = ", ".join(f"{count} {name}" for name, count in checklist.summary_of(report).items())
+        told = ", ".join(counts_in_words(checklist.summary_of(report)))
         say(f"{told}. A person decides whether what is found is enough.")
         if not report.related:
             say(checklist.UNRELATED)

@@ -38,6 +38,7 @@ from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces import redline
+from knowledge_mcp.surfaces.table_page import counts_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -191,7 +192,7 @@ def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: f
     if set(counts) <= {LinkKind.SAME.value}:
         out().print(shown(f"Nothing changed: all {len(changes)} clauses are the same."))
         return
-    summary = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    summary = ", ".join(counts_in_words(counts))
     out().print(shown(f"{old.name} → {new.name}: {summary}."), soft_wrap=True)
     clauses = _clauses(changes)
     if clauses.row_count:

@@ -35,6 +35,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, held
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.support.spreadsheets import csv_text
+from knowledge_mcp.surfaces.table_page import counts_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -187,8 +188,9 @@ def _print(found: list[Conflict], compared: int) -> None:
     if found:
         out().print(_table(found))
     counts = Counter(each.kind for each in found)
-    told = ", ".join(f"{counts[kind]} {kind.value}" for kind in ConflictKind if counts[kind])
-    say(f"{told or 'None found'}, among {compared} requirements. A person decides; other words are not recognised.")
+    told = ", ".join(counts_in_words({kind.value: counts[kind] for kind in ConflictKind if counts[kind]}))
+    among = f"{compared} requirement{'' if compared == 1 else 's'}"
+    say(f"{told or 'None found'}, among {among}. A person decides; other words are not recognised.")
 
 
 def _table(found: list[Conflict]) -> Table:
