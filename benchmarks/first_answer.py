@@ -3,11 +3,13 @@
     python -m benchmarks.first_answer --dist dist              the ways whose tools are here, with warm package caches
     python -m benchmarks.first_answer --dist dist --cold uvx   one way, with empty caches: what the network costs too
     python -m benchmarks.first_answer --image knowledge-mcp:0.1.0 container
+    python -m benchmarks.first_answer --replayed DIR container  the same without an image (some minutes; needs root)
 
 `dist` is a folder with the wheel and the bundle (`python -m build`, `python tools/publishing.py --bundle dist`). Each
 way has an empty home, so the model is fetched as for a person. A step is a command that a person types; what an
 assistant does by itself is none. An answer counts if it names the clause. The container is run by podman, else by
-buildah without namespaces (chroot).
+buildah without namespaces (chroot); where there is no image, the Containerfile's steps are replayed below `DIR` first,
+which is not counted, as pulling an image is not, and kept there.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.startup import HELLO
+from tests.deploy.replay import Replayed, replay_below
 
 __all__ = ["WAYS", "Trip", "ask_over_stdio", "main", "table"]
 
@@ -47,6 +50,7 @@ class Trip:
     home: Path
     dist: Path
     image: str = ""
+    replayed: Replayed | None = None
     cold: bool = False
     steps: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     answer: str = ""
@@ -149,13 +153,17 @@ def by_bundle(trip: Trip) -> None:
 
 
 def by_container(trip: Trip) -> None:
-    """Ingest in the image, then let an assistant start the server in it."""
+    """Ingest in the image, or in what its steps made, then let an assistant start the server in it."""
     data = trip.home / "data"
     data.mkdir()
     data.chmod(0o777)  # any user of the image writes there
     trip.docs.chmod(0o755)
     trip.home.chmod(0o755)
-    if shutil.which("podman"):
+    told = "podman run … knowledge-ingest"
+    if trip.replayed is not None:
+        mounts = {trip.docs: "/docs", data: "/kb"}
+        run = trip.replayed.command(mounts=mounts, variables={"DATA_PATH": "/kb"})
+    elif shutil.which("podman"):
         run = ["podman", "run", "--rm", "-i", "-v", f"{trip.docs}:/docs:ro", "-v", f"{data}:/var/lib/knowledge-mcp"]
         run.append(trip.image)
     else:
@@ -166,7 +174,8 @@ def by_container(trip: Trip) -> None:
         # not where the image has its volume: buildah puts one of its own there
         run = ["buildah", "run", "-v", f"{trip.docs}:/docs:ro", "-v", f"{data}:/kb", "-e", "DATA_PATH=/kb"]
         run += [made.stdout.strip(), "--"]
-    trip.step(*run, "knowledge-ingest", "/docs", told=f"{run[0]} run … knowledge-ingest")
+        told = "buildah run … knowledge-ingest"
+    trip.step(*run, "knowledge-ingest", "/docs", told=told)
     trip.by_assistant(*run, "knowledge-mcp")
 
 
@@ -195,17 +204,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("ways", nargs="*", choices=[*WAYS, []], default=[])
     parser.add_argument("--dist", type=Path, default=Path("dist"))
     parser.add_argument("--image", default="")
+    parser.add_argument("--replayed", type=Path)
     parser.add_argument("--cold", action="store_true")
     asked = parser.parse_args(arguments)
     trips: dict[str, Trip] = {}
     failed = False
     for name in asked.ways or WAYS:
         go, programs = WAYS[name]
-        if (programs and not any(map(shutil.which, programs))) or (name == "container" and not asked.image):
-            print(f"{name}: NOT measured, it needs {' or '.join(programs)}{', and --image' * (name == 'container')}")
+        if name == "container":
+            programs = ("mmdebstrap",) if asked.replayed else programs if asked.image else ("--image or --replayed",)
+        if programs and not any(map(shutil.which, programs)):
+            print(f"{name}: NOT measured, it needs {' or '.join(programs)}")
             continue
+        replayed = replay_below(asked.replayed) if name == "container" and asked.replayed else None
         with tempfile.TemporaryDirectory(prefix="first-answer-", ignore_cleanup_errors=True) as folder:
-            trip = Trip(Path(folder), asked.dist.absolute(), asked.image, asked.cold)
+            trip = Trip(Path(folder), asked.dist.absolute(), asked.image, replayed, asked.cold)
             go(trip)
             if SIGN not in trip.answer:
                 print(f"{name}: the answer names no clause: {trip.answer[:500]}")

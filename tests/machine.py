@@ -20,6 +20,7 @@ INSTALL_LINES = {
     "git": "apt-get install git",
     "kubectl": "install kubectl 1.27 or newer (its own repository; Debian's kubernetes-client is too old)",
     "pgbouncer": "apt-get install pgbouncer",
+    "mmdebstrap": "apt-get install mmdebstrap",
     "node": "apt-get install nodejs (22 or newer)",
     "strace": "apt-get install strace",
     "tesseract": "apt-get install tesseract-ocr",

@@ -1,7 +1,8 @@
-"""The image, built from the Containerfile and run: it reads a folder, and answers over stdio and HTTP.
+"""The image of the Containerfile, made and run: it reads a folder, and answers over stdio and HTTP.
 
-Built by buildah without namespaces, on a Debian that mmdebstrap makes of the machine's packages: the image's own base
-lies in a registry that a test does not ask. So the Python in it is Debian's, and the extras are fewer.
+Its steps are replayed in a clean root; with IMAGE=1 it is also built by buildah without namespaces (some minutes more).
+Either way on a Debian that mmdebstrap makes of the machine's packages: the image's own base lies in a registry that a
+test does not ask. So the Python in it is Debian's, and the extras are fewer.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,17 +26,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.first_answer import ask_over_stdio
 from tests.deploy.manifests import ROOT
+from tests.deploy.replay import make_base, replay_below
+from tests.deploy.sandbox import possible
+from tests.machine import needs
 
-MISSING = [program for program in ("buildah", "mmdebstrap") if shutil.which(program) is None]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.anyio,
-    pytest.mark.skipif(bool(MISSING), reason=f"the image is NOT built: apt-get install {' '.join(MISSING)}"),
-    pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="the image is NOT built: root is needed"),
-    pytest.mark.skipif(
-        not os.environ.get("IMAGE"), reason="the image is NOT built: IMAGE=1 asks for it (some minutes)"
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 TEXT = "# Pump\n\n## 4.2 Valves\n\nThe valve shall close within 2 seconds of a power failure.\n"
 QUESTION = "How fast does the valve close?"
@@ -46,17 +40,15 @@ CERTIFICATES = "/etc/ssl/certs:/etc/ssl/certs:ro"
 
 @dataclass(frozen=True)
 class Image:
-    """A container that was made from the image, with a folder of documents and one of data."""
+    """What was made of the Containerfile, a folder of documents and one of data; `inside` makes a command."""
 
-    buildah: list[str]
-    container: str
+    inside: Callable[[Sequence[str], Mapping[Path, str]], list[str]]
     documents: Path
     data: Path
 
     def command(self, *arguments: str) -> list[str]:
         """Return the command that runs another one inside."""
-        places = ["-v", f"{self.documents}:/docs:ro", "-v", f"{self.data}:/kb", "-e", "DATA_PATH=/kb"]
-        return [*self.buildah, "run", *places, self.container, "--", *arguments]
+        return self.inside(arguments, {self.documents: "/docs", self.data: "/kb"})
 
     def run(self, *arguments: str) -> str:
         """Run a command inside to its end; returns what it prints."""
@@ -65,27 +57,31 @@ class Image:
         return done.stdout
 
 
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Generator[Image]:
-    folder = tmp_path_factory.mktemp("image")
-    faulthandler.cancel_dump_traceback_later()  # it may take longer than a test; each step has a limit of its own
-    os.environ["BUILDAH_ISOLATION"], os.environ["STORAGE_DRIVER"] = "chroot", "vfs"
-    buildah = ["buildah", "--root", str(folder / "store"), "--runroot", str(folder / "run")]
-    base, context = folder / "base.tar", folder / "context"
-    packages = "--include=python3,python3-venv,python-is-python3,ca-certificates"
+def replayed(folder: Path) -> Callable[[Sequence[str], Mapping[Path, str]], list[str]]:
+    """Replay the Containerfile; returns what makes a command of one inside."""
+    made = replay_below(folder)
+    return lambda line, mounts: made.command(*line, mounts=mounts, variables={"DATA_PATH": "/kb"})
+
+
+def built(folder: Path) -> Callable[[Sequence[str], Mapping[Path, str]], list[str]]:
+    """Build the image by buildah; returns what makes a command of one inside."""
+    os.environ["BUILDAH_ISOLATION"] = "chroot"
+    store = ["--storage-driver", "vfs", "--root", str(folder / "store"), "--runroot", str(folder / "run")]
+    buildah = ["buildah", *store]
+    context = folder / "context"
 
     def do(*command: str) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200, cwd=folder)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800, cwd=folder)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout.strip()
 
-    do("mmdebstrap", "--quiet", "--variant=minbase", packages, "bookworm", str(base))
+    make_base(folder / "base.tar")
     empty = do(*buildah, "from", "scratch")
-    do(*buildah, "add", "--quiet", empty, str(base), "/")
+    do(*buildah, "add", "--quiet", empty, str(folder / "base.tar"), "/")
     do(*buildah, "commit", "--quiet", "--rm", empty, "localhost/debian:test")
-    base.unlink()
+    (folder / "base.tar").unlink()
+    context.mkdir()
     for name in ("pyproject.toml", "requirements.lock", "README.md", "LICENSE"):
-        context.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, context / name)
     for name in ("src", "tools", "deploy"):
         shutil.copytree(ROOT / name, context / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -94,17 +90,33 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Generator[Image]:
         "BASE=localhost/debian:test", "--build-arg", "EXTRAS=api", "-f", str(context / "deploy" / "Containerfile"),
         "-t", "knowledge-mcp:test", str(context),
     )  # fmt: skip
-    made = Image(
-        buildah, do(*buildah, "from", "--pull-never", "localhost/knowledge-mcp:test"), folder / "docs", folder / "kb"
-    )
-    for each in (made.documents, made.data):
+    container = do(*buildah, "from", "--pull-never", "localhost/knowledge-mcp:test")
+
+    def inside(line: Sequence[str], mounts: Mapping[Path, str]) -> list[str]:
+        places = [part for source, target in mounts.items() for part in ("-v", f"{source}:{target}")]
+        return [*buildah, "run", *places, "-e", "DATA_PATH=/kb", container, "--", *line]
+
+    return inside
+
+
+@pytest.fixture(scope="module", params=["replayed", "built"])
+def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Image]:
+    possible()
+    needs("mmdebstrap")
+    if request.param == "built" and not (os.environ.get("IMAGE") and shutil.which("buildah")):
+        pytest.skip("the image is NOT built by an engine: IMAGE=1 and buildah are needed (some minutes)")
+    folder = tmp_path_factory.mktemp("image")
+    faulthandler.cancel_dump_traceback_later()  # it may take longer than a test; each step has a limit of its own
+    make = replayed if request.param == "replayed" else built
+    image = Image(make(folder), folder / "docs", folder / "kb")
+    for each in (image.documents, image.data):
         each.mkdir()
         each.chmod(0o777)  # whichever user the image has
-    (made.documents / "pump.md").write_text(TEXT, encoding="utf-8")
+    (image.documents / "pump.md").write_text(TEXT, encoding="utf-8")
     for each in (folder, *folder.parents[:3]):
         each.chmod(each.stat().st_mode | 0o011)
-    made.run("knowledge-ingest", "/docs")
-    yield made
+    image.run("knowledge-ingest", "/docs")
+    yield image
     shutil.rmtree(folder, ignore_errors=True)
 
 

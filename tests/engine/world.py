@@ -79,6 +79,7 @@ class World:
     collection: str = "kb"
     slice: int = 64
     repositories: str = ""
+    health_threshold_ms: int = 500
     events: list[IngestEvent] = field(default_factory=list[IngestEvent])
 
     def __post_init__(self) -> None:
@@ -93,7 +94,9 @@ class World:
             slice=self.slice,
         )
         pipeline = Pipeline({"text/markdown": MarkdownReader()}, ClauseChunker(), DocumentClassifier())
-        self.knowledge = LocalKnowledge(self.base, pipeline, repositories=self.repositories)
+        self.knowledge = LocalKnowledge(
+            self.base, pipeline, health_threshold_ms=self.health_threshold_ms, repositories=self.repositories
+        )
 
     def write(self, name: str, text: str) -> Path:
         """Write one file below the folder."""

@@ -10,7 +10,7 @@ import qdrant_edge as edge
 from hypothesis import HealthCheck, settings
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.query import Equals
+from knowledge_mcp.model.query import Equals, NotIn
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
@@ -114,6 +114,21 @@ def test_frequencies_of_the_engine_count_what_was_deleted_and_ours_do_not() -> N
     assert same_ranking(
         store.open("c").search(vector=None, text="alpha delta", filter=None, limit=20).lexical or (), theirs, TOLERANCE
     )
+
+
+def test_frequencies_leave_out_documents_that_count_as_absent_in_large_collections_too() -> None:
+    store = opened(engine(), drift=9.0, exact_up_to=0)  # the mean length stays, which weighs all passages alike
+    store.create_collection("c", SPACE)
+    put(store, "d", passages(1))
+    before = store.open("c").search(vector=None, text="alpha delta", filter=None, limit=20).lexical or ()
+    put(store, "e", [SamplePassage("alpha alone", id=f"e-{place}") for place in range(30)])
+    absent = NotIn("document_id", frozenset({"e"}), absent=True)
+    counted, found = (
+        store.open("c").search(vector=None, text="alpha delta", filter=kept, limit=20).lexical or ()
+        for kept in (NotIn("document_id", frozenset({"e"})), absent)
+    )
+    assert same_ranking(found, before, TOLERANCE)
+    assert not same_ranking(counted, before, 0.05)
 
 
 @pytest.mark.parametrize("quantization", ["none", "scalar", "binary"])

@@ -136,8 +136,8 @@ class SearchContract:
 
     Attributes:
         dense_tolerance, lexical_tolerance: how far a score may lie from the memory store's.
-        weighs_absent: whether words are weighed without documents that count as absent; False where a server weighs
-            them by itself.
+        weighs_absent: whether words are weighed without documents that count as absent; False where a server knows
+            the mean length of passages with them.
     """
 
     dense_tolerance: ClassVar[float] = 1e-6

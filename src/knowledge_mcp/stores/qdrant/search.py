@@ -25,6 +25,7 @@ from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, META, QdrantCollecti
 from knowledge_mcp.stores.qdrant.points import any_of, conditions, defined, equals, live, query_sparse, weighted
 from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, heads, place_and_head
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.shared.filters import absent_in
 from knowledge_mcp.stores.shared.payload import chunk_from_json
 from knowledge_mcp.stores.shared.rules import is_newer
 from knowledge_mcp.support.events import log_event
@@ -213,7 +214,10 @@ def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> 
     if using != DENSE:
         # frequencies count deleted points until Qdrant tidies up, which it never does in collections of below 1,000; a
         # count of what is there costs 0.6 ms for 50,000 points, and a server older than 1.19 leaves it out
-        return models.SearchParams(idf=models.IdfCorpusParams(corpus=models.Filter())) if question.exact else None
+        absent = absent_in(question.filter)  # what somebody may not see must not move the weights of words
+        hidden = [any_of("document_id", sorted(absent))] if absent else None
+        corpus = models.IdfCorpusParams(corpus=models.Filter(must_not=hidden))
+        return models.SearchParams(idf=corpus) if question.exact or absent else None
     rescored = None
     if connection.config.quantization != "none":
         rescored = models.QuantizationSearchParams(rescore=True, oversampling=3.0)
