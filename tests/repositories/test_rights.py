@@ -1,7 +1,8 @@
-"""A key that may read some repositories is answered as by a store that holds no others."""
+"""A key that may read some repositories is answered as before there were any others."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,12 @@ def answer(world: World, name: str, arguments: dict[str, Any]) -> str:
         told = TOOLS[name].run(world.desk.seen_by(SEEN), request).sent()
     except KnowledgeError as exc:
         told = render_error(exc)
-    return str({key: value for key, value in told.items() if key != "query_time_ms"})
+    return re.sub(r"'(head_checked_at|query_time_ms)': ('[^']*'|[\d.]+)", "", str(told))
 
 
 def test_no_tool_tells_of_repositories_that_may_not_be_read(tmp_path: Path) -> None:
-    whole, without = (World(tmp_path / name) for name in ("whole", "without"))
-    for world in (whole, without):
-        world.index(world.repository("team/my-api").folder)
-    whole.index(whole.repository("team/secret").folder)
+    world = World(tmp_path)
+    world.index(world.repository("team/my-api").folder)
     asks: list[tuple[str, dict[str, Any]]] = [
         ("list_indexed_repositories", {}),
         ("semantic_search", {"query": "validate a token"}),
@@ -38,7 +37,8 @@ def test_no_tool_tells_of_repositories_that_may_not_be_read(tmp_path: Path) -> N
         ("read_file_lines", {"repository": "secret", "file_path": "auth.py"}),
     ]
     assert {name for name, _ in asks} == {name for name, tool in TOOLS.items() if not tool.writes}
-    for name, arguments in asks:
-        found = answer(whole, name, arguments).replace(str(whole.folder), "")
-        assert found == answer(without, name, arguments).replace(str(without.folder), ""), (name, arguments)
-        assert "my-api" in found or "secret" in str(arguments)
+    before = [answer(world, name, arguments) for name, arguments in asks]
+    assert "my-api" in before[0]
+    world.index(world.repository("team/secret").folder)
+    assert set(world.listed()) == {"my-api", "secret"}
+    assert [answer(world, name, arguments) for name, arguments in asks] == before
