@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
-from knowledge_mcp.model.query import LookupAnswer
+from knowledge_mcp.model.query import LookupAnswer, SearchAnswer, SearchQuery
 from tests.cli.conftest import Command
 from tests.cli.running import Terminal, run
 from tests.fakes.knowledge import FakeKnowledge
@@ -43,6 +43,22 @@ def test_search_passes_every_filter_on(knowledge: Command, fake: FakeKnowledge) 
         "document_id": ["example-standard"], "clause_number": "5.3", "metadata": {"date": "2020..2023"},
         "tags": ["steel"],
     }  # fmt: skip
+
+
+def test_search_asks_the_collections_that_are_named_and_says_which_a_passage_is_of(
+    knowledge: Command, fake: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    search = fake.search
+
+    def of_plant(query: SearchQuery) -> SearchAnswer:
+        asked.append(query.collections)
+        found = search(query)
+        return replace(found, hits=tuple(replace(hit, collection="plant") for hit in found.hits))
+
+    monkeypatch.setattr(fake, "search", of_plant)
+    assert "in plant" in knowledge("search", "widget", "--in", "plant", "--in", "site").out
+    assert asked == [("plant", "site")]
 
 
 def test_keyword_search_says_that_it_is_one(knowledge: Command, fake: FakeKnowledge) -> None:

@@ -62,6 +62,10 @@ def search(
         ),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
+    among: Annotated[
+        list[str] | None,
+        typer.Option("--in", metavar="COLLECTION", help="Search this collection, * for all; may be repeated."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole passages.")] = False,
     as_json: AsJson = False,
     collection: CollectionName = None,
@@ -87,6 +91,7 @@ def search(
             "edition": edition,
             "metadata": pairs_of(meta) or None,
             "tags": tag or None,
+            "collections": among or None,
         }
         if mode is Mode.KEYWORD:
             answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, values))
@@ -187,6 +192,7 @@ def _print_search(console: Console, answer: StandardsSearchResponse, *, full: bo
     for number, each in enumerate(answer.results, 1):
         text = each.content if full or len(each.content) <= EXCERPT else f"{each.content[:EXCERPT].rstrip()} …"
         marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]
+        marks += [f"in {each.collection}"] if each.collection else []
         body = "\n\n".join([text, each.source.citation, *_also_in(each)])
         console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}"))
         place = f"  document {each.source.document_id}, passage {each.id}"  # not in the frame, which would wrap it
