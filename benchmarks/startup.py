@@ -3,9 +3,10 @@
 Usage: `python -m benchmarks.startup [--runs 21] [--command "knowledge-mcp"]`
 
 The bare server is the SDK's `MCPServer` with one tool that adds two numbers. Both are spawned in turns, so that a busy
-moment of the machine falls on both; the figure is the ratio of the medians, and its bar is 1.25. With `--command` our
-side is that command instead of a server over a fake Knowledge. The tool list is timed too: the time from the answer to
-`initialize` to the answer to `tools/list`.
+moment of the machine falls on both. With `--command` our side is that command instead of a server over a fake
+Knowledge. The tool list is timed too: from the answer to `initialize` to the answer to `tools/list`. Beside the time on
+the clock stands the processor time of the server, in which other work of the machine counts less; the figures are the
+ratios of the medians, and the bar of 1.15 holds for that of processor time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
-BAR = 1.25
+BAR = 1.15
 BARE = """
 from mcp.server import MCPServer
 server = MCPServer("bare")
@@ -33,9 +34,11 @@ def add(a: int, b: int) -> int:
 server.run("stdio")
 """
 OURS = """
-from tests.fakes.knowledge import FakeKnowledge
 from knowledge_mcp.transports.mcp.server import build_server, run_stdio
-run_stdio(build_server(FakeKnowledge, ["standards"], version="1"))
+def knowledge(_):
+    from tests.fakes.knowledge import FakeKnowledge
+    return FakeKnowledge()
+run_stdio(build_server(knowledge, ["standards"], version="1"))
 """
 HELLO: dict[str, object] = {
     "protocolVersion": "2025-11-25",
@@ -46,10 +49,18 @@ HELLO: dict[str, object] = {
 
 @dataclass
 class Times:
-    """Milliseconds of each run: to the answer to `initialize`, and from there to the tool list."""
+    """Milliseconds of each run, on the clock and of the processor: to `initialize`, and from there to the tool list."""
 
     initialize: list[float] = field(default_factory=list[float])
     tools: list[float] = field(default_factory=list[float])
+    initialize_cpu: list[float] = field(default_factory=list[float])
+    tools_cpu: list[float] = field(default_factory=list[float])
+
+
+def processor_time(process: int) -> float:
+    """Read how many milliseconds a process has run so far; 0 where the system does not tell in this way."""
+    told = Path(f"/proc/{process}/schedstat")
+    return int(told.read_text().split()[0]) / 1e6 if told.exists() else 0.0
 
 
 def ask(stdin: IO[str], stdout: IO[str], number: int, method: str, params: dict[str, object]) -> None:
@@ -70,13 +81,15 @@ def run_once(command: Sequence[str], times: Times) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         ask(process.stdin, process.stdout, 1, "initialize", dict(HELLO))
-        initialized = time.perf_counter()
+        initialized, started_for = time.perf_counter(), processor_time(process.pid)
         ask(process.stdin, process.stdout, 2, "tools/list", {})
-        listed = time.perf_counter()
+        listed, listed_for = time.perf_counter(), processor_time(process.pid)
         process.stdin.close()
         process.wait(30)
     times.initialize.append((initialized - start) * 1000)
     times.tools.append((listed - initialized) * 1000)
+    times.initialize_cpu.append(started_for)
+    times.tools_cpu.append(listed_for - started_for)
 
 
 def main() -> int:
@@ -93,13 +106,17 @@ def main() -> int:
     for _ in range(arguments.runs):
         for name, command in commands.items():
             run_once(command, measured[name])
-    print(f"{'server':8} {'best ms':>9} {'median ms':>10} {'then tools/list, median ms':>28}")
+    print(f"{'server':8} {'initialize: best, median, processor':>36} {'then tools/list: median, processor':>36}")
     for name, times in measured.items():
-        best, median = min(times.initialize), statistics.median(times.initialize)
-        print(f"{name:8} {best:9.0f} {median:10.0f} {statistics.median(times.tools):28.1f}")
-    ratio = statistics.median(measured["ours"].initialize) / statistics.median(measured["bare"].initialize)
-    best_ratio = min(measured["ours"].initialize) / min(measured["bare"].initialize)
-    print(f"ratio of medians {ratio:.3f} (of bests {best_ratio:.3f}), bar {BAR}")
+        print(
+            f"{name:8} {min(times.initialize):12.0f} {statistics.median(times.initialize):11.0f} "
+            f"{statistics.median(times.initialize_cpu):11.0f} {statistics.median(times.tools):24.1f} "
+            f"{statistics.median(times.tools_cpu):11.1f}"
+        )
+    clock = statistics.median(measured["ours"].initialize) / statistics.median(measured["bare"].initialize)
+    bare = statistics.median(measured["bare"].initialize_cpu)
+    ratio = statistics.median(measured["ours"].initialize_cpu) / bare if bare else clock
+    print(f"ratio of medians {clock:.3f} by the clock, {ratio:.3f} of processor time, bar {BAR}")
     return 0 if ratio <= BAR else 1
 
 

@@ -1,6 +1,6 @@
-"""Write docs/tools.md from the surfaces themselves: every tool, argument, answer field, resource and prompt.
+"""Write docs/tools.md from the surfaces themselves, and the lists that the MCP server sends before it loads them.
 
-`python -m tools.generate_tool_docs` writes it; a test holds the page to what this makes of the surfaces.
+`python -m tools.generate_tool_docs` writes both; a test holds them to what this makes of the surfaces.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import Any
 from knowledge_mcp import registry
 from knowledge_mcp.surfaces.arguments import input_schema, output_schema
 from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
+from knowledge_mcp.transports.mcp.listing import LISTING, listed
 
-__all__ = ["PAGE", "main", "tools_page"]
+__all__ = ["LISTS", "PAGE", "main", "tool_lists", "tools_page"]
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "tools.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "tools.md"
+LISTS = ROOT / "src" / "knowledge_mcp" / "transports" / "mcp" / LISTING
 
 HEAD = """\
 <!-- Written by tools/generate_tool_docs.py; edit the surfaces, not this page. -->
@@ -126,9 +129,16 @@ def _prompts(surface: Surface) -> Iterator[str]:
         yield ""
 
 
+def tool_lists() -> str:
+    """Write the lists of all surfaces as JSON."""
+    lists = {surface.name: listed(surface).told for surface in load_surfaces(list(registry.SURFACES))}
+    return json.dumps(lists, ensure_ascii=False, indent=1) + "\n"
+
+
 def main() -> int:
-    """Write the page."""
+    """Write the page and the lists."""
     PAGE.write_text(tools_page(), encoding="utf-8")
+    LISTS.write_text(tool_lists(), encoding="utf-8")
     return 0
 
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from knowledge_mcp.engine.core.base import wanted_until
 from knowledge_mcp.engine.core.documents import held_document, outline_of
 from knowledge_mcp.engine.evidence.quote_finding import Searched, sought
 from knowledge_mcp.engine.evidence.references import references_of
@@ -23,6 +22,7 @@ from knowledge_mcp.model.evidence import ReferenceQuery
 from knowledge_mcp.stores.memory import MemoryHandle
 from knowledge_mcp.support.checkpoints import checked, checkpoint, inherited
 from knowledge_mcp.support.lanes import Lanes
+from knowledge_mcp.transports.shared.threads import wanted_until
 from tests.engine.world import PUMPS, World
 
 A = TypeVar("A")

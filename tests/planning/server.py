@@ -15,6 +15,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.surfaces import following
 from knowledge_mcp.surfaces.planning import SURFACE
+from knowledge_mcp.transports.mcp.listing import listed
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, run_stdio
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders
@@ -46,7 +47,9 @@ def main(arguments: list[str]) -> None:
     def knowledge(_: str) -> Knowledge:
         return make_world(folder).desk
 
-    server = KnowledgeServer(KnowledgeProviders(knowledge, [SURFACE.name]), [SURFACE], version="9.9.9")
+    server = KnowledgeServer(
+        KnowledgeProviders(knowledge, [SURFACE.name]), [listed(SURFACE)], lambda: [SURFACE], version="9.9.9"
+    )
     if arguments[0] == "stdio":
         run_stdio(server)
         return

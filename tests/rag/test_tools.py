@@ -39,7 +39,7 @@ def ask(name: str, library: Any, /, call: Call | None = None, **arguments: Any) 
     run = tool.run_long
     response = tool.run(library, request) if run is None else run(library, request, call or Call())
     told = shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
-    jsonschema.validate(told, output_schema(tool.response, SURFACE.error_model))
+    jsonschema.validate(told, output_schema(tool.response, SURFACE.error_model, whole=True))
     return told
 
 
@@ -313,7 +313,7 @@ def test_an_unknown_document_is_a_document_not_found(desk: Desk) -> None:
     with pytest.raises(NotFoundError, match=r"^Document not found: abc123$") as missing:
         ask("get_document", desk.library, doc_id="abc123")
     told = SURFACE.render_error(missing.value)
-    jsonschema.validate(told, output_schema(TOOLS["get_document"].response, SURFACE.error_model))
+    jsonschema.validate(told, output_schema(TOOLS["get_document"].response, SURFACE.error_model, whole=True))
     assert told["error"]["code"] == "not_found"
     assert told["error"]["suggestion"]
 

@@ -48,7 +48,7 @@ def ask(surface: Surface, name: str, desk: Any, **arguments: Any) -> dict[str, A
     """Call a tool; what would be sent matches its schema."""
     tool = next(each for each in surface.tools if each.name == name)
     payload = tool.run(desk, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, surface.error_model))
+    jsonschema.validate(payload, output_schema(tool.response, surface.error_model, whole=True))
     return payload
 
 

@@ -72,7 +72,7 @@ def ask(world: World, name: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool as a transport does."""
     tool = TOOLS[name]
     payload = tool.run(world.knowledge, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model))
+    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model, whole=True))
     return payload
 
 

@@ -82,7 +82,7 @@ class World:
         """Call a tool as a transport does, and return exactly what would be sent, checked against its schema."""
         tool = TOOLS[name]
         answer = tool.run(self.desk, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
-        jsonschema.validate(answer, output_schema(tool.response, SURFACE.error_model))
+        jsonschema.validate(answer, output_schema(tool.response, SURFACE.error_model, whole=True))
         return answer
 
 

@@ -50,7 +50,7 @@ def ask(name: str, knowledge: Knowledge | None = None, /, **arguments: Any) -> d
     tool = TOOLS[name]
     response = tool.run(knowledge or FakeKnowledge(), parse(tool.request, arguments))
     payload = response.model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model))
+    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model, whole=True))
     assert len(compact(payload)) <= MAX_ANSWER_CHARACTERS
     return payload
 

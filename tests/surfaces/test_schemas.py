@@ -15,9 +15,16 @@ from knowledge_mcp.surfaces.arguments import input_schema, output_schema, parse
 from knowledge_mcp.surfaces.contract import Tool, load_surfaces
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.shapes import StandardsSearchRequest
+from knowledge_mcp.transports.mcp.listing import listed
 
 Schema = dict[str, Any]
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
+KEYWORDS = "knowledge_keyword_search"
+
+
+def tokens_of(value: Any) -> int:
+    """Count the tokens of a value as it is sent."""
+    return RemoteTokenizer().count(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def published(name: str) -> dict[str, Schema]:
@@ -40,7 +47,7 @@ def test_schemas_are_valid_and_free_of_what_strict_clients_refuse(tool: Tool) ->
     assert "anyOf" not in text
     assert "null" not in text
     assert '"title"' not in text
-    assert all(field["description"] for field in asked["properties"].values())
+    assert all(field["description"] for field in published(tool.name).values())
 
 
 def test_the_input_schema_says_each_constraint_and_default() -> None:
@@ -65,10 +72,21 @@ def test_the_input_schema_says_each_constraint_and_default() -> None:
     assert published("knowledge_stats") == {}
 
 
-def test_the_input_schemas_take_two_thousand_tokens_at_the_most() -> None:
-    tokens = RemoteTokenizer()
-    schemas = (json.dumps(input_schema(tool.request), separators=(",", ":")) for tool in SURFACE.tools)
-    assert sum(map(tokens.count, schemas)) <= 2_000
+def test_what_an_assistant_reads_of_the_tools_takes_two_thousand_tokens_and_the_whole_list_five() -> None:
+    listed_tools = listed(SURFACE).told["tools"]
+    read = [{name: each[name] for name in ("name", "description", "inputSchema")} for each in listed_tools]
+    assert tokens_of(read) <= 2_000
+    assert tokens_of(listed_tools) <= 5_000
+
+
+def test_an_argument_without_words_is_explained_by_its_name_or_by_another_tool() -> None:
+    fields = [each for tool in SURFACE.tools for each in input_schema(tool.request)["properties"].items()]
+    told = {name for name, field in fields if "description" in field}
+    search, keywords = (input_schema(TOOLS[name].request)["properties"] for name in ("knowledge_search", KEYWORDS))
+    for name in ("document_type", "chunk_type", "detail"):
+        assert keywords[name]["enum"] == search[name]["enum"]
+    assert {"edition", "metadata", "clause_number", "from", "to", "chunk_id", "detail"} <= told
+    assert "knowledge_search" in TOOLS[KEYWORDS].description
 
 
 def test_values_of_metadata_are_texts_numbers_and_truths_and_all_are_bounded() -> None:
@@ -100,11 +118,16 @@ def test_the_published_schema_refuses_what_the_server_refuses() -> None:
 
 
 def test_an_answer_is_either_a_success_or_an_error_never_both() -> None:
-    schema = output_schema(TOOLS["knowledge_search"].response, ErrorEnvelope)
+    schema = output_schema(TOOLS["knowledge_search"].response, ErrorEnvelope, whole=True)
+    brief = output_schema(TOOLS["knowledge_search"].response, ErrorEnvelope)
     error = render_error(InvalidInputError("No."))
     success: Schema = {"results": [], "total": 0, "query": "a", "search_type": "hybrid"}
-    jsonschema.validate(error, schema)
-    jsonschema.validate(success, schema)
+    for each in (schema, brief):
+        jsonschema.validate(error, each)
+        jsonschema.validate(success, each)
+    for wrong in ({}, {"results": []}, {**success, "total": "0"}, {"error": "other"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, brief)
     for wrong in ({}, {**success, "total": "0"}, {"error": {"code": "other"}}, {**success, "surprise": 1}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema)
@@ -138,8 +161,8 @@ def test_the_tools_cost_an_assistant_few_tokens() -> None:
 def test_what_is_published_is_brief_and_what_is_checked_is_not() -> None:
     brief, whole = (input_schema(StandardsSearchRequest, whole=each)["properties"] for each in (False, True))
     assert brief.keys() == whole.keys()
-    assert brief["n_results"] == whole["n_results"]
-    assert brief["cursor"] == {"type": "integer", "description": whole["cursor"]["description"]}
+    assert {**brief["n_results"], "description": whole["n_results"]["description"]} == whole["n_results"]
+    assert brief["cursor"] == {"type": "integer"}
     for arguments in ({"query": "a", "cursor": -1}, {"query": "a", "clause_number": "x" * 101}):
         with pytest.raises(InvalidInputError):
             parse(StandardsSearchRequest, arguments)

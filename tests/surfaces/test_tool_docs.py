@@ -1,15 +1,19 @@
-"""The reference of the tools is what the surfaces say, and the page on serving names every route and guard."""
+"""What is said of the tools is what the surfaces say, and the page on serving names every route and guard."""
 
 from __future__ import annotations
 
 import pytest
 
 from knowledge_mcp.surfaces.standards import SURFACE
-from tools.generate_tool_docs import PAGE, tools_page
+from tools.generate_tool_docs import LISTS, PAGE, tool_lists, tools_page
 
 
 def test_the_reference_of_the_tools_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == tools_page(), "run `python -m tools.generate_tool_docs`"
+
+
+def test_the_lists_that_the_server_sends_are_up_to_date() -> None:
+    assert LISTS.read_text(encoding="utf-8") == tool_lists(), "run `python -m tools.generate_tool_docs`"
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def ask(world: World, name: str, call: Call | None = None, /, **arguments: Any) 
     assert tool.run_long is not None
     answer = tool.run_long(world.knowledge, parse(tool.request, arguments), call or Call())
     payload = answer.model_dump(mode="json", exclude_unset=True)
-    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model))
+    jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model, whole=True))
     return payload
 
 

@@ -23,6 +23,7 @@ from knowledge_mcp.registry import SURFACES
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
+from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from knowledge_mcp.transports.mcp.tools import META_PREFIX, PART_CHARACTERS
 from tests.fakes.knowledge import FakeDocument, FakeKnowledge, FakePassage
@@ -142,10 +143,10 @@ async def test_a_long_list_of_documents_is_cut_too() -> None:
 
 async def test_a_client_from_before_resource_links_gets_none() -> None:
     server = serve(FakeKnowledge())
-    surface, tool = server._tools["knowledge_search"]  # pyright: ignore[reportPrivateUsage] - no other way to be so old
+    tool = next(tool for tool in SURFACE.tools if tool.name == "knowledge_search")
     for version, links in (("2025-03-26", 0), ("2025-06-18", 4)):
-        runner = server._runner  # pyright: ignore[reportPrivateUsage] - as above
-        result = await runner.call(surface, tool, {"query": "verification plan", "detail": "full"}, version)
+        runner = server._runner  # pyright: ignore[reportPrivateUsage] - no other way to be so old
+        result = await runner.call(SURFACE, tool, {"query": "verification plan", "detail": "full"}, version)
         assert sum(isinstance(block, ResourceLink) for block in result.content) == links
 
 
@@ -324,7 +325,7 @@ async def test_tools_say_that_they_only_read() -> None:
         assert tool.name in instructions or tool.name == "knowledge_health"
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint
-        assert tool.annotations.idempotent_hint
+        assert tool.annotations.idempotent_hint is None  # goes without saying of what only reads
         assert tool.annotations.open_world_hint is False
 
 

@@ -60,6 +60,13 @@ def test_initialize_and_the_tool_list_load_nothing_heavy_and_open_nothing() -> N
     assert beyond <= {"knowledge_mcp"} | {"httpx2", "httpcore2", "jsonschema", "rpds"}
 
 
+def test_initialize_and_the_tool_list_do_not_load_what_the_tools_run_on() -> None:
+    modules = loaded(OURS + "print(*sys.modules)")
+    assert "knowledge_mcp.transports.mcp.listing" in modules
+    heavy = ("knowledge_mcp.surfaces.standards", "knowledge_mcp.engine", "knowledge_mcp.settings")
+    assert [name for name in modules if name.startswith(heavy)] == []
+
+
 def test_building_a_server_leaves_an_existing_log_set_up_alone() -> None:
     script = (
         "import logging, sys; logging.basicConfig(level='ERROR', stream=sys.stderr);"

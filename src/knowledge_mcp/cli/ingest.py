@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from knowledge_mcp.cli.shared.commands import CONTEXT, Version, run_command
 from knowledge_mcp.cli.shared.failures import (
-    CONTEXT,
     ExitCode,
-    Version,
     ask_password,
     can_ask,
     exit_code_of,
     one_line,
     print_failure,
-    run_command,
     say,
 )
 from knowledge_mcp.cli.shared.pairs import given_labels

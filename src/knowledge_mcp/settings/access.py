@@ -19,7 +19,7 @@ __all__ = ["AccessSettings", "SigningOn", "signing_on_problems"]
 _sign = partial(setting, group="Signing on")
 
 
-class AccessSettings(BaseModel):
+class AccessSettings(BaseModel, defer_build=True):
     """Say whose tokens are taken, what they must hold, and where it is written down who read what."""
 
     oauth_issuer: str | None = _sign(

@@ -49,7 +49,7 @@ _log = partial(setting, group="Logging and health", surface="standards")
 _repo = partial(setting, group="Repositories surface", surface="repositories")
 
 
-class _OtherSettings(BaseModel):
+class _OtherSettings(BaseModel, defer_build=True):
     chunk_size_min: int = _chunk(
         "CHUNK_SIZE_MIN", 200, "Minimum tokens of a chunk, where the text allows.", ge=50, le=500
     )
@@ -191,7 +191,15 @@ class _OtherSettings(BaseModel):
     )  # fmt: skip
 
 
-class Settings(_OtherSettings, AccessSettings, RagSettings, RankingSettings, EmbeddingSettings, StoreSettings):
+class Settings(
+    _OtherSettings,
+    AccessSettings,
+    RagSettings,
+    RankingSettings,
+    EmbeddingSettings,
+    StoreSettings,
+    defer_build=False,  # its parts are never built: only the whole is read
+):
     """Hold every setting, read once and frozen; paths are absolute, secrets masked in every text form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

@@ -138,7 +138,7 @@ def platform_folder(kind: Literal["data", "cache"]) -> Path:
 _embed = partial(setting, group="Embeddings")
 
 
-class EmbeddingSettings(BaseModel):
+class EmbeddingSettings(BaseModel, defer_build=True):
     """Say which provider and model embed, and how much at once."""
 
     embedding_provider: Provider | None = _embed(
@@ -229,7 +229,7 @@ LOCAL_RERANKER = "ms-marco-MiniLM-L12-v2"
 _rank = partial(setting, group="Reranking")
 
 
-class RankingSettings(BaseModel):
+class RankingSettings(BaseModel, defer_build=True):
     """Say how the legs become one ranking, and which reranker looks at the best hits, for how long."""
 
     hybrid_fusion: FusionName = _rank(
@@ -276,7 +276,7 @@ class RankingSettings(BaseModel):
 _store = partial(setting, group="Where chunks and vectors are kept")
 
 
-class StoreSettings(BaseModel):
+class StoreSettings(BaseModel, defer_build=True):
     """Say which store is used and how it is reached."""
 
     data_path: Path | None = _store(
@@ -369,7 +369,7 @@ _rag = partial(setting, group="RAG surface", surface="rag")
 _log = partial(setting, group="Logging and health", surface="rag")
 
 
-class RagSettings(BaseModel):
+class RagSettings(BaseModel, defer_build=True):
     """Where the REST service is, who may use it, and what it may fetch."""
 
     rag_api_url: str | None = _rag(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
-from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.surfaces.contract import Request
 
 if TYPE_CHECKING:
@@ -22,10 +20,8 @@ __all__ = [
     "WHOLE",
     "Question",
     "Text",
-    "among_documents",
     "as_text",
     "input_schema",
-    "narrowed",
     "nearest",
     "one_or_list",
     "output_schema",
@@ -51,9 +47,7 @@ def _whole(value: Any) -> Any:
 Text = Annotated[str, AfterValidator(_not_blank)]
 """Text of more than blanks; combine with `Field(min_length=, max_length=)`."""
 
-Question = Annotated[
-    Text, Field(min_length=1, max_length=2000, description="What to find, as a question or in a few words.")
-]
+Question = Annotated[Text, Field(min_length=1, max_length=2000, description="A question, or a few words.")]
 """What a search is asked."""
 
 WHOLE = BeforeValidator(_whole)
@@ -84,38 +78,6 @@ def one_or_list(what: str) -> BeforeValidator:
         return value
 
     return BeforeValidator(listed)
-
-
-def narrowed(
-    *,
-    document_ids: Sequence[str] | None,
-    document_type: str | None,
-    chunk_type: ChunkType | None,
-    normative_only: bool,
-    clause_number: str | None,
-    clause_exact: bool = False,
-) -> Filter | None:
-    """Build the engine's filter of what may narrow a search; None where nothing does."""
-    parts: list[Filter] = []
-    if document_type is not None:
-        parts.append(Equals("document_type", document_type))
-    if chunk_type is not None:
-        parts.append(Equals("chunk_type", chunk_type.value))
-    if normative_only:
-        parts.append(Equals("normative", True))
-    if document_ids is not None:
-        parts.append(among_documents(document_ids))
-    if clause_number is not None:
-        number = clause_number.strip().rstrip(".")
-        parts.append(Equals("clause_number", number) if clause_exact else Prefix("clause_number", number))
-    if len(parts) > 1:
-        return And(tuple(parts))
-    return parts[0] if parts else None
-
-
-def among_documents(ids: Sequence[str]) -> Filter:
-    """Build the filter that keeps these documents only."""
-    return Equals("document_id", ids[0]) if len(ids) == 1 else In("document_id", tuple(ids))
 
 
 def as_text(value: str | bool | float) -> str:
@@ -186,7 +148,8 @@ def input_schema(model: type[BaseModel], *, whole: bool = False) -> Schema:
     """Build the schema of a tool's arguments: one object without `$ref` or null; what is required comes first.
 
     It is brief, as that of an answer: of what may be left out only the type, its values and its default, of a cursor,
-    which is handed back as it came, the type. The server checks all bounds. `whole` is all that is known.
+    which is handed back as it came, the type, and no words where the name or another
+    tool says it. The server checks all bounds. `whole` is all that is known.
     """
     schema = _schema_of(model)
     properties: Schema = schema.get("properties", {})
@@ -196,6 +159,12 @@ def input_schema(model: type[BaseModel], *, whole: bool = False) -> Schema:
         name: properties[name] if whole or name in bounded else _brief_argument(name, properties[name])
         for name in [*required, *properties]
     }
+    if not whole and issubclass(model, Request):
+        for name, field in schema["properties"].items():
+            if name in model.PLAIN | model.ELSEWHERE:
+                del field["description"]
+            if name in model.ELSEWHERE:
+                schema["properties"][name] = {key: field[key] for key in ("type", "enum", "items") if key in field}
     schema["additionalProperties"] = False
     return schema
 
@@ -206,15 +175,19 @@ def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bo
     The root stays an object because clients of protocol revisions up to 2025-11-25 ask for one. An error's structured
     content must match too: the TypeScript SDK 1.x validates it even when the result says that it is an error.
 
-    Assistants read a list of tools before they ask anything. So it is brief: without descriptions and enumerations, and
-    of what may be left out only the type. `whole` is all that is known, for documentation.
+    Assistants read a list of tools before they ask anything. So it is brief: the names and types of the fields, and of
+    the outermost what is always there. `whole` is all that is known, for documentation.
     """
     # Not pydantic's "serialization" mode: it calls every field with a default required, and ours are left out.
-    forms = [_without_defaults(_schema_of(form)) for form in (success, error)]
+    told, wrong = (_without_defaults(_schema_of(form)) for form in (success, error))
     if whole:
-        return {"type": "object", "anyOf": forms}
-    told, wrong = map(_brief, forms)
-    return {"type": "object", "anyOf": [{**told, "additionalProperties": False}, wrong]}
+        return {"type": "object", "anyOf": [told, wrong]}
+    always = [form["required"] for form in (told, wrong) if "required" in form]
+    return {
+        "type": "object",
+        "properties": {name: _type(field) for name, field in wrong["properties"].items()} | _brief(told)["properties"],
+        **({"anyOf": [{"required": names} for names in always]} if len(always) > 1 else {}),
+    }
 
 
 def _brief_argument(name: str, field: Schema) -> Schema:
@@ -230,16 +203,20 @@ def _brief_argument(name: str, field: Schema) -> Schema:
 
 def _brief(node: Schema) -> Schema:
     """Keep the types of a schema, and the parts of what is always there."""
-    kept = {key: node[key] for key in ("type", "anyOf", "required") if key in node}
-    if "items" in node:
+    kept = _type(node)
+    if node.get("items", {}).get("type") in {"object", "array"}:
         kept["items"] = _brief(node["items"])
     if "properties" in node:
         always = node.get("required", [])
         kept["properties"] = {
-            name: _brief(field) if name in always else {key: field[key] for key in ("type", "anyOf") if key in field}
+            name: _brief(field) if name in always else _type(field)
             for name, field in cast("dict[str, Schema]", node["properties"]).items()
         }
     return kept
+
+
+def _type(node: Schema) -> Schema:
+    return {key: node[key] for key in ("type", "anyOf") if key in node}
 
 
 def _schema_of(model: type[BaseModel]) -> Schema:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
-from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import ErrorEnvelope, render_error
+
+if TYPE_CHECKING:
+    from knowledge_mcp.ports import Knowledge
 
 __all__ = [
     "DATA_NOT_INSTRUCTIONS",
@@ -31,6 +33,7 @@ __all__ = [
     "Surface",
     "Tool",
     "ToolDesk",
+    "known_surfaces",
     "load_surfaces",
 ]
 
@@ -54,6 +57,15 @@ class Request(BaseModel):
     """Names of the arguments that narrow the answer."""
     BOUNDED: ClassVar[frozenset[str]] = frozenset({"n_results", "hybrid_weight"})
     """Names of the arguments whose bounds are published: those that the specification gives with them."""
+    PLAIN: ClassVar[frozenset[str]] = frozenset(
+        {
+            "chunk_type", "clause_exact", "cursor", "depth", "document_id", "document_type", "last_page", "limit",
+            "max_per_document", "n_results", "normative_only", "tags", "term", "verdict",
+        }
+    )  # fmt: skip
+    """Names of the arguments that are published without a word: the name says it."""
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset()
+    """Names of the arguments that are published by type and values: another tool of the surface tells the rest."""
 
     def filters(self) -> dict[str, Any]:
         """List the filters that were given, for the log and for the answer; never the query itself."""
@@ -232,8 +244,8 @@ class Surface:
     completers: Mapping[str, Completer] | None = None
 
 
-def load_surfaces(names: Sequence[str]) -> tuple[Surface, ...]:
-    """Load surfaces in the order given, each once.
+def known_surfaces(names: Sequence[str]) -> list[str]:
+    """Return names of surfaces in the order given, each once.
 
     Raises:
         ConfigError: no name at all, or one that is not known; names those that are.
@@ -246,6 +258,11 @@ def load_surfaces(names: Sequence[str]) -> tuple[Surface, ...]:
             details=f"Known surfaces: {', '.join(registry.SURFACES)}.",
             suggestion="Choose with `--surface NAME[,NAME]`.",
         )
-    surfaces = tuple(registry.load(registry.SURFACES[name]) for name in wanted)
+    return wanted
+
+
+def load_surfaces(names: Sequence[str]) -> tuple[Surface, ...]:
+    """Load surfaces in the order given, each once; errors as `known_surfaces`."""
+    surfaces = tuple(registry.load(registry.SURFACES[name]) for name in known_surfaces(names))
     assert all(isinstance(surface, Surface) for surface in surfaces)
     return surfaces

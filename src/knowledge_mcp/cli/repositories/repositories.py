@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, Version, confirmed, harmless, run_command, say
+from knowledge_mcp.cli.shared.commands import Version, run_command
+from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.report import duration
 from knowledge_mcp.cli.shared.session import (

@@ -199,6 +199,7 @@ def _run(
         version=__version__,
         audit=audit_of(settings),
     )
+    gc.freeze()  # what a start made stays: the first full collection would go through all of it during the first call
     gc.enable()
     if tokens is None:
         _log_start(arguments, settings, surfaces, start, where="stdio")

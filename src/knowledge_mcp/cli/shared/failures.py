@@ -6,17 +6,11 @@ import getpass
 import re
 import sys
 from enum import IntEnum
-from typing import Annotated
 
-import typer
-
-from knowledge_mcp import __version__
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
 
 __all__ = [
-    "CONTEXT",
     "ExitCode",
-    "Version",
     "ask_password",
     "can_ask",
     "confirmed",
@@ -25,7 +19,6 @@ __all__ = [
     "in_commands",
     "one_line",
     "print_failure",
-    "run_command",
     "say",
 ]
 
@@ -110,30 +103,6 @@ def one_line(text: str) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
-
-
-CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
-"""Of every command: how its help is asked for, and how wide it may be."""
-
-
-def _show_version(context: typer.Context, asked: bool) -> None:
-    if asked:
-        typer.echo(f"{context.find_root().info_name} {__version__}")
-        raise typer.Exit
-
-
-Version = Annotated[
-    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-]
-
-
-def run_command(app: typer.Typer, name: str) -> None:
-    """Run a command under its name; ends the process with its exit code."""
-    try:
-        app(prog_name=name)
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted.\n")
-        sys.exit(ExitCode.INTERRUPTED)
 
 
 def confirmed(question: str, otherwise: str = "Nothing was removed") -> bool:

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from knowledge_mcp.engine.core.snapshots import opened, record_of, snapshot
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
-    CancelledError,
     ConnectionFailedError,
     DamagedError,
     InvalidInputError,
@@ -33,7 +31,7 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Filter, LegResults
 from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import Analyser, Collection, Embedder, Fusion, Reranker, Store, Synonyms
-from knowledge_mcp.support.checkpoints import checkpoint, watched
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 
 __all__ = [
@@ -43,30 +41,10 @@ __all__ = [
     "Passages",
     "Records",
     "base_of",
-    "wanted_until",
 ]
 
 A = TypeVar("A")
 T = TypeVar("T")
-
-
-def wanted_until(left: Callable[[], bool], seconds: float, function: Callable[[], T]) -> T:
-    """Run a function whose answer is wanted until the caller has left, and for so many seconds at the most.
-
-    Raises:
-        CancelledError: the caller has left; from a checkpoint below.
-        TimedOutError: the time is over; from a checkpoint below.
-    """
-    deadline = time.monotonic() + seconds
-
-    def look() -> None:
-        if left():
-            raise CancelledError("The caller has left.")
-        if time.monotonic() > deadline:
-            raise TimedOutError(f"The answer took longer than {seconds:.0f} seconds.")
-
-    with watched(look, every=0.0):
-        return function()
 
 
 _logger = logging.getLogger(__name__)

@@ -49,9 +49,9 @@ class _PairRequest(Request):
 
     SUBJECT = "document"
 
-    document: Text = Field(description="Id, designation or title of any edition.")
-    old: Name | None = Field(default=None, alias="from", description="Older edition or id; default: the one before.")
-    new: Name | None = Field(default=None, alias="to", description="Newer edition or id; default: current.")
+    document: Text = Field(description="Id, designation or title.")
+    old: Name | None = Field(default=None, alias="from", description="Older edition; default: the one before.")
+    new: Name | None = Field(default=None, alias="to", description="Newer one; default: current.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=50, description="Most entries.")
     cursor: Annotated[int, Field(ge=0, le=100_000), UNSAID, WHOLE] = Field(
         default=0, description="next_cursor of the answer before."
@@ -64,7 +64,7 @@ class ChangesRequest(_PairRequest):
     FILTERS = frozenset({"clause", "kinds"})
 
     clause: Annotated[Text, Field(min_length=1, max_length=100), UNSAID] | None = Field(
-        default=None, description="Only this clause and below, by old or new number."
+        default=None, description="Old or new number."
     )
     kinds: Annotated[list[Text], one_or_list("kinds"), Field(min_length=1, max_length=len(KINDS)), UNSAID] | None = (
         Field(default=None, description=f"Only these: {', '.join(KINDS)}.")
@@ -73,6 +73,8 @@ class ChangesRequest(_PairRequest):
 
 class ImpactRequest(_PairRequest):
     """Arguments of `knowledge_impact`."""
+
+    ELSEWHERE = frozenset({"document", "from", "to"})
 
 
 class EditionNamed(Response):
@@ -286,9 +288,9 @@ CHANGE_TOOLS = (
         name="knowledge_changes",
         title="Show what changed between editions",
         description=(
-            "List what changed from one edition of a document to the next, the weightiest first: force (should to "
-            "shall), limits, definitions, requirements added or withdrawn, references, clauses moved, split, added or "
-            "removed; with both citations."
+            "List what changed between two editions of a document, the weightiest first: force (should to shall), "
+            "limits, definitions, requirements, references, clauses moved, split, added or removed; with both "
+            "citations."
         ),
         request=ChangesRequest,
         response=ChangesResponse,
@@ -299,9 +301,8 @@ CHANGE_TOOLS = (
         name="knowledge_impact",
         title="Show what a new edition touches",
         description=(
-            "List the requirements, definitions and clauses of other documents, and lines of indexed code, that refer "
-            "to what changed in a new edition, dated and undated references told apart, each with the change and its "
-            "citation."
+            "List requirements, definitions and clauses of other documents, and lines of indexed code, that refer to "
+            "what changed in a new edition, each with the change and its citation."
         ),
         request=ImpactRequest,
         response=ImpactResponse,

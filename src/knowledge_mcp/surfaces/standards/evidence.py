@@ -347,7 +347,7 @@ EVIDENCE_TOOLS = (
         title="Read a place",
         description=(
             "Read a document word for word: a clause with all below it, pages, or a search result with what stands "
-            "around it. Go on with next_cursor."
+            "around it."
         ),
         request=shapes.ReadRequest,
         response=shapes.ReadResponse,
@@ -357,9 +357,7 @@ EVIDENCE_TOOLS = (
     Tool(
         name="knowledge_outline",
         title="Show a document's outline",
-        description=(
-            "List a document's headings with clause numbers and pages; or, with coverage, what was read from each page."
-        ),
+        description=("List headings with clause numbers and pages; or, with coverage, what was read from each page."),
         request=shapes.OutlineRequest,
         response=shapes.OutlineResponse,
         run=outline,
@@ -378,8 +376,8 @@ EVIDENCE_TOOLS = (
         name="knowledge_verify_quote",
         title="Verify a quote",
         description=(
-            "Check that words are printed so, before you quote them: exact, normalised (but for blanks, marks, case), "
-            "altered, stitched (from several places), elsewhere (in another document), not_found."
+            "Check before you quote that words are printed so: exact, normalised (but for blanks, marks, case), "
+            "altered, stitched (of several places), elsewhere (another document), not_found."
         ),
         request=shapes.VerifyQuoteRequest,
         response=shapes.VerifyQuoteResponse,

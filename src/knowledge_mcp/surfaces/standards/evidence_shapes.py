@@ -46,8 +46,8 @@ class PlaceRequest(Request):
     FILTERS = frozenset({"document_id"})
 
     document_id: Name | None = Field(default=None, description="The document; not with chunk_id.")
-    clause: Clause | None = Field(default=None, description="By number or title: 5.3, Annex B, Wind load.")
-    chunk_id: Name | None = Field(default=None, description="id of a search result.")
+    clause: Clause | None = Field(default=None, description="Number or title: 5.3, Annex B.")
+    chunk_id: Name | None = Field(default=None, description="id of a search result, alone.")
 
     def subject(self) -> str:
         """Return what in it is asked for."""
@@ -61,10 +61,8 @@ class ReadRequest(PlaceRequest):
     last_page: Page | None = Field(default=None, description="To here.")
     before: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages before chunk_id.")
     after: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages after chunk_id.")
-    parents: bool = Field(default=False, description="First what opens the sections around it.")
-    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(
-        default=2_000, description="Maximum tokens of text."
-    )
+    parents: bool = Field(default=False, description="With what opens its sections.")
+    max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(default=2_000, description="Of the text.")
     cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
 
     def query(self, max_tokens: int) -> ReadQuery:
@@ -99,6 +97,8 @@ class OutlineRequest(Request):
 
 class ReferencesRequest(PlaceRequest):
     """Arguments of `knowledge_references`."""
+
+    ELSEWHERE = frozenset(PlaceRequest.model_fields)
 
     limit: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=20, description="Most each way.")
 

@@ -10,8 +10,9 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, narrowed, one_or_list
+from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response
+from knowledge_mcp.surfaces.narrowing import narrowed
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
 
 __all__ = [
@@ -69,7 +70,7 @@ Metadata = Annotated[
     dict[str, Text],
     Field(max_length=20),
     UNSAID,
-    Field(description='What the document\'s metadata say, e.g. {"author": "x", "date": "2020..2023"}.'),
+    Field(description='E.g. {"author": "x", "date": "2020..2023"}.'),
     BeforeValidator(_as_texts),
 ]
 
@@ -136,7 +137,7 @@ class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
     max_tokens: Annotated[int, Field(ge=50, le=20_000), UNSAID, WHOLE] | None = Field(
-        default=None, description="Maximum tokens of the answer, about; snippets to fit."
+        default=None, description="Of the answer; snippets to fit."
     )
     max_per_document: Annotated[int, Field(ge=1, le=100), UNSAID, WHOLE] | None = Field(
         default=None, description="Maximum of one document."
@@ -159,7 +160,7 @@ class StandardsSearchRequest(PagedRequest):
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
     use_hybrid: bool = Field(default=True, description="false: by meaning alone.")
     hybrid_weight: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
-        default=0.7, description="Share of meaning, by ranks; left out, scores are blended."
+        default=0.7, description="Share of meaning by ranks; unset: scores are blended."
     )
 
 
@@ -167,10 +168,9 @@ class KeywordSearchRequest(PagedRequest):
     """Arguments of `knowledge_keyword_search` (A-REQ-TOOL-004)."""
 
     SUBJECT = "query"
+    ELSEWHERE = frozenset(PagedRequest.model_fields)
 
-    query: Annotated[Text, Field(min_length=1, max_length=500)] = Field(
-        description="Words or identifiers, e.g. REQ-12."
-    )
+    query: Annotated[Text, Field(min_length=1, max_length=500)] = Field(description="E.g. REQ-12.")
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
 
 
@@ -178,6 +178,7 @@ class LookupRequest(Request):
     """Arguments of `knowledge_lookup` (A-REQ-TOOL-002)."""
 
     SUBJECT = "term"
+    ELSEWHERE = frozenset({"edition"})
 
     term: Annotated[Text, Field(min_length=1, max_length=200)] = Field(description="The term.")
     edition: EditionAsked = None
@@ -187,11 +188,10 @@ class RequirementsRequest(Request):
     """Arguments of `knowledge_requirements` (A-REQ-TOOL-003)."""
 
     SUBJECT = "topic"
+    ELSEWHERE = frozenset({"edition"})
     FILTERS = frozenset({"standard", "edition"})
 
-    topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(
-        description="What they are about, or an identifier."
-    )
+    topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(description="Subject or identifier.")
     standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
         default=None, description="Part of a document's id or title, e.g. 29148."
     )

@@ -253,8 +253,8 @@ TOOLS = (
         name="knowledge_search",
         title="Search the knowledge base",
         description=(
-            "Find passages of the ingested documents that answer a question, by meaning and words. Start here. Each "
-            "is given word for word with a citation to paste. Words in quotation marks must stand together."
+            "Find passages that answer a question, by meaning and words, each word for word with a citation to paste. "
+            "Start here. Words in quotation marks must stand together."
         ),
         request=shapes.StandardsSearchRequest,
         response=shapes.StandardsSearchResponse,
@@ -264,9 +264,7 @@ TOOLS = (
     Tool(
         name="knowledge_lookup",
         title="Look up a term",
-        description=(
-            "Get all definitions of a term, abbreviation or concept, as the documents give them, or similar terms."
-        ),
+        description=("Get all definitions of a term or abbreviation, word for word, or similar terms."),
         request=shapes.LookupRequest,
         response=shapes.LookupResponse,
         run=lookup,
@@ -285,8 +283,8 @@ TOOLS = (
         name="knowledge_keyword_search",
         title="Search for exact words",
         description=(
-            "Find passages that hold given words, names or identifiers, ranked by BM25. Words in quotation marks must "
-            "stand together."
+            "Find passages that hold given words, names or identifiers, ranked by BM25. Quotation marks and filters as "
+            "in knowledge_search."
         ),
         request=shapes.KeywordSearchRequest,
         response=shapes.StandardsSearchResponse,
@@ -296,9 +294,7 @@ TOOLS = (
     Tool(
         name="knowledge_stats",
         title="Describe the knowledge base",
-        description=(
-            "List the documents that can be searched, with ids and types, the totals, store and embedding model."
-        ),
+        description=("List the documents with ids and types, the totals, store and embedding model."),
         request=shapes.NoArguments,
         response=shapes.StatsResponse,
         run=stats,
@@ -331,7 +327,8 @@ SURFACE = Surface(
         "together, knowledge_check for what a document says of each obligation of a standard, knowledge_conflicts for "
         "requirements that do not go together. Answers come from current editions unless `edition` says otherwise. "
         "Cite the `citation` of each passage you rely on "
-        "and quote it word for word. An empty answer says why in `message`; `degraded` says what failed on the way. A "
+        "and quote it word for word. Hand `next_cursor` back as `cursor` to go on. "
+        "An empty answer says why in `message`; `degraded` says what failed on the way. A "
         "passage's `uri`, or its document's text at knowledge://documents/{document_id}, can be read as a resource."
     ),
     tools=TOOLS,

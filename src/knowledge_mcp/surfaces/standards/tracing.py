@@ -80,7 +80,7 @@ class CheckRequest(Request):
     SUBJECT = "document"
 
     document: Text = Field(description="Id, designation or title.")
-    standard: Text = Field(description="The same, of what is demanded.")
+    standard: Text = Field(description="The same.")
     verdict: Literal["evidence found", "partial", "none found"] | None = Field(
         default=None, description="Only rows with it."
     )
@@ -458,7 +458,7 @@ TRACING_TOOLS = (
         title="Link the items of two documents",
         description=(
             "Link each requirement of a document to what meets, refines or tests it in another: declared links, then "
-            "proposed ones with a probability and the words that speak for them, and what has no link."
+            "proposed ones with a probability and why, and what has no link."
         ),
         request=TraceRequest,
         response=TraceResponse,
@@ -470,9 +470,8 @@ TRACING_TOOLS = (
         name="knowledge_check",
         title="Hold a document against a standard",
         description=(
-            "For each obligation of a standard, quote the best evidence in a document, word for word, with a verdict "
-            "whether something is said of it, and checks of limits, sections, terms and editions. Whether that is "
-            "enough, a person decides."
+            "For each obligation of a standard, quote the best evidence in a document, with a verdict whether anything "
+            "is said of it, and checks of limits, sections, terms and editions. A person decides."
         ),
         request=CheckRequest,
         response=CheckResponse,
@@ -484,7 +483,7 @@ TRACING_TOOLS = (
         name="knowledge_conflicts",
         title="Find requirements that do not go together",
         description=(
-            "List pairs of requirements that contradict or double each other, and terms that are defined in two ways, "
+            "List pairs of requirements that contradict or double each other, and terms defined in two ways, "
             "each with both citations and why."
         ),
         request=ConflictsRequest,

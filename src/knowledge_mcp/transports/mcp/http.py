@@ -1,4 +1,4 @@
-"""HTTP: Streamable HTTP at `/mcp`, the older SSE at `/sse` and `/messages/`, and `/health`, in one ASGI app.
+"""HTTP: Streamable HTTP at `/mcp`, the older SSE at `/sse` and `/messages/`, `/health` and the server card, in one app.
 
 A session takes about 39 KB, for 30 minutes after its last request. A client whose session was closed is answered with
 404 and opens another, as the protocol has it, so that closing one that rests costs its client one request.
@@ -32,6 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
+from knowledge_mcp.transports.mcp.server_card import ServerCard
 from knowledge_mcp.transports.shared.admission import Admission, ProtectedResource, Rejection
 from knowledge_mcp.transports.shared.guards import (
     LOOK_SECONDS,
@@ -394,6 +395,8 @@ def build_app(
     app: ASGIApp = BodyLimit(sessions, max_body_bytes)
     admission = Admission(keys, resource)
     app = BearerAuth(app, admission) if admission.required else _Unasked(app)
+    url = resource.url if resource is not None else ""
+    app = ServerCard(app, version=server.version or "", closed=admission.required, url=url)
     server.is_shared = True
     if origins := list(allowed_origins):
         app = _with_cors(app, origins)

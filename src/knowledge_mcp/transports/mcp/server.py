@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self, cast
 
@@ -29,19 +29,14 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import AnyUrl, ValidationError
 
+from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.surfaces.answers import render_error
-from knowledge_mcp.surfaces.arguments import input_schema, nearest, output_schema
-from knowledge_mcp.surfaces.contract import (
-    DATA_NOT_INSTRUCTIONS,
-    Completer,
-    Prompt,
-    Resource,
-    Surface,
-    Tool,
-    load_surfaces,
-)
+from knowledge_mcp.surfaces.arguments import nearest
+from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Completer, Prompt, Surface, load_surfaces
+from knowledge_mcp.transports.mcp.listing import Listing, read_listings
 from knowledge_mcp.transports.mcp.serving_skills import SkillsExtension
+from knowledge_mcp.transports.mcp.tasks import TasksExtension
 from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, desk_of
 from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
@@ -165,7 +160,18 @@ def _answer(ident: str | int | None, message: str, code: int) -> types.JSONRPCEr
 
 WARM_UP_DELAY = 0.05
 MAX_COMPLETIONS = 100
-READ_ONLY = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+
+
+class _Offer:
+    """Find what some surfaces offer by its name."""
+
+    def __init__(self, providers: KnowledgeProviders, surfaces: Sequence[Surface]) -> None:
+        self.tools = {tool.name: (surface, tool) for surface in surfaces for tool in surface.tools}
+        self.prompts = {prompt.name: prompt for surface in surfaces for prompt in surface.prompts}
+        self.reader = ResourceReader(providers, surfaces)
+        self.completers: dict[str, tuple[str, Completer]] = {
+            name: (surface.name, each) for surface in surfaces for name, each in (surface.completers or {}).items()
+        }
 
 
 class KnowledgeServer(MCPServer[Any]):
@@ -173,12 +179,19 @@ class KnowledgeServer(MCPServer[Any]):
 
     Only public methods of the SDK's server are overridden; tools, prompts and resources that were registered on it in
     the SDK's own way are served beside the surfaces'.
+
+    Args:
+        providers: hold the Knowledge of each.
+        listings: what clients are told of them.
+        load: loads them, once a client asks more.
+        version: ours; `audit`: where it is written down who read what.
     """
 
     def __init__(
         self,
         providers: KnowledgeProviders,
-        surfaces: Sequence[Surface],
+        listings: Sequence[Listing],
+        load: Callable[[], Sequence[Surface]],
         *,
         version: str,
         audit: AuditLog | None = None,
@@ -187,20 +200,18 @@ class KnowledgeServer(MCPServer[Any]):
             super().__init__(
                 "knowledge-mcp",
                 title="Knowledge",
-                instructions="\n\n".join([*(surface.instructions for surface in surfaces), DATA_NOT_INSTRUCTIONS]),
+                instructions="\n\n".join([*(each.instructions for each in listings), DATA_NOT_INSTRUCTIONS]),
                 version=version,
                 log_level="WARNING",
-                extensions=[SkillsExtension([surface.name for surface in surfaces])],
+                extensions=[
+                    SkillsExtension([each.name for each in listings]),
+                    TasksExtension(self._is_long, self._run_long, lambda context: self._asking(context.request).name),
+                ],
             )
         self._providers = providers
         self._runner = ToolRunner(providers, audit)
-        self._tools = {tool.name: (surface, tool) for surface in surfaces for tool in surface.tools}
-        self._prompts = {prompt.name: prompt for surface in surfaces for prompt in surface.prompts}
-        self._reader = ResourceReader(providers, surfaces)
-        self._completers: dict[str, tuple[str, Completer]] = {}
-        for surface in surfaces:
-            self._completers.update({name: (surface.name, each) for name, each in (surface.completers or {}).items()})
-        self._published: list[types.Tool] | None = None
+        self._listings = listings
+        self._load = load
         self._running = 0
         self.is_shared = False
         """Whether several clients ask, each with the key that their request brings."""
@@ -217,6 +228,14 @@ class KnowledgeServer(MCPServer[Any]):
         """Count the tool calls that are under way."""
         return self._running
 
+    @cached_property
+    def _offer(self) -> _Offer:
+        return _Offer(self._providers, self._load())
+
+    @cached_property
+    def _published(self) -> list[types.Tool]:
+        return [tool for each in self._listings for tool in each.tools()]
+
     def close(self) -> None:
         """Close every Knowledge; blocking, idempotent."""
         self._providers.close()
@@ -229,8 +248,6 @@ class KnowledgeServer(MCPServer[Any]):
 
     async def list_tools(self) -> list[types.Tool]:
         """List the surfaces' tools first; the first call also starts the warm-up."""
-        if self._published is None:
-            self._published = [_publish(surface, tool) for surface, tool in self._tools.values()]
         self._providers.start_warm_up(delay=WARM_UP_DELAY)
         return [*self._published, *await super().list_tools()]
 
@@ -238,33 +255,48 @@ class KnowledgeServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Call a tool; a failure is a result with our error object, an unknown tool a protocol error."""
-        if name in self._tools:
-            surface, tool = self._tools[name]
+        if name in self._offer.tools:
             version = context.protocol_version if context is not None else None
-            self._running += 1
-            try:
-                return await self._runner.call(surface, tool, arguments, version, context, key=self._key_of(context))
-            finally:
-                self._running -= 1
+            return await self._run(name, arguments, version, self._key_of(context), context=context)
         registered = [tool.name for tool in await super().list_tools()]
         if name in registered:
             return await super().call_tool(name, arguments, context)
-        raise _unknown_name("tool", name, [*self._tools, *registered])
+        raise _unknown_name("tool", name, [*self._offer.tools, *registered])
+
+    async def _run(
+        self, name: str, arguments: dict[str, Any], version: str | None, key: Key, **told: Any
+    ) -> types.CallToolResult:
+        surface, tool = self._offer.tools[name]
+        self._running += 1
+        try:
+            return await self._runner.call(surface, tool, arguments, version, key=key, **told)
+        finally:
+            self._running -= 1
+
+    def _is_long(self, name: str) -> bool:
+        found = self._offer.tools.get(name)
+        return found is not None and found[1].run_long is not None
+
+    async def _run_long(
+        self, params: types.CallToolRequestParams, context: ServerRequestContext[Any, Any], progress: Progress
+    ) -> types.CallToolResult:
+        key = self._asking(context.request)
+        return await self._run(params.name, params.arguments or {}, context.protocol_version, key, progress=progress)
 
     async def list_prompts(self) -> list[types.Prompt]:
         """List the surfaces' prompts first."""
-        return [*(_publish_prompt(prompt) for prompt in self._prompts.values()), *await super().list_prompts()]
+        return [*(prompt for each in self._listings for prompt in each.prompts()), *await super().list_prompts()]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """Render a prompt; an unknown prompt or argument, or one that is missing, is a protocol error."""
-        prompt = self._prompts.get(name)
+        prompt = self._offer.prompts.get(name)
         if prompt is None:
             registered = [prompt.name for prompt in await super().list_prompts()]
             if name in registered:
                 return await super().get_prompt(name, arguments, context)
-            raise _unknown_name("prompt", name, [*self._prompts, *registered])
+            raise _unknown_name("prompt", name, [*self._offer.prompts, *registered])
         given = dict(arguments or {})
         if problems := _prompt_problems(prompt, given):
             raise _missing_argument(name, problems)
@@ -273,14 +305,12 @@ class KnowledgeServer(MCPServer[Any]):
 
     async def list_resources(self) -> list[types.Resource]:
         """List the addresses that take no parameter."""
-        ours = [each for each in self._reader.resources.values() if not each.parameter]
-        fixed = [types.Resource(uri=each.uri, **_description(each)) for each in ours]
+        fixed = [resource for each in self._listings for resource in each.resources()]
         return [*fixed, *await super().list_resources()]
 
     async def list_resource_templates(self) -> list[types.ResourceTemplate]:
         """List the addresses that take a parameter."""
-        ours = [each for each in self._reader.resources.values() if each.parameter]
-        templates = [types.ResourceTemplate(uri_template=each.uri, **_description(each)) for each in ours]
+        templates = [template for each in self._listings for template in each.templates()]
         return [*templates, *await super().list_resource_templates()]
 
     async def read_resource(
@@ -288,11 +318,11 @@ class KnowledgeServer(MCPServer[Any]):
     ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
         """Read an address; one that leads nowhere is a protocol error that carries it."""
         address = str(uri)
-        if not self._reader.knows(address):
+        if not self._offer.reader.knows(address):
             try:
                 return await super().read_resource(uri, context)
             except ResourceNotFoundError as exc:
-                known = ", ".join(self._reader.resources)
+                known = ", ".join(self._offer.reader.resources)
                 missing = NotFoundError(f"Unknown resource: {address[:200]}", details=f"Known resources: {known}.")
                 raise _protocol_error(missing, uri=address) from exc
         try:
@@ -306,7 +336,7 @@ class KnowledgeServer(MCPServer[Any]):
     async def _complete(
         self, context: ServerRequestContext[Any, Any], asked: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        found = self._completers.get(asked.argument.name)  # it tells what completes it, wherever it stands
+        found = self._offer.completers.get(asked.argument.name)  # it tells what completes it, wherever it stands
         if found is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         key = self._asking(context.request)
@@ -322,8 +352,8 @@ class KnowledgeServer(MCPServer[Any]):
 
     def _read(self, address: str, key: Key) -> ReadResourceContents:
         with self._runner.audited(key, address) as documents:
-            content = self._reader.read(address, key)
-            documents.extend(self._reader.documents_of(address, content))
+            content = self._offer.reader.read(address, key)
+            documents.extend(self._offer.reader.documents_of(address, content))
         return content
 
     def _list_completions(
@@ -363,9 +393,15 @@ def build_server(
     Raises:
         ConfigError: a surface is not known.
     """
-    loaded = load_surfaces(surfaces)
-    providers = KnowledgeProviders(knowledge_factory, [surface.name for surface in loaded])
-    return KnowledgeServer(providers, loaded, version=version, audit=audit)
+    listings = read_listings(surfaces)
+    names = [each.name for each in listings]
+
+    def desk(name: str) -> Desk:
+        load_surfaces([name])  # on the thread of the warm-up, or of the first call
+        return knowledge_factory(name)
+
+    providers = KnowledgeProviders(desk, names)
+    return KnowledgeServer(providers, listings, lambda: load_surfaces(names), version=version, audit=audit)
 
 
 def run_stdio(server: KnowledgeServer) -> None:
@@ -413,45 +449,6 @@ def _missing_argument(prompt: str, problems: dict[str, str]) -> MCPError:
         details="; ".join(f"{name}: {problem}" for name, problem in problems.items()),
     )
     return _protocol_error(error)
-
-
-def _publish(surface: Surface, tool: Tool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=input_schema(tool.request),
-        output_schema=output_schema(tool.response, surface.error_model),
-        annotations=_annotations(tool),
-    )
-
-
-def _annotations(tool: Tool) -> types.ToolAnnotations:
-    changed: dict[str, Any] = {}
-    if tool.writes:
-        changed = {"read_only_hint": False, "destructive_hint": tool.destroys}
-    return READ_ONLY.model_copy(update=changed)
-
-
-def _description(resource: Resource) -> dict[str, Any]:
-    return {
-        "name": resource.name,
-        "title": resource.title,
-        "description": resource.description,
-        "mime_type": resource.media_type,
-    }
-
-
-def _publish_prompt(prompt: Prompt) -> types.Prompt:
-    return types.Prompt(
-        name=prompt.name,
-        title=prompt.title,
-        description=prompt.description,
-        arguments=[
-            types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
-            for argument in prompt.arguments
-        ],
-    )
 
 
 def _prompt_problems(prompt: Prompt, given: dict[str, Any]) -> dict[str, str]:

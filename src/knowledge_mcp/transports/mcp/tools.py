@@ -32,7 +32,6 @@ from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, seen_desk
 from knowledge_mcp.transports.shared.threads import Threads, telling
-from knowledge_mcp.wiring import COLLECTIONS
 
 __all__ = [
     "CALLERS_MISTAKES",
@@ -83,8 +82,11 @@ class ToolRunner:
         context: Context[Any, Any] | None = None,
         *,
         key: Key = ANONYMOUS,
+        progress: Progress | None = None,
     ) -> CallToolResult:
         """Answer one call; every failure but cancellation becomes a result that says so.
+
+        How far it is goes to `progress`, else to the client of the context.
 
         A cancelled call is answered to nobody: nobody waits for it, and it ends when it next looks whether somebody
         does; its place is free when it has ended.
@@ -108,7 +110,7 @@ class ToolRunner:
                 ask = functools.partial(self._answer, surface, tool, request, line, key)
                 return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
 
-            payload = await telling(context, answer)
+            payload = await (telling(context, answer) if progress is None else answer(progress))
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
@@ -194,6 +196,8 @@ def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:
     """
     if not tool.writes or key.may_do_everything:
         return
+    from knowledge_mcp.wiring import COLLECTIONS  # brings the settings, which the start can do without
+
     target = getattr(request, "collection", None) or COLLECTIONS["planning"] * (surface.name == "planning")
     allowed = key.may_write(target) if isinstance(target, str) and target else EVERYBODY in key.write
     if not allowed or EVERYBODY not in key.groups:

@@ -182,7 +182,12 @@ def build_rest_app(
     if audit is not None:
         inner = AuditGate(inner, audit, key=KEY, is_other=_is_mcp)
     guard = HostGuard(inner, options.allowed_hosts, options.allowed_origins)
-    inner = KeyGate(inner, Admission(keys, resource), metrics, is_open=is_open)
+    admission = Admission(keys, resource)
+    inner = KeyGate(inner, admission, metrics, is_open=is_open)
+    if mcp_app is not None:
+        from knowledge_mcp.transports.mcp.server_card import ServerCard
+
+        inner = ServerCard(inner, version=version, closed=admission.required)
     inner = CorsGate(inner, guard, configured=bool(options.allowed_origins))
     service.app = AccessLayer(HostGate(inner, guard), metrics, tracing, template=_templates(routes))
     return service

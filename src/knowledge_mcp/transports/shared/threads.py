@@ -8,6 +8,7 @@ import functools
 import logging
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
@@ -17,15 +18,16 @@ import anyio.from_thread
 import anyio.to_thread
 from mcp.server.mcpserver import Context
 
-from knowledge_mcp.engine.core.base import wanted_until
 from knowledge_mcp.model.call import Progress, tell_nobody
-from knowledge_mcp.model.errors import RateLimitedError
+from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError
+from knowledge_mcp.support.checkpoints import watched
 
 __all__ = [
     "MOST_WAITING",
     "Outbox",
     "Threads",
     "telling",
+    "wanted_until",
 ]
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,25 @@ MAX_WAITING = 64
 WAITING_SECONDS = 30.0
 CALL_SECONDS = 300.0
 """How long a call may ask for more; the next time that it does so afterwards it ends with a time-out."""
+
+
+def wanted_until(left: Callable[[], bool], seconds: float, function: Callable[[], T]) -> T:
+    """Run a function whose answer is wanted until the caller has left, and for so many seconds at the most.
+
+    Raises:
+        CancelledError: the caller has left; from a checkpoint below.
+        TimedOutError: the time is over; from a checkpoint below.
+    """
+    deadline = time.monotonic() + seconds
+
+    def look() -> None:
+        if left():
+            raise CancelledError("The caller has left.")
+        if time.monotonic() > deadline:
+            raise TimedOutError(f"The answer took longer than {seconds:.0f} seconds.")
+
+    with watched(look, every=0.0):
+        return function()
 
 
 class Threads:

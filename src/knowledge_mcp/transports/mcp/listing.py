@@ -1,0 +1,119 @@
+"""What a client is told of the surfaces before it asks anything: instructions, tools, prompts and resources.
+
+Making schemas of models, and importing what the tools run on, take longer than all the rest of a start. So the lists
+stand in `listing.json`: `python -m tools.generate_tool_docs` writes it, and a test holds it to the surfaces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from mcp import types
+from pydantic import BaseModel
+
+from knowledge_mcp.surfaces.contract import Prompt, Resource, Surface, Tool, known_surfaces
+
+__all__ = ["LISTING", "listed", "read_listings"]
+
+LISTING = "listing.json"
+
+
+class Listing:
+    """Hold the lists of one surface as they are sent.
+
+    Args:
+        name: of the surface.
+        told: its `instructions`, and the lists `tools`, `prompts`, `resources` and `templates`.
+    """
+
+    def __init__(self, name: str, told: Mapping[str, Any]) -> None:
+        self.name = name
+        self.told = told
+
+    @property
+    def instructions(self) -> str:
+        """Return what tells an assistant when to use which tool."""
+        return self.told["instructions"]
+
+    def tools(self) -> list[types.Tool]:
+        """List the tools."""
+        return [types.Tool.model_validate(each) for each in self.told["tools"]]
+
+    def prompts(self) -> list[types.Prompt]:
+        """List the prompts."""
+        return [types.Prompt.model_validate(each) for each in self.told["prompts"]]
+
+    def resources(self) -> list[types.Resource]:
+        """List the addresses that take no parameter."""
+        return [types.Resource.model_validate(each) for each in self.told["resources"]]
+
+    def templates(self) -> list[types.ResourceTemplate]:
+        """List the addresses that take one."""
+        return [types.ResourceTemplate.model_validate(each) for each in self.told["templates"]]
+
+
+def read_listings(names: Sequence[str]) -> list[Listing]:
+    """Read the lists of some surfaces, each once.
+
+    Raises:
+        ConfigError: as `load_surfaces` says.
+    """
+    found = json.loads(files(__package__ or "").joinpath(LISTING).read_bytes())
+    return [Listing(name, found[name]) for name in known_surfaces(names)]
+
+
+def listed(surface: Surface) -> Listing:
+    """Make the lists of a surface of its models."""
+    told = {
+        "instructions": surface.instructions,
+        "tools": _sent(_tool(surface, tool) for tool in surface.tools),
+        "prompts": _sent(map(_prompt, surface.prompts)),
+        "resources": _sent(
+            types.Resource(uri=each.uri, **_description(each)) for each in surface.resources if not each.parameter
+        ),
+        "templates": _sent(
+            types.ResourceTemplate(uri_template=each.uri, **_description(each))
+            for each in surface.resources
+            if each.parameter
+        ),
+    }
+    return Listing(surface.name, told)
+
+
+def _sent(models: Iterable[BaseModel]) -> list[dict[str, Any]]:
+    return [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in models]
+
+
+def _tool(surface: Surface, tool: Tool) -> types.Tool:
+    from knowledge_mcp.surfaces.arguments import input_schema, output_schema
+
+    # what the protocol takes for granted of a tool that only reads is not said: each assistant pays for the list
+    hints: dict[str, Any] = {"destructive_hint": tool.destroys, "idempotent_hint": True} if tool.writes else {}
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=input_schema(tool.request),
+        output_schema=output_schema(tool.response, surface.error_model),
+        annotations=types.ToolAnnotations(read_only_hint=not tool.writes, open_world_hint=False, **hints),
+    )
+
+
+def _prompt(prompt: Prompt) -> types.Prompt:
+    arguments = [
+        types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
+        for argument in prompt.arguments
+    ]
+    return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+
+
+def _description(resource: Resource) -> dict[str, Any]:
+    return {
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mime_type": resource.media_type,
+    }

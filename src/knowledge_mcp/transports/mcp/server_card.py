@@ -1,0 +1,103 @@
+"""The server card (SEP-2127) and the AI Catalog that leads to it: who we are and where, before a client connects.
+
+Both say no more than `/health` and the address do, so they need no key. They list no tools: a client asks for those
+once it is in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+__all__ = ["CARD_PATH", "CATALOGUE_PATH", "ServerCard"]
+
+CARD_PATH = "/mcp/server-card"
+"""The place that the extension reserves: the address of the endpoint, and this after it."""
+CATALOGUE_PATH = "/.well-known/ai-catalog.json"
+
+_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+_NAME = "io.github.clausewise/clausewise"
+_CARD, _CATALOGUE = "application/mcp-server-card+json", "application/ai-catalog+json"
+_OPEN = [
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-allow-methods", b"GET"),
+    (b"access-control-allow-headers", b"Content-Type, If-None-Match"),
+    (b"access-control-expose-headers", b"ETag"),
+    (b"cache-control", b"public, max-age=3600"),
+    (b"vary", b"Host"),
+]
+
+
+class ServerCard:
+    """Answer with the card or the catalogue; pass everything else on.
+
+    Args:
+        app: what stands behind.
+        version: ours.
+        closed: whether a key or token is asked for.
+        url: of this server, as clients reach it; used where it is that of `/mcp`, else each request tells it.
+    """
+
+    def __init__(self, app: ASGIApp, *, version: str, closed: bool, url: str = "") -> None:
+        self._app = app
+        self._version = version
+        self._closed = closed
+        self._url = url if urlsplit(url).path == "/mcp" else ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asks = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+        if not asks or scope["path"] not in {CARD_PATH, CATALOGUE_PATH}:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        url = self._url or f"{scope['scheme']}://{headers.get('host', '')}/mcp"
+        is_card = scope["path"] == CARD_PATH
+        body = json.dumps(self._card(url) if is_card else _catalogue(url)).encode()
+        tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        same = tag in headers.get("if-none-match", "")
+        lines = [*_OPEN, (b"etag", tag.encode())]
+        if not same:
+            media_type = _CARD if is_card else _CATALOGUE
+            lines += [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 304 if same else 200, "headers": lines})
+        await send({"type": "http.response.body", "body": b"" if same or scope["method"] == "HEAD" else body})
+
+    def _card(self, url: str) -> dict[str, Any]:
+        remote: dict[str, Any] = {
+            "type": "streamable-http",
+            "url": url,
+            "supportedProtocolVersions": [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS],
+        }
+        if self._closed:
+            remote["headers"] = [
+                {
+                    "name": "Authorization",
+                    "description": "Bearer, and a key or an access token.",
+                    "isRequired": True,
+                    "isSecret": True,
+                }
+            ]
+        return {
+            "$schema": _SCHEMA,
+            "name": _NAME,
+            "title": "Knowledge",
+            "description": "Standards, documents and code for AI assistants: the clause, the page, the exact words.",
+            "version": self._version,
+            "remotes": [remote],
+        }
+
+
+def _catalogue(url: str) -> dict[str, Any]:
+    entry = {
+        "identifier": f"urn:air:{urlsplit(url).hostname}:mcp:knowledge",
+        "type": _CARD,
+        "displayName": "Knowledge",
+        "url": f"{url}/server-card",
+    }
+    return {"specVersion": "1.0", "entries": [entry]}

@@ -1,0 +1,194 @@
+"""Tasks (SEP-2663): a call that takes long is answered with a handle, and its client asks for the result later.
+
+Only clients that say they know tasks are answered so, and only where the work has not ended soon: everybody else waits
+as before, and job ids stay what every client can use. A task lives in the process that began it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from mcp import MCPError, types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.extension import Extension, MethodBinding
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from knowledge_mcp.model.call import Progress
+
+__all__ = ["TASKS", "TasksExtension"]
+
+TASKS = "io.modelcontextprotocol/tasks"
+
+_PATIENCE = 2.0
+"""Seconds that a call may take before it becomes a task: a client that polls would wait about as long."""
+_POLL_MS = 2_000
+_KEPT_SECONDS = 3_600
+"""How long a result waits for its client."""
+_MOST = 100
+"""Most tasks of one key: of more, those that ended first go. A result is 100 KB at the most, so that is 10 MB."""
+
+Context = ServerRequestContext[Any, Any]
+
+
+class _Task:
+    def __init__(self, owner: str) -> None:
+        self.id = secrets.token_urlsafe(24)
+        self.owner = owner
+        self.created = self.updated = datetime.now(UTC)
+        self.message = ""
+        self.job: asyncio.Task[types.CallToolResult] | None = None
+
+    def note(self, done: float, total: float | None, message: str) -> None:
+        """Take in how far it is; for worker threads."""
+        self.message = message or (f"{done:g} of {total:g}" if total else f"{done:g}")
+        self.updated = datetime.now(UTC)
+
+    def ended(self, _: object) -> None:
+        """Note when it ended."""
+        self.updated = datetime.now(UTC)
+
+    @property
+    def is_over(self) -> bool:
+        return self.job is not None and self.job.done()
+
+    def is_stale(self, now: datetime) -> bool:
+        return self.is_over and (now - self.updated).total_seconds() > _KEPT_SECONDS
+
+    def told(self) -> dict[str, Any]:
+        """Say how it stands, with the result once there is one."""
+        kept = (self.updated - self.created).total_seconds() + _KEPT_SECONDS
+        told: dict[str, Any] = {
+            "taskId": self.id,
+            "status": "working",
+            "createdAt": self.created.isoformat(),
+            "lastUpdatedAt": self.updated.isoformat(),
+            "ttlMs": round(kept * 1000) if self.is_over else None,
+            "pollIntervalMs": _POLL_MS,
+        }
+        if self.message:
+            told["statusMessage"] = self.message
+        if self.job is None or not self.job.done():
+            return told
+        if self.job.cancelled():
+            return {**told, "status": "cancelled"}
+        if (failed := self.job.exception()) is not None:
+            unknown = types.ErrorData(code=types.INTERNAL_ERROR, message="The call failed.")
+            error = failed.error if isinstance(failed, MCPError) else unknown
+            return {**told, "status": "failed", "error": _sent(error), "statusMessage": error.message}
+        return {**told, "status": "completed", "result": {"resultType": "complete", **_sent(self.job.result())}}
+
+
+def _sent(model: types.CallToolResult | types.ErrorData) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class _Named(types.RequestParams):
+    """Name a task."""
+
+    task_id: str
+
+
+class _Update(_Named):
+    """Answer what a task asked; ours ask nothing."""
+
+    input_responses: dict[str, Any]
+
+
+class TasksExtension(Extension):
+    """Turn long calls into tasks.
+
+    Args:
+        is_long: tells whether a tool may take long.
+        run: runs a call of such a tool; what it is told of the progress comes from worker threads.
+        owner: names who asks. A task is there for whoever began it, and for nobody else.
+        patience: seconds that a call may take before it becomes a task.
+    """
+
+    identifier = TASKS
+
+    def __init__(
+        self,
+        is_long: Callable[[str], bool],
+        run: Callable[[types.CallToolRequestParams, Context, Progress], Awaitable[types.CallToolResult]],
+        owner: Callable[[Context], str],
+        patience: float = _PATIENCE,
+    ) -> None:
+        self._is_long = is_long
+        self._run = run
+        self._owner = owner
+        self._patience = patience
+        self._tasks: dict[str, _Task] = {}
+
+    def methods(self) -> Sequence[MethodBinding]:
+        """Return what the extension adds to the protocol."""
+        modern = frozenset(MODERN_PROTOCOL_VERSIONS)
+        return [
+            MethodBinding("tasks/get", _Named, self._get, modern),
+            MethodBinding("tasks/update", _Update, self._update, modern),
+            MethodBinding("tasks/cancel", _Named, self._cancel, modern),
+        ]
+
+    async def intercept_tool_call(
+        self, params: types.CallToolRequestParams, ctx: Context, call_next: CallNext
+    ) -> HandlerResult:
+        """Begin a long call, and answer with a task where it has not ended soon."""
+        may_be_one = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and _knows_tasks(ctx)
+        if not may_be_one or not self._is_long(params.name):
+            return await call_next(ctx)
+        task = _Task(self._owner(ctx))
+        task.job = asyncio.ensure_future(self._run(params, ctx, task.note))
+        task.job.add_done_callback(task.ended)
+        try:
+            await asyncio.wait({task.job}, timeout=self._patience)
+        except asyncio.CancelledError:
+            task.job.cancel()
+            raise
+        if task.job.done():
+            return task.job.result()
+        self._make_room(task.owner)
+        self._tasks[task.id] = task
+        return {**task.told(), "resultType": "task"}
+
+    async def _get(self, ctx: Context, params: _Named) -> dict[str, Any]:
+        return {**self._task_of(ctx, params).told(), "resultType": "complete"}
+
+    async def _update(self, ctx: Context, params: _Update) -> dict[str, Any]:
+        self._task_of(ctx, params)
+        return {"resultType": "complete"}
+
+    async def _cancel(self, ctx: Context, params: _Named) -> dict[str, Any]:
+        job = self._task_of(ctx, params).job
+        if job is not None:
+            job.cancel()
+        return {"resultType": "complete"}
+
+    def _task_of(self, ctx: Context, params: _Named) -> _Task:
+        """Find a task of who asks.
+
+        Raises:
+            MCPError: there is none, or the client does not say that it knows tasks.
+        """
+        if not _knows_tasks(ctx):
+            needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+            raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", needed)
+        task = self._tasks.get(params.task_id)
+        if task is None or task.owner != self._owner(ctx) or task.is_stale(datetime.now(UTC)):
+            raise MCPError(types.INVALID_PARAMS, "There is no such task: it ended more than an hour ago, or never was.")
+        return task
+
+    def _make_room(self, owner: str) -> None:
+        now = datetime.now(UTC)
+        self._tasks = {ident: each for ident, each in self._tasks.items() if not each.is_stale(now)}
+        own = [each for each in self._tasks.values() if each.owner == owner]
+        over = sorted((each for each in own if each.is_over), key=lambda each: each.updated)
+        for each in over[: max(0, len(own) - _MOST + 1)]:
+            del self._tasks[each.id]
+
+
+def _knows_tasks(ctx: Context) -> bool:
+    capabilities = ctx.session.client_capabilities
+    return capabilities is not None and TASKS in (capabilities.extensions or {})
