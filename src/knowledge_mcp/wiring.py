@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.engine.tracing.decisions import Reviews
     from knowledge_mcp.model.call import Call
     from knowledge_mcp.model.collection import DocumentRecord
+    from knowledge_mcp.model.document import Box
     from knowledge_mcp.model.syncing import SourceKind, SourceSpec
     from knowledge_mcp.ports import (
         Knowledge,
@@ -70,6 +71,10 @@ COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories":
 RERANKED = frozenset({"standards", "rag"})
 """Surfaces whose questions may be put in other words and whose hits a reranker may reorder; the others'
 specifications say what their scores are."""
+
+
+_PAGE_DPI = 110
+"""As the console's pages: an assistant reads 10-point type in it, and the picture is some 200 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +410,7 @@ def build_knowledge(
         return _filing_desk(settings, base, roots, build_passwords(settings, ask_password))
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.knowledge import LocalKnowledge
+    from knowledge_mcp.engine.library.originals import Originals
     from knowledge_mcp.engine.repositories.manifest import PREFIX
     from knowledge_mcp.language.document_types import DocumentClassifier
 
@@ -415,6 +421,11 @@ def build_knowledge(
     ocr = build_ocr(settings)
     readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password), main_text=True)
     pipeline = Pipeline(readers, chunker, classify, ocr)
+    originals = Originals(settings.data_folder / "originals", roots)
+
+    def draw(record: DocumentRecord, page: int, boxes: Sequence[Box], words: str) -> bytes:
+        return readers["application/pdf"].draw(originals.find(record), page, boxes, words, _PAGE_DPI)[2]
+
     found = LocalKnowledge(
         base,
         pipeline,
@@ -422,6 +433,7 @@ def build_knowledge(
         sources=lambda: list_sources(settings).all(),
         repositories=PREFIX,
         is_inner=functools.partial(_is_inner, settings),
+        draw=draw,
     )
     found.reviews = _reviews(settings, found)
     return found

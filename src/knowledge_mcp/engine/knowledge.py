@@ -24,6 +24,7 @@ from knowledge_mcp.engine.search.several import no_collection, search_several
 from knowledge_mcp.engine.tracing.decisions import Reviews
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
+from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
@@ -64,6 +65,7 @@ class LocalKnowledge:
         sources: lists the sources that are registered for the collection, with how they stand.
         repositories: what the names of the collections of indexed repositories begin with; empty for none.
         is_inner: tells the names of collections that hold no documents to be found.
+        draw: draws a page of a document with these places and words marked, as PNG; None where none are drawn.
     """
 
     def __init__(
@@ -75,8 +77,10 @@ class LocalKnowledge:
         sources: Callable[[], Sequence[SourceStatus]] = tuple,
         repositories: str = "",
         is_inner: Callable[[str], bool] | None = None,
+        draw: Callable[[DocumentRecord, int, Sequence[Box], str], bytes] | None = None,
     ) -> None:
         self._is_inner = is_inner
+        self._draw = draw
         self._repositories = repositories
         self._base = base
         self._sources = sources
@@ -185,6 +189,13 @@ class LocalKnowledge:
     def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
         """Return one chunk and its citation."""
         return self._holding(None, chunk_id, lambda base: documents.chunk_by_id(base, chunk_id))
+
+    def marked_page(self, document_id: str, page: int, boxes: Sequence[Box], words: str) -> bytes:
+        """Draw a page with a passage marked (`ports.MarkedPages`)."""
+        record = self.document(document_id)
+        if self._draw is None:
+            raise NotFoundError("This knowledge base draws no pages.", suggestion="Read the text instead.")
+        return self._draw(record, page, boxes, words)
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
         """List the definitions that stand in chunks, with citations."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Box
@@ -12,7 +12,7 @@ from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
 from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.model.source import SourceItem
 
-__all__ = ["Fetcher", "Library", "PageDrawer", "SharedLibrary"]
+__all__ = ["Fetcher", "Library", "MarkedPages", "PageDrawer", "SharedLibrary"]
 
 
 class PageDrawer(Protocol):
@@ -29,6 +29,21 @@ class PageDrawer(Protocol):
             dpi: dots per inch, fewer for sheets that would be too large.
 
         Raises:
+            UnreadableDocumentError: the file cannot be opened, or has no such page.
+        """
+        ...
+
+
+@runtime_checkable
+class MarkedPages(Protocol):
+    """Draw pages of the documents that are kept, where their files are at hand."""
+
+    def marked_page(self, document_id: str, page: int, boxes: Sequence[Box], words: str) -> bytes:
+        """Return the PNG of a page, counted from 1, with a passage marked as `PageDrawer` does.
+
+        Raises:
+            NotFoundError: there is no such document, or its file is gone, was never kept, or may not be read.
+            InvalidInputError: it has no pages that can be drawn, or has changed since.
             UnreadableDocumentError: the file cannot be opened, or has no such page.
         """
         ...

@@ -143,6 +143,8 @@ class Tool:
         run_long: answer instead of `run` with a line to the caller, for what takes long and can be cancelled.
         writes: whether it changes what is stored.
         destroys: whether it takes something away.
+        draw: draw a picture of an answer (PNG) for whoever asked for one, else None; raises only KnowledgeErrors.
+        view: whether clients that show pages in the chat show its answers in ours.
     """
 
     name: str
@@ -155,6 +157,8 @@ class Tool:
     run_long: Callable[[Any, Any, Call], Response] | None = None
     writes: bool = False
     destroys: bool = False
+    draw: Callable[[Any, Any, Any], bytes | None] | None = None
+    view: bool = False
 
 
 @dataclass(frozen=True, slots=True)

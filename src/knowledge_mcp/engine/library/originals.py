@@ -33,10 +33,10 @@ class Originals:
 
     Args:
         folder: where copies are kept; it is made with the first one.
-        roots: folders below which a file may be opened where its document says it stands.
+        roots: folders below which a file may be opened where its document says it stands; None for all.
     """
 
-    def __init__(self, folder: Path, roots: Sequence[Path] = ()) -> None:
+    def __init__(self, folder: Path, roots: Sequence[Path] | None = ()) -> None:
         self._folder = folder
         self._roots = roots
 

@@ -296,6 +296,7 @@ CHANGE_TOOLS = (
         response=ChangesResponse,
         run=changes,
         items="changes",
+        view=True,
     ),
     Tool(
         name="knowledge_impact",

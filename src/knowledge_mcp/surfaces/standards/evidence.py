@@ -21,13 +21,14 @@ from knowledge_mcp.model.evidence import (
     ReferenceLink,
     UncertainPage,
 )
-from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.ports import Knowledge, MarkedPages
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ROOM_FOR_RESULTS, fitting_count, size_of
 from knowledge_mcp.surfaces.contract import Response, Tool
 from knowledge_mcp.surfaces.standards import evidence_shapes as shapes
 
 __all__ = [
     "EVIDENCE_TOOLS",
+    "drawn",
     "locator",
     "merged_boxes",
     "outline",
@@ -230,6 +231,22 @@ def read(knowledge: Knowledge, request: shapes.ReadRequest) -> shapes.ReadRespon
         tokens = max(_LEAST_TOKENS, tokens * _ROOM * 9 // (size * 10))
 
 
+def drawn(knowledge: object, request: shapes.ReadRequest, answer: shapes.ReadResponse) -> bytes | None:
+    """Draw the first page of what was read, with all of it that stands there marked, where that was asked for."""
+    if not request.picture or not answer.passages:
+        return None
+    if not isinstance(knowledge, MarkedPages):
+        raise InvalidInputError(
+            "Pages are not drawn here: the documents are kept elsewhere.", suggestion="Call again without picture."
+        )
+    places = [each.locator for each in answer.passages]
+    boxes = [Box(*map(int, box)) for place in places for box in place.boxes]
+    pages = [box.page for box in boxes] or [page for place in places for page in place.page_numbers]
+    if not pages:
+        raise InvalidInputError("This document has no pages.", suggestion="Call again without picture.")
+    return knowledge.marked_page(answer.document_id, pages[0], boxes, "\n".join(each.text for each in answer.passages))
+
+
 def references(knowledge: Knowledge, request: shapes.ReferencesRequest) -> shapes.ReferencesResponse:
     """Answer `knowledge_references`; where there are too many for one answer, the last of both lists go."""
     answer = knowledge.references(request.query())
@@ -346,13 +363,14 @@ EVIDENCE_TOOLS = (
         name="knowledge_read",
         title="Read a place",
         description=(
-            "Read a document word for word: a clause with all below it, pages, or a search result with what stands "
-            "around it."
+            "Read word for word: a clause with all below it, pages, or a search result with what stands around it."
         ),
         request=shapes.ReadRequest,
         response=shapes.ReadResponse,
         run=read,
         items="passages",
+        draw=drawn,
+        view=True,
     ),
     Tool(
         name="knowledge_outline",

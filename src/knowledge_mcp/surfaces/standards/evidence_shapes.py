@@ -57,11 +57,14 @@ class PlaceRequest(Request):
 class ReadRequest(PlaceRequest):
     """Arguments of `knowledge_read`."""
 
-    first_page: Page | None = Field(default=None, description="Pages from here, counted from 1.")
+    PLAIN = Request.PLAIN | {"after", "max_tokens"}
+
+    first_page: Page | None = Field(default=None, description="Counted from 1.")
     last_page: Page | None = Field(default=None, description="To here.")
     before: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages before chunk_id.")
     after: Annotated[int, Field(ge=0, le=20), WHOLE] = Field(default=0, description="Passages after chunk_id.")
     parents: bool = Field(default=False, description="With what opens its sections.")
+    picture: bool = Field(default=False, description="With the page's picture, marked.")
     max_tokens: Annotated[int, Field(ge=50, le=20_000), WHOLE] = Field(default=2_000, description="Of the text.")
     cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
 

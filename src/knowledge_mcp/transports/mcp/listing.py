@@ -16,9 +16,11 @@ from pydantic import BaseModel
 
 from knowledge_mcp.surfaces.contract import Prompt, Resource, Surface, Tool, known_surfaces
 
-__all__ = ["LISTING", "listed", "read_listings"]
+__all__ = ["LISTING", "VIEW", "Listing", "listed", "read_listings"]
 
 LISTING = "listing.json"
+VIEW = "ui://knowledge/view"
+"""Where clients that show pages in the chat (MCP Apps) find ours."""
 
 
 class Listing:
@@ -99,6 +101,7 @@ def _tool(surface: Surface, tool: Tool) -> types.Tool:
         input_schema=input_schema(tool.request),
         output_schema=output_schema(tool.response, surface.error_model),
         annotations=types.ToolAnnotations(read_only_hint=not tool.writes, open_world_hint=False, **hints),
+        _meta={"ui": {"resourceUri": VIEW}} if tool.view else None,
     )
 
 

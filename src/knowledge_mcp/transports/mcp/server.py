@@ -36,6 +36,7 @@ from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Completer, Prompt, Surface, load_surfaces
 from knowledge_mcp.transports.mcp.listing import Listing, read_listings
 from knowledge_mcp.transports.mcp.serving_skills import SkillsExtension
+from knowledge_mcp.transports.mcp.serving_view import view_extension
 from knowledge_mcp.transports.mcp.tasks import TasksExtension
 from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, desk_of
 from knowledge_mcp.transports.shared.audit import AuditLog
@@ -205,6 +206,11 @@ class KnowledgeServer(MCPServer[Any]):
                 log_level="WARNING",
                 extensions=[
                     SkillsExtension([each.name for each in listings]),
+                    *(
+                        [view_extension()]
+                        if any("_meta" in tool for each in listings for tool in each.told["tools"])
+                        else []
+                    ),
                     TasksExtension(self._is_long, self._run_long, lambda context: self._asking(context.request).name),
                 ],
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import hashlib
@@ -19,7 +20,7 @@ from urllib.parse import unquote
 import anyio
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, ContentBlock, ResourceLink, TextContent
+from mcp.types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
 
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import AuthError, ErrorCode, InvalidInputError, KnowledgeError
@@ -105,12 +106,12 @@ class ToolRunner:
                 filters=request.filters(),
             )
 
-            async def answer(progress: Progress) -> dict[str, Any]:
+            async def answer(progress: Progress) -> tuple[dict[str, Any], bytes | None]:
                 line = Call(progress=progress, cancelled=gave_up.is_set)
                 ask = functools.partial(self._answer, surface, tool, request, line, key)
                 return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
 
-            payload = await (telling(context, answer) if progress is None else answer(progress))
+            payload, picture = await (telling(context, answer) if progress is None else answer(progress))
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
@@ -123,7 +124,7 @@ class ToolRunner:
             took = _milliseconds(started)
             log_event(logger, logging.INFO, "query_complete", **received, result_count=count, latency_ms=took)
             with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
-            return _result(payload, tool, with_links=with_links)
+            return _result(payload, tool, picture, with_links=with_links)
         _tell_failure(error, started, received)
         rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
         return _error_result(surface.render_error(error) if rendered is None else rendered)
@@ -132,13 +133,15 @@ class ToolRunner:
         """Run a blocking function on a worker thread, beside the tools that answer soon."""
         return await self._short.run(function)
 
-    def _answer(self, surface: Surface, tool: Tool, request: Any, line: Call, key: Key) -> dict[str, Any]:
+    def _answer(
+        self, surface: Surface, tool: Tool, request: Any, line: Call, key: Key
+    ) -> tuple[dict[str, Any], bytes | None]:
         with self.audited(key, tool.name) as documents:
             _need_right(surface, tool, request, key)
-            told, unnamed = _asked(desk_of(self._providers, surface.name, key), tool, request, line)
-            payload = shorten(told, tool.items)
-            documents.extend((*documents_in(payload), *unnamed))
-        return payload
+            answered = _asked(desk_of(self._providers, surface.name, key), tool, request, line)
+            payload = shorten(answered.told, tool.items)
+            documents.extend((*documents_in(payload), *answered.unnamed))
+        return payload, answered.picture
 
     async def _parsed(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
         try:
@@ -167,16 +170,26 @@ class ToolRunner:
         self._audit.write(key.name, tool, "answered", dict.fromkeys(documents))
 
 
-def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> tuple[dict[str, Any], Sequence[str]]:
-    """Return the answer, and the documents that it was made of without naming them."""
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """Hold an answer, the documents that it was made of without naming them, and its picture (PNG)."""
+
+    told: dict[str, Any]
+    unnamed: Sequence[str] = ()
+    picture: bytes | None = None
+
+
+def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> _Answered:
     if isinstance(knowledge, ToolDesk):
         asked = request.model_dump(mode="json", exclude_unset=True)
-        told = knowledge.call_tool(
-            tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
+        return _Answered(
+            knowledge.call_tool(
+                tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
+            )
         )
-        return told, ()
     response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
-    return response.sent(), response.unnamed_documents
+    picture = tool.draw(knowledge, request, response) if tool.draw is not None else None
+    return _Answered(response.sent(), response.unnamed_documents, picture)
 
 
 def desk_of(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
@@ -228,8 +241,10 @@ def _tell_failure(error: KnowledgeError, started: float, received: Mapping[str, 
     )
 
 
-def _result(payload: dict[str, Any], tool: Tool, *, with_links: bool) -> CallToolResult:
+def _result(payload: dict[str, Any], tool: Tool, picture: bytes | None, *, with_links: bool) -> CallToolResult:
     content: list[ContentBlock] = [TextContent(type="text", text=compact(payload))]
+    if picture is not None:
+        content.append(ImageContent(type="image", data=base64.b64encode(picture).decode(), mime_type="image/png"))
     if with_links and tool.items:
         content.extend(_links(payload.get(tool.items, [])))
     return CallToolResult(content=content, structured_content=payload)
