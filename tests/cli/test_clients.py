@@ -6,6 +6,7 @@ import json
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from knowledge_mcp.cli.knowledge.clients.forms import Client, ServerEntry, form_of, pasted, with_entry, without_entry
@@ -171,3 +172,44 @@ def test_an_environment_in_a_cache_is_started_by_what_makes_it_anew(
     uvx.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert launch(Path(prefix)) == [str(uvx), "--from", "clausewise", "knowledge-mcp"]
+
+
+TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+STARTED = {"command": {"type": "string"}, "args": {"type": "array", "items": {"type": "string"}}, "env": TEXTS}
+
+
+def form(required: tuple[str, ...] = ("command",), **more: object) -> dict[str, object]:
+    """Write the form of a server that a client starts; members that it does not know are refused."""
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": {**STARTED, **more},
+        "additionalProperties": False,
+    }
+
+
+DOCUMENTED = {
+    Client.CLAUDE_DESKTOP: form(),
+    Client.CLAUDE_CODE: form(("type", "command"), type={"const": "stdio"}),
+    Client.CURSOR: form(type={"const": "stdio"}, envFile={"type": "string"}),
+    Client.VSCODE: form(("type", "command"), type={"const": "stdio"}, envFile={"type": "string"}),
+    Client.CODEX: form(cwd={"type": "string"}, enabled={"type": "boolean"}),
+    Client.WINDSURF: form(disabled={"type": "boolean"}),
+    Client.ZED: form(("source", "command"), source={"const": "custom"}, enabled={"type": "boolean"}),
+    Client.GEMINI: form(cwd={"type": "string"}, timeout={"type": "integer"}, trust={"type": "boolean"}),
+}
+"""How each client's documentation writes a server that is started by a command, under the key beside it."""
+KEYS = {Client.VSCODE: "servers", Client.CODEX: "mcp_servers", Client.ZED: "context_servers"}
+
+
+@pytest.mark.parametrize("client", KNOWN)
+def test_what_is_written_has_the_form_that_the_clients_documentation_gives(
+    everywhere: Path, knowledge: Command, client: Client
+) -> None:
+    assert knowledge("install", "--client", client.value, "--surface", "standards,planning").code == 0
+    assert form_of(client).key == KEYS.get(client, "mcpServers")
+    jsonschema.validate(read(client)["knowledge"], DOCUMENTED[client])
+    printed = knowledge("config", "client", "--client", client.value, "--surface", "standards,planning")
+    assert printed.code == 0
+    shown = tomllib.loads(printed.out) if form_of(client).toml else json.loads(printed.out)
+    assert shown[form_of(client).key]["knowledge"] == read(client)["knowledge"]
