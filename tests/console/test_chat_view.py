@@ -89,7 +89,11 @@ def test_what_was_read_is_shown_and_its_page_fetched_when_asked_for(chat: Page) 
 
 def test_a_page_that_cannot_be_drawn_says_why(chat: Page) -> None:
     tell(chat, "tool-result", {"content": [], "structuredContent": READ})
-    told = {"isError": True, "content": [], "structuredContent": {"error": {"message": "The file is gone."}}}
+    told: dict[str, Any] = {
+        "isError": True,
+        "content": [],
+        "structuredContent": {"error": {"message": "The file is gone."}},
+    }
     chat.evaluate("(answer) => { window.answer = answer; }", told)
     view(chat).locator("button").click()
     expect(view(chat).locator("main")).to_contain_text("The file is gone.")

@@ -125,9 +125,10 @@ def test_an_answer_is_either_a_success_or_an_error_never_both() -> None:
     for each in (schema, brief):
         jsonschema.validate(error, each)
         jsonschema.validate(success, each)
-    for wrong in ({}, {"results": []}, {**success, "total": "0"}, {"error": "other"}):
+    refused: list[Schema] = [{}, {"results": []}, {**success, "total": "0"}, {"error": "other"}]
+    for each in refused:
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, brief)
+            jsonschema.validate(each, brief)
     for wrong in ({}, {**success, "total": "0"}, {"error": {"code": "other"}}, {**success, "surprise": 1}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema)

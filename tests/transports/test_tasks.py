@@ -19,7 +19,7 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.transports.mcp import tasks
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
-from knowledge_mcp.transports.shared.keys import ANONYMOUS
+from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 from tests.transports.test_long_tools import Done, Nothing, server_with
 
 pytestmark = pytest.mark.anyio
@@ -77,6 +77,16 @@ async def begun(work: Work, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[t
             (handle,) = knowing.handles
             assert handle.status == "working"
             yield client, handle.task_id
+
+
+def soon(_: Knowledge, __: Nothing, ___: Call) -> Done:
+    """End at once."""
+    return Done(steps=1)
+
+
+def another(_: KnowledgeServer, __: object) -> Key:
+    """Ask under another name."""
+    return dataclasses.replace(ANONYMOUS, name="another")
 
 
 async def asked(client: Client, method: str, task: str, **more: Any) -> dict[str, Any]:
@@ -149,7 +159,7 @@ async def test_a_task_that_is_cancelled_stops_its_work(monkeypatch: pytest.Monke
 
 async def test_a_call_that_ends_soon_is_answered_at_once() -> None:
     knowing = Knowing()
-    async with Client(server_with(lambda *_: Done(steps=1)), extensions=[knowing]) as client:
+    async with Client(server_with(soon), extensions=[knowing]) as client:
         answer = await client.call_tool("work", {})
     assert answer.structured_content == {"steps": 1}
     assert knowing.handles == []
@@ -158,7 +168,7 @@ async def test_a_call_that_ends_soon_is_answered_at_once() -> None:
 async def test_who_does_not_know_tasks_waits_and_may_not_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.TasksExtension.__init__, "__defaults__", (0.0,))
     for mode in ("auto", "legacy"):
-        async with Client(server_with(lambda *_: Done(steps=1)), mode=mode) as client:
+        async with Client(server_with(soon), mode=mode) as client:
             assert (await client.call_tool("work", {})).structured_content == {"steps": 1}
             with pytest.raises(MCPError) as caught:
                 await asked(client, "tasks/get", "any")
@@ -167,7 +177,7 @@ async def test_who_does_not_know_tasks_waits_and_may_not_ask_for_them(monkeypatc
 
 
 async def test_an_unknown_task_is_the_callers_mistake_and_an_update_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with begun(lambda *_: Done(steps=1), monkeypatch) as (client, task):
+    async with begun(soon, monkeypatch) as (client, task):
         assert (await asked(client, "tasks/update", task, inputResponses={}))["resultType"] == "complete"
         for method in ("tasks/get", "tasks/cancel"):
             with pytest.raises(MCPError) as caught:
@@ -176,9 +186,9 @@ async def test_an_unknown_task_is_the_callers_mistake_and_an_update_is_taken(mon
 
 
 async def test_a_task_is_there_for_whoever_began_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with begun(lambda *_: Done(steps=1), monkeypatch) as (client, task):
+    async with begun(soon, monkeypatch) as (client, task):
         await settled(client, task)
-        monkeypatch.setattr(KnowledgeServer, "_asking", lambda *_: dataclasses.replace(ANONYMOUS, name="another"))
+        monkeypatch.setattr(KnowledgeServer, "_asking", another)
         with pytest.raises(MCPError) as caught:
             await asked(client, "tasks/get", task)
         assert caught.value.error.code == types.INVALID_PARAMS

@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, ImageContent, TextContent, TextResourceCon
 from knowledge_mcp import registry
 from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.ingest import IngestOptions
-from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.ports import Knowledge, MarkedPages
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.transports.mcp.listing import VIEW
@@ -64,7 +64,8 @@ async def test_the_page_of_a_passage_comes_as_a_picture_with_the_passage_marked(
     result = await answered(knowledge, chunk_id=passage.id, picture=True)
     (picture,) = pictures(result)
     assert picture.startswith(PNG)
-    bare = knowledge.marked_page(document, passage.boxes[0].page, (), "")  # type: ignore[attr-defined]
+    assert isinstance(knowledge, MarkedPages)
+    bare = knowledge.marked_page(document, passage.boxes[0].page, (), "")
     assert bare.startswith(PNG)
     assert picture != bare
     assert pictures(await answered(knowledge, chunk_id=passage.id)) == []
