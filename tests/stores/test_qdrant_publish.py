@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from qdrant_client import models
@@ -87,6 +87,28 @@ def seen(store: QdrantStore) -> tuple[list[str], list[str]]:
 
 def whole(ids: list[str]) -> bool:
     return ids in (["old-0", "old-1", "old-2", "old-3"], ["new-0", "new-1", "new-2"])
+
+
+def test_what_decides_is_written_in_turn_by_any_replica_that_is_there() -> None:
+    class Ordered(LocalQdrant):
+        orders: ClassVar[set[Any]] = set()
+
+        def __getattr__(self, name: str) -> Any:
+            method = super().__getattr__(name)
+
+            def called(*args: Any, **kwargs: Any) -> Any:
+                if name == "batch_update_points" and args[0].endswith("__records"):
+                    self.orders.add(kwargs["ordering"])
+                return method(*args, **kwargs)
+
+            return called
+
+    local = Ordered()
+    store = opened(local)
+    store.create_collection("c", SPACE)
+    put(store, "d", OLD, text="old text")
+    store.open("c").delete("d")
+    assert local.orders == {models.WriteOrdering.MEDIUM, None}
 
 
 @pytest.mark.requirement("CLARIFY-006")

@@ -262,11 +262,16 @@ class QdrantConnection:
         )
         return [each.points for each in answers]
 
-    def write(self, name: str, operations: Sequence[models.UpdateOperation], *, strong: bool = False) -> None:
-        """Make changes in the order given, in one request, and wait until searches see them."""
+    def write(self, name: str, operations: Sequence[models.UpdateOperation], *, in_turn: bool = False) -> None:
+        """Make changes in the order given, in one request, and wait until searches see them.
+
+        Args:
+            in_turn: one replica at a time leads, so that of two writers all replicas see the same one first. It is one
+                that is there (`medium`): by `strong` no write passes while a shard's permanent leader is down.
+        """
         from qdrant_client import models
 
-        ordering = models.WriteOrdering.STRONG if strong else None
+        ordering = models.WriteOrdering.MEDIUM if in_turn else None
         if operations:
             self.run(
                 f"writing to '{name}'",

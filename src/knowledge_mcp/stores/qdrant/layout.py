@@ -240,7 +240,7 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
         connection.index(records_of(home), field, schema_of(kind, on_disk=config.on_disk))
     never = models.Filter(must=[models.FieldCondition(key="kind", match=models.MatchValue(value="never"))])
     first = models.PointsList(points=[models.PointStruct(id=META, payload=meta, vector={})], update_filter=never)
-    connection.write(records_of(home), [models.UpsertOperation(upsert=first)], strong=True)
+    connection.write(records_of(home), [models.UpsertOperation(upsert=first)], in_turn=True)
     try:
         sparse = config.lexical == "sparse"
         _made(connection, home, lambda client: _make_chunks(client, home, space, config, sparse=sparse))
@@ -366,7 +366,7 @@ def _remove(connection: QdrantConnection, name: str, home: str) -> None:
 
 def _tell(connection: QdrantConnection, home: str, payload: Mapping[str, Any]) -> None:
     change = models.SetPayload(payload=dict(payload), points=[META])
-    connection.write(records_of(home), [models.SetPayloadOperation(set_payload=change)], strong=True)
+    connection.write(records_of(home), [models.SetPayloadOperation(set_payload=change)], in_turn=True)
 
 
 def _made(connection: QdrantConnection, name: str, make: Callable[[QdrantClient], object]) -> None:

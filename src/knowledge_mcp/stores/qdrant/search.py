@@ -324,7 +324,7 @@ class TermWeights:
             return
         if abs(mean / place.mean - 1.0) > self._drift:
             change = models.SetPayload(payload={"mean": mean}, points=[META])
-            connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], strong=True)
+            connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], in_turn=True)
             place, _ = place_and_head(connection, place, "")
             log_event(_logger, logging.INFO, "bm25_reweighed", collection=place.name, chunks=weigh(connection, place))
 
@@ -423,7 +423,7 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
 def _say(connection: QdrantConnection, place: QdrantCollection, payload: Mapping[str, Any]) -> None:
     """Write to the collection's description."""
     change = models.SetPayload(payload=dict(payload), points=[META])
-    connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], strong=True)
+    connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], in_turn=True)
 
 
 def _sum_lengths(connection: QdrantConnection, place: QdrantCollection) -> None:

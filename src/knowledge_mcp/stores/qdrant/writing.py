@@ -254,7 +254,7 @@ def with_mean(
         return place
     total = sum(each["length"] for each in payloads)
     change = models.SetPayload(payload={"mean": total / len(payloads) if total else 1.0}, points=[META])
-    connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], strong=True)
+    connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], in_turn=True)
     return place_and_head(connection, place, "")[0]
 
 
@@ -347,7 +347,7 @@ def _commit(connection: QdrantConnection, place: QdrantCollection, swaps: Sequen
         for still, points in by_old.items()
     ]
     token = "/".join([swaps[0].fresh.document_id, *_generations(swaps)])
-    connection.write(place.records, [*operations, changed(token)], strong=True)
+    connection.write(place.records, [*operations, changed(token)], in_turn=True)
     now = {each.document_id: each.generation for each in heads_of(connection, place, _ids(swaps))}
     return [each for each in swaps if now.get(each.fresh.document_id) == each.fresh.generation]
 
@@ -440,7 +440,7 @@ def delete_document(connection: QdrantConnection, place: QdrantCollection, docum
         )
         connection.write(place.home, [unsettle([document_id], "deleted")])
         gone = models.DeleteOperation(delete=models.PointIdsList(points=[head_id(document_id)]))
-        connection.write(place.records, [gone, changed(f"-{head.document_id}/{head.generation}")], strong=True)
+        connection.write(place.records, [gone, changed(f"-{head.document_id}/{head.generation}")], in_turn=True)
     everything = models.DeleteOperation(delete=models.FilterSelector(filter=every))
     connection.write(place.home, [everything])
     parts = models.Filter(must=[*_must(every), any_of("kind", PARTS)])
