@@ -184,7 +184,7 @@ def _sample(kind: type[KnowledgeError]) -> KnowledgeError:
 
 
 KINDS = [
-    kind for name in errors.__all__ if isinstance(kind := getattr(errors, name), type)
+    kind for kind in vars(errors).values() if isinstance(kind, type)
     and issubclass(kind, KnowledgeError)
 ]  # fmt: skip
 

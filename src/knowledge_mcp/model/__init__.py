@@ -1,3 +1,1 @@
 """VALUES: frozen dataclasses of the standard library only, shared by every room."""
-
-__all__: list[str] = []

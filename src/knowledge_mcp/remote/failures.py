@@ -48,9 +48,8 @@ REPEATABLE = frozenset({429, 502, 503, 504})
 MOST_WORDS = 2000
 
 _CLASSES: dict[str, type[KnowledgeError]] = {
-    name: kind for name in errors.__all__ if isinstance(kind := getattr(errors, name), type)
-    and issubclass(kind, KnowledgeError)
-}  # fmt: skip
+    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, KnowledgeError)
+}
 
 _STATUS: tuple[tuple[type[KnowledgeError], int, str], ...] = (
     (NotFoundError, 404, "not_found"),

@@ -1,3 +1,1 @@
 """Leaf helpers of the standard library only, used by every room."""
-
-__all__: list[str] = []

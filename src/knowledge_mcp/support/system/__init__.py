@@ -1,3 +1,1 @@
 """What Linux, macOS and Windows do each in its own way: locks, pipes, and processes with all that they start."""
-
-__all__: list[str] = []
