@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.product import environment
 from benchmarks.stores import opened
-from knowledge_mcp.engine.transfer.carry import CollectionPlace
+from knowledge_mcp.engine.transfer.copying import CollectionPlace
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from knowledge_mcp.engine.transfer.carry import CollectionPlace, MoveEvent, MoveEventKind
+from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MoveReport
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser

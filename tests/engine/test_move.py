@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.transfer.carry import MoveEventKind
 from knowledge_mcp.engine.transfer.compare import content_hash
+from knowledge_mcp.engine.transfer.copying import MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector

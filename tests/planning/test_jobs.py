@@ -16,7 +16,7 @@ from knowledge_mcp.engine.jobs.journal import FolderJournal, Job, JobState
 from knowledge_mcp.engine.planning.values import FilingError, explain
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
-from knowledge_mcp.support.locks import held, is_free, locked
+from knowledge_mcp.support.locks import acquire, is_free, locked
 from knowledge_mcp.surfaces.following import HEARTBEAT
 from tests.planning.world import REF, Gate, World, report
 
@@ -395,7 +395,7 @@ def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_whoever_gives_up_does_not_get_the_lock(tmp_path: Path) -> None:
-    free = held(tmp_path, "x")
+    free = acquire(tmp_path, "x")
     assert not is_free(tmp_path, "x")
     assert is_free(tmp_path, "y")
     with locked(tmp_path, "x", give_up=lambda: True) as mine:

@@ -34,7 +34,7 @@ from knowledge_mcp.model.query import Equals, RequirementQuery, SearchMode, Sear
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote import values
-from knowledge_mcp.remote.failures import error_object, told_error
+from knowledge_mcp.remote.failures import error_from_payload, error_object
 from knowledge_mcp.remote.knowledge import RemoteKnowledge
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
@@ -191,7 +191,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_error_comes_back_as_the_very_class(kind: type[KnowledgeError]) -> None:
-    there = told_error(error_object(_sample(kind)))
+    there = error_from_payload(error_object(_sample(kind)))
     assert type(there) is kind
     assert vars(there) == vars(_sample(kind))
 
@@ -200,12 +200,12 @@ def test_an_error_keeps_whether_it_may_pass_and_an_unknown_class_becomes_its_nea
     class JobLostError(NotFoundError):
         """A class that the other side does not know."""
 
-    back = told_error(error_object(JobLostError("Gone.", recoverable=False)))
+    back = error_from_payload(error_object(JobLostError("Gone.", recoverable=False)))
     assert type(back) is NotFoundError
     assert not back.recoverable
     broken = error_object(_sample(UnreadableDocumentError))
     broken["knowledge_error"]["reason"] = "eaten"
-    assert type(told_error(broken)) is InvalidInputError
+    assert type(error_from_payload(broken)) is InvalidInputError
 
 
 def test_errors_of_an_engine_reach_the_caller_over_the_wire() -> None:

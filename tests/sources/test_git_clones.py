@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.model.checkout import ChangeKind, FileChange
 from knowledge_mcp.model.errors import (
     ConfigError,
     ConnectionFailedError,
@@ -17,7 +18,7 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.sources.git.process import ChangeKind, FileChange, GitCall, GitProgram
+from knowledge_mcp.sources.git.process import GitCall, GitProgram
 from knowledge_mcp.sources.git.source import GitClones, from_options
 from tests.servers.git_server import GitServer, MadeRepository
 

@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 
 from knowledge_mcp.model.errors import RateLimitedError, may_pass
-from knowledge_mcp.remote.failures import told_error
+from knowledge_mcp.remote.failures import error_from_payload
 from knowledge_mcp.transports.rest.streaming import Streaming, Tell
 from knowledge_mcp.transports.shared.threads import Threads
 
@@ -73,7 +73,7 @@ async def test_a_stream_that_finds_no_place_is_told_to_come_again_and_forgets_it
             assert await anyio.to_thread.run_sync(held.begun.wait, 20)
             await stream(threads, late, nothing, lambda: forgotten.append(True))
             held.go.set()
-    error = told_error(late.lines[-1]["error"], "")
+    error = error_from_payload(late.lines[-1]["error"], "")
     assert isinstance(error, RateLimitedError)
     assert may_pass(error)
     assert error.retry_after

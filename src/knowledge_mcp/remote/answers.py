@@ -19,7 +19,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import ErrorCode, InternalError, KnowledgeError
 from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Check, HealthReport, Hit, LegScore, SearchAnswer, SearchMode
-from knowledge_mcp.remote.failures import told_error
+from knowledge_mcp.remote.failures import error_from_payload
 
 __all__ = [
     "Accepted",
@@ -136,10 +136,10 @@ class RemoteJob(_ServiceAnswer):
         if self.state != "failed":
             return None
         if isinstance(self.error, dict):
-            return told_error(self.error)
+            return error_from_payload(self.error)
         words = self.progress.message or self.error or "The ingestion failed."
         told = self.error if self.error in ErrorCode.__members__.values() else ErrorCode.INVALID_INPUT.value
-        return told_error(
+        return error_from_payload(
             {"detail": words, "suggestion": self.suggestion, "knowledge_error": {"classes": [_CLASS[ErrorCode(told)]]}}
         )
 

@@ -32,16 +32,6 @@ from knowledge_mcp.model.errors import (
     may_pass,
 )
 
-__all__ = [
-    "SERVICE",
-    "Failed",
-    "error_object",
-    "failure_of_answer",
-    "failure_of_transport",
-    "retry_after",
-    "told_error",
-]
-
 SERVICE = "The RAG API"
 REPEATABLE = frozenset({429, 502, 503, 504})
 """Statuses after which the same call may succeed a little later."""
@@ -168,7 +158,7 @@ def failure_of_answer(status: int, headers: Mapping[str, str], payload: Mapping[
     return Failed(error, again=status in REPEATABLE and may_pass(error), retry_after=asked)
 
 
-def told_error(payload: Mapping[str, Any], key: str = "") -> KnowledgeError:
+def error_from_payload(payload: Mapping[str, Any], key: str = "") -> KnowledgeError:
     """Map an error object that came inside an answer, as of a job or at the end of a stream."""
     status = payload.get("status_code")
     return failure_of_answer(status if isinstance(status, int) else 500, {}, payload, key).error

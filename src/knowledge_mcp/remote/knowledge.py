@@ -34,7 +34,7 @@ from knowledge_mcp.model.query import (
 )
 from knowledge_mcp.ports import Source
 from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
-from knowledge_mcp.remote.failures import SERVICE, Failed, told_error
+from knowledge_mcp.remote.failures import SERVICE, Failed, error_from_payload
 from knowledge_mcp.remote.values import Codec, Parcel, codec_of, joined, method_of, packed, what_is_left
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.retry import RetryPolicy
@@ -304,7 +304,7 @@ class _Run:
                 if "event" in line and not silent:
                     self._tell(_read(_EVENT, line["event"]))
                 if isinstance(line.get("error"), dict):
-                    raise told_error(cast("dict[str, Any]", line["error"]), self._connection.key)
+                    raise error_from_payload(cast("dict[str, Any]", line["error"]), self._connection.key)
                 if "report" in line:
                     return _read(_REPORT, line["report"]), line.get("asked") is True
         error = ConnectionFailedError(f"{SERVICE} broke off before it told what came of the files.")
@@ -380,7 +380,7 @@ class RemoteDesk(_RemoteEngine):
                 if isinstance(moved := line.get("progress"), list) and len(cast("list[Any]", moved)) == 3:
                     tell(*cast("list[Any]", moved))
                 if isinstance(line.get("error"), dict):
-                    raise told_error(cast("dict[str, Any]", line["error"]), self._connection.key)
+                    raise error_from_payload(cast("dict[str, Any]", line["error"]), self._connection.key)
                 if isinstance(line.get("refused"), dict):
                     raise RefusedError(str(line.get("message", "")), cast("dict[str, Any]", line["refused"]))
                 if isinstance(line.get("result"), dict):

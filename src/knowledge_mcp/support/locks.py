@@ -16,8 +16,6 @@ from pathlib import Path
 from knowledge_mcp.support.files import make_private_folder
 from knowledge_mcp.support.system.locking import try_lock
 
-__all__ = ["held", "is_free", "locked"]
-
 _PAUSE = 0.05
 
 
@@ -45,7 +43,7 @@ def locked(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) -> Ge
             _free(path, descriptor)
 
 
-def held(folder: Path, name: str) -> Callable[[], None]:
+def acquire(folder: Path, name: str) -> Callable[[], None]:
     """Take a lock that nobody else asks for, until the function returned is called or the process ends.
 
     Raises:

@@ -15,7 +15,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.session import AsJson, Backend, CollectionName, ConfigFile, Verbose, guarded, settings_of
-from knowledge_mcp.engine.transfer.carry import CollectionPlace, MoveEvent, MoveEventKind
+from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.cli.shared.failures import harmless
 from knowledge_mcp.cli.shared.report import cost_of, duration
-from knowledge_mcp.engine.transfer.carry import Trouble
 from knowledge_mcp.engine.transfer.compare import Comparison
+from knowledge_mcp.engine.transfer.copying import Trouble
 from knowledge_mcp.engine.transfer.move import MovePlan, MoveReport
 from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
 

@@ -16,8 +16,6 @@ from knowledge_mcp.model.errors import noticing
 from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["edition_told", "settled"]
-
 LEAST_IN_COMMON = 0.15
 """Share of the shorter text's runs of four words that stand in the other too, from which on a title or a path that
 looks like another edition's is believed: editions of four real specifications share .76 to .95, other ones .015."""
@@ -25,7 +23,7 @@ _END = re.compile(r"\.\s+[A-Z]")
 _EDITION_KEYS = ("edition", "version", "revision", "issue")
 
 
-def edition_told(document: Document, earlier: DocumentRecord | None) -> dict[str, str]:
+def stated_edition(document: Document, earlier: DocumentRecord | None) -> dict[str, str]:
     """Add what the beginning of a document says of its edition, where its metadata do not, and what was set by hand."""
     metadata = dict(document.metadata)
     told = said_in(document.text)

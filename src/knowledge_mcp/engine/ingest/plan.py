@@ -16,7 +16,7 @@ from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED
 from knowledge_mcp.engine.core.relabelling import SETTABLE
 from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.ingest.claims import claims_of
-from knowledge_mcp.engine.ingest.editions import edition_told
+from knowledge_mcp.engine.ingest.editions import stated_edition
 from knowledge_mcp.engine.ingest.structure import STRUCTURE_VERSION
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, GIVEN, DocumentRecord, DocumentStatus
@@ -325,7 +325,7 @@ def prepare(
     document_id = names.claim(item, item.document_id or read.id, is_given=bool(given))
     document = dataclasses.replace(read, id=document_id, title=item.title or read.title)
     kind = _kind(pipeline, item, document)
-    told = edition_told(document, earlier or names.held(document_id))
+    told = stated_edition(document, earlier or names.held(document_id))
     document = dataclasses.replace(document, metadata=_merged(document, kind, item, told))
     chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)
     if not chunks:

@@ -167,7 +167,7 @@ class FolderJournal:
         self._folder = folder
 
     def hold(self, owner: str) -> Callable[[], None]:
-        return self._mapped(lambda: locks.held(self._folder / "locks", owner))
+        return self._mapped(lambda: locks.acquire(self._folder / "locks", owner))
 
     def is_held(self, owner: str) -> bool:
         return not locks.is_free(self._folder / "locks", owner)

@@ -39,9 +39,9 @@ from knowledge_mcp.engine.repositories.values import (
     RepositoryInfo,
     RepositoryParts,
     SearchLimits,
-    WorkingCopy,
 )
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.checkout import Checkout
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import HealthReport
@@ -252,7 +252,7 @@ class RepositoryDesk:
         self._file.write(self._states.all)
         return info.chunk_count
 
-    def _brought_up(self, known: RepositoryManifest, line: Call) -> WorkingCopy:
+    def _brought_up(self, known: RepositoryManifest, line: Call) -> Checkout:
         if known.local:
             return self.parts.copies.worktree(Path(known.local_path), name=known.name)
         line.progress(0.0, None, f"fetching {known.name}")
@@ -267,7 +267,7 @@ class RepositoryDesk:
 
     def _run(
         self,
-        copy: WorkingCopy,
+        copy: Checkout,
         collection: str,
         known: RepositoryManifest | None,
         wanted: RepositoryManifest,
@@ -305,7 +305,7 @@ class RepositoryDesk:
                 self._states.forget(collection)
         # the file is written once the lock is free, or it would say that the indexing still goes on
 
-    def _check_same(self, copy: WorkingCopy, known: RepositoryManifest | None) -> None:
+    def _check_same(self, copy: Checkout, known: RepositoryManifest | None) -> None:
         if known is None:
             return
         same = known.local == copy.local and (not copy.local or known.local_path == str(copy.folder))

@@ -31,8 +31,9 @@ from knowledge_mcp.engine.repositories.manifest import (
 )
 from knowledge_mcp.engine.repositories.metrics import Metrics
 from knowledge_mcp.engine.repositories.source import RepositoryFiles, RunEmbedder, is_plain, uncommitted_fingerprint
-from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts, WorkingCopy
+from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.checkout import Checkout
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
@@ -106,7 +107,7 @@ class IndexRun:
         self._begun = begun
         self._said = 0.0
 
-    def run(self, copy: WorkingCopy) -> IndexResult:
+    def run(self, copy: Checkout) -> IndexResult:
         """Index what the copy holds.
 
         Raises:
@@ -156,7 +157,7 @@ class IndexRun:
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def _scope(self, copy: WorkingCopy, pipeline: str) -> _Scope:
+    def _scope(self, copy: Checkout, pipeline: str) -> _Scope:
         known = self._known
         if self._fresh or known is None:
             return _Scope(None, {}, "full")
@@ -175,7 +176,7 @@ class IndexRun:
         former = {change.path: change.old_path for change in changes if change.old_path}
         return _Scope(frozenset(paths), former, "commit_diff")
 
-    def _nothing_to_do(self, copy: WorkingCopy, started: float) -> IndexResult:
+    def _nothing_to_do(self, copy: Checkout, started: float) -> IndexResult:
         files = counts_of(self._base.store.open(self._target)).documents - 1
         known = self._known or self._manifest
         self._manifest = dataclasses.replace(
@@ -202,7 +203,7 @@ class IndexRun:
 
     # ---- the files
 
-    def _index(self, copy: WorkingCopy, scope: _Scope, pipeline: str, started: float) -> IndexResult:
+    def _index(self, copy: Checkout, scope: _Scope, pipeline: str, started: float) -> IndexResult:
         scan = self._parts.scan(
             copy.folder,
             repository=copy.name,
@@ -243,7 +244,7 @@ class IndexRun:
 
     def _finish(
         self,
-        copy: WorkingCopy,
+        copy: Checkout,
         scope: _Scope,
         pipeline: str,
         files: RepositoryFiles,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from knowledge_mcp.engine.repositories.metrics import Metrics
-from knowledge_mcp.engine.repositories.values import WorkingCopy
+from knowledge_mcp.model.checkout import Checkout
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError
@@ -40,7 +40,7 @@ class RepositoryFiles:
         skipped: files passed over.
     """
 
-    def __init__(self, scan: Source, copy: WorkingCopy, only: Collection[str] | None) -> None:
+    def __init__(self, scan: Source, copy: Checkout, only: Collection[str] | None) -> None:
         self._scan = scan
         self._copy = copy
         self._only = only
@@ -180,7 +180,7 @@ class RunEmbedder:
         return {place: found[key] for place, key in keys.items() if key in found}
 
 
-def uncommitted_fingerprint(copy: WorkingCopy) -> str:
+def uncommitted_fingerprint(copy: Checkout) -> str:
     """Hash what differs from the commit, with sizes and times, so that a later change shows; empty where nothing does.
 
     Args:

@@ -7,71 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from knowledge_mcp.model.checkout import Checkout, FileChange, RemoteHead
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.document import Classification, Document, DocumentType
 from knowledge_mcp.model.query import LegScore
 from knowledge_mcp.ports import Source
 
-__all__ = [
-    "BranchHead",
-    "Change",
-    "CodeAnswer",
-    "CodeHit",
-    "CodeQuery",
-    "Copies",
-    "Freshness",
-    "IndexRequest",
-    "IndexResult",
-    "RepositoryInfo",
-    "RepositoryParts",
-    "ScanFactory",
-    "SearchLimits",
-    "WorkingCopy",
-    "source_code",
-]
-
-
 # ---- parts
-
-
-class Change(Protocol):
-    """One file that differs between two commits."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def old_path(self) -> str: ...
-
-
-class WorkingCopy(Protocol):
-    """Files on this disk at one commit; `local` where they are somebody else's and only read."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def folder(self) -> Path: ...
-    @property
-    def branch(self) -> str: ...
-    @property
-    def commit(self) -> str: ...
-    @property
-    def local(self) -> bool: ...
-    @property
-    def dirty(self) -> Sequence[Change]: ...
-
-
-class BranchHead(Protocol):
-    """Where a branch stands on its remote."""
-
-    @property
-    def branch(self) -> str: ...
-    @property
-    def commit(self) -> str: ...
 
 
 class Copies(Protocol):
@@ -86,19 +29,19 @@ class Copies(Protocol):
         shallow: bool = True,
         fresh: bool = False,
         cancelled: Callable[[], bool] | None = None,
-    ) -> WorkingCopy:
+    ) -> Checkout:
         """Clone a repository, or return the clone that is there."""
         ...
 
-    def update(self, name: str, *, branch: str = "", cancelled: Callable[[], bool] | None = None) -> WorkingCopy:
+    def update(self, name: str, *, branch: str = "", cancelled: Callable[[], bool] | None = None) -> Checkout:
         """Bring a clone to where its remote is now."""
         ...
 
-    def remote_head(self, url: str, *, branch: str = "") -> BranchHead:
+    def remote_head(self, url: str, *, branch: str = "") -> RemoteHead:
         """Ask where a branch stands on its remote."""
         ...
 
-    def changes(self, folder: Path, old: str, new: str) -> Sequence[Change] | None:
+    def changes(self, folder: Path, old: str, new: str) -> Sequence[FileChange] | None:
         """List what changed between two commits; None where one is not known any more."""
         ...
 
@@ -110,7 +53,7 @@ class Copies(Protocol):
         """Remove a clone; tells whether there was one."""
         ...
 
-    def worktree(self, path: Path, *, name: str = "") -> WorkingCopy:
+    def worktree(self, path: Path, *, name: str = "") -> Checkout:
         """Describe a folder of this machine."""
         ...
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from knowledge_mcp.engine.transfer.carry import (
+from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,
     CollectionPlace,
     DocumentVersion,

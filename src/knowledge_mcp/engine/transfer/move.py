@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.snapshots import counts_of
-from knowledge_mcp.engine.transfer.carry import (
+from knowledge_mcp.engine.transfer.compare import Comparison, compare
+from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,
     CollectionPlace,
     DocumentVersion,
@@ -24,7 +25,6 @@ from knowledge_mcp.engine.transfer.carry import (
     read,
     vectors_of,
 )
-from knowledge_mcp.engine.transfer.compare import Comparison, compare
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
 from knowledge_mcp.model.errors import (

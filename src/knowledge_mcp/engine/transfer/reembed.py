@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from knowledge_mcp.engine.core.budget import Budget
-from knowledge_mcp.engine.transfer.carry import (
+from knowledge_mcp.engine.transfer.copying import (
     CollectionPlace,
     DocumentVersion,
     MoveEvent,

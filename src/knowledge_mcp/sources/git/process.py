@@ -15,9 +15,9 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
+from knowledge_mcp.model.checkout import ChangeKind, FileChange
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -376,32 +376,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_RENAMES = 20_000
-
-
-class ChangeKind(StrEnum):
-    """What became of a file."""
-
-    ADDED = "added"
-    MODIFIED = "modified"
-    DELETED = "deleted"
-    RENAMED = "renamed"
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """Tell what became of one file.
-
-    Attributes:
-        kind: what.
-        path: where it is, or was if it is deleted, below the root; bytes that are no UTF-8 as surrogates.
-        old_path: where a renamed file was, else empty.
-        same: whether a renamed file's bytes are unchanged.
-    """
-
-    kind: ChangeKind
-    path: str
-    old_path: str = ""
-    same: bool = False
 
 
 def has_commit(git: GitProgram, folder: Path, commit: str, call: GitCall) -> bool:

@@ -9,15 +9,14 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from knowledge_mcp.model.checkout import Checkout, FileChange, RemoteHead
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.sources.git.folder import CloneFolder, disk_error
 from knowledge_mcp.sources.git.process import (
     Cancelled,
-    FileChange,
     GitCall,
     GitProgram,
     changes_between,
@@ -29,7 +28,6 @@ from knowledge_mcp.sources.git.url import (
     check_branch,
     is_loopback,
     parse_url,
-    permalink,
     repository_name,
     without_credentials,
 )
@@ -52,39 +50,6 @@ __all__ = [
 _LOGGER = logging.getLogger(__name__)
 _LOOK_UP_SECONDS = 30.0
 """As long as a resolver tries two name servers twice."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteHead:
-    """Tell where a remote branch stands: its name and its commit."""
-
-    branch: str
-    commit: str
-
-
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """Describe files on this disk at one commit.
-
-    Attributes:
-        name: the repository's name.
-        url: where it comes from, without credentials; empty where that is not known.
-        folder: where its files are.
-        branch: empty where none is checked out.
-        commit: full hash; empty for a folder that is no repository, or has no commit yet.
-        shallow: whether older commits are missing.
-        local: a working tree that is not ours, and is only read.
-        dirty: what differs from the commit; empty for a clone of ours.
-    """
-
-    name: str
-    url: str
-    folder: Path
-    branch: str
-    commit: str
-    shallow: bool = False
-    local: bool = False
-    dirty: tuple[FileChange, ...] = ()
 
 
 class GitClones:

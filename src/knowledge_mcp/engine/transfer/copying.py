@@ -1,4 +1,4 @@
-"""One document carried from a collection into another: read whole, in one version; written in one step.
+"""One document copied from a collection into another: read whole, in one version; written in one step.
 
 Memory holds one document at a time; everything goes through the store's port.
 """
