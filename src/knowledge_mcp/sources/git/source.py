@@ -44,7 +44,6 @@ __all__ = [
     "GitOptions",
     "RemoteHead",
     "from_options",
-    "permalink",
 ]
 
 _LOGGER = logging.getLogger(__name__)
