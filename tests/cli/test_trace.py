@@ -273,3 +273,11 @@ def test_columns_of_tables_may_be_called_otherwise(knowledge: Command, sides: tu
     answer = json.loads(knowledge("trace", str(table), sides[1], "--columns", "id=Key,text=wording", "--json").out)
     assert answer["links"][0]["from"] == "A-1"
     assert "names no column" in knowledge("trace", str(table), sides[1], "--columns", "number=Key").err
+
+
+def test_links_that_are_no_list_are_refused(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.jsonl"
+    for links in (5, {"x": 1}):
+        wrong.write_text(json.dumps({"id": "A", "text": "The pump shall stop.", "links": links}))
+        done = knowledge("trace", str(wrong), sides[1])
+        assert "the links of item 1 are no list" in done.err

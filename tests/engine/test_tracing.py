@@ -8,7 +8,7 @@ import numpy as np
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, Verdict, trace
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.ranking.linking import WEIGHTS, Linker, cut_of, probabilities, ratings
+from knowledge_mcp.ranking.linking import WEIGHTS, Linker, cut_of, likely_from, probabilities, ratings
 from knowledge_mcp.testing.embedders import HashingEmbedder
 
 REQUIREMENTS = [
@@ -108,6 +108,18 @@ def test_long_texts_are_linked_more_often_than_short_ones() -> None:
 def test_the_cut_is_where_the_expected_f1_is_greatest() -> None:
     assert cut_of(np.array([[0.9, 0.8, 0.1, 0.1]], np.float32)) == np.float32(0.8)
     assert cut_of(np.array([[0.4, 0.4, 0.4, 0.4]], np.float32)) == np.float32(0.4)
+
+
+def test_where_no_link_at_all_is_more_probable_none_is_likely() -> None:
+    def likely(*chances: float) -> float:
+        rated = np.array([chances], np.float32)
+        return likely_from(rated, cut_of(rated))
+
+    assert likely(0.06) == 1.0
+    assert likely(0.2, 0.1) == 1.0
+    assert likely(1.0, 0.1) == 1.0
+    assert likely(0.9, 0.3) == np.float32(0.9)
+    assert likely(*[0.06] * 40) == np.float32(0.06)
 
 
 def test_a_long_target_is_rated_by_its_best_piece_too() -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "Rated",
     "closeness",
     "cut_of",
+    "likely_from",
     "parted",
     "probabilities",
     "ratings",
@@ -111,12 +112,12 @@ class Linker:
             return [], 1.0, True
         rated = self.closeness(sources, targets)
         chances = probabilities(ratings(rated))
-        threshold = cut_of(chances)
-        rows, columns = np.nonzero(chances >= max(least * threshold, _LEAST))
+        cut = cut_of(chances)
+        rows, columns = np.nonzero(chances >= max(least * cut, _LEAST))
         values = chances[rows, columns]
         order = np.lexsort((columns, rows, -values))
         pairs = [(int(rows[each]), int(columns[each]), float(values[each])) for each in order]
-        return pairs, threshold, rated.median >= RELATED
+        return pairs, likely_from(chances, cut), rated.median >= RELATED
 
     def closeness(self, sources: Sequence[str], targets: Sequence[str]) -> Rated:
         """Tell what the probabilities come from, as the function of that name does."""
@@ -182,6 +183,20 @@ def cut_of(chances: Matrix) -> float:
     hits = np.cumsum(ordered, dtype=np.float64)
     expected = 2 * hits / (np.arange(1, len(ordered) + 1) + float(chances.sum(dtype=np.float64)))
     return float(ordered[int(expected.argmax())])
+
+
+def likely_from(chances: Matrix, cut: float) -> float:
+    """Return the probability from which on a link is likely: the cut, or 1 where probably there is no link at all.
+
+    Of a few items that have nothing in common, some pair is always the best; the F1 to be expected of naming it is less
+    than the probability that naming none is right.
+    """
+    named = chances[chances >= _LEAST].astype(np.float64)
+    with np.errstate(divide="ignore"):  # a pair that is certain leaves no chance that there is none
+        none = np.exp(np.log1p(-named).sum())
+    kept = named[named >= cut]
+    expected = 2 * kept.sum() / (kept.size + float(chances.sum(dtype=np.float64)))
+    return 1.0 if none > expected else cut
 
 
 def _standardise(cosines: Matrix) -> None:

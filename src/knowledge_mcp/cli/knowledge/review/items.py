@@ -226,6 +226,10 @@ def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str,
             suggestion="Items have `id`, `text`, and may have `title` and `links`; --columns names other columns.",
         )
     links = cell("links")
+    if not isinstance(links, str | list):
+        raise InvalidInputError(
+            f"{path}: the links of item {number} are no list.", suggestion="Give ids as a list, or with commas."
+        )
     declared = links.replace(";", ",").split(",") if isinstance(links, str) else cast("list[Any]", links)
     attributes = {key: str(value) for key, value in row.items() if value not in (None, "", [])}
     targets = tuple(str(each).strip() for each in declared if str(each).strip())
