@@ -169,12 +169,19 @@ class SeenCollection:
         with under.snapshot() as held:
             self._now = held
             try:
-                self._held = self._look()
+                self._held = self._whole()
                 yield self
             finally:
                 self._now, self._held = under, None
 
     def _look(self) -> _Sight:
+        """Tell what is seen; NotFoundError as a store raises it where nothing is."""
+        sight = self._whole()
+        if not sight.is_any:
+            raise NotFoundError(f"There is no collection '{self._name}'.")
+        return sight
+
+    def _whole(self) -> _Sight:
         if self._held is not None:
             return self._held
         info = self._now.info()
@@ -186,14 +193,14 @@ class SeenCollection:
     @property
     def hidden(self) -> frozenset[str]:
         """Return the ids of the documents that are held back."""
-        return frozenset() if self._now.info() is None else self._look().hidden
+        return frozenset() if self._now.info() is None else self._whole().hidden
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
         """Describe it, and count what is seen; bytes are of the whole store, and not told."""
         info = self._now.info()
         if info is None:
             return None
-        sight = self._look()
+        sight = self._whole()
         if not counted or not sight.is_any:
             return info if sight.is_any else None
         return dataclasses.replace(info, statistics=StoreStatistics(len(sight.visible), sight.chunks, sight.tokens, 0))
