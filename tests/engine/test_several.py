@@ -6,14 +6,14 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 from starlette.requests import Request
 
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.search.several import search_several
-from knowledge_mcp.model.errors import ConfigError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
 from knowledge_mcp.model.ingest import IngestOptions, SkippedFile
 from knowledge_mcp.model.query import Equals, SearchAnswer, SearchMode, SearchQuery
@@ -74,6 +74,19 @@ def test_all_or_some_are_searched_and_each_hit_names_its_collection(both: tuple[
     assert {name for name, _ in asked(kb, "valve", collections=("plant",))} == {"plant"}
     assert asked(kb, "run on battery for eight hours")[0] == ("kb", "pumps")
     assert kb.knowledge.search(SearchQuery("valve")).hits[0].collection == ""
+
+
+def test_a_store_that_does_not_answer_is_told_by_the_totals(
+    both: tuple[World, World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb, _ = both
+
+    def fail(*_: object) -> NoReturn:
+        raise ConnectionFailedError("The store is away.")
+
+    monkeypatch.setattr(kb.store, "collections", fail)
+    told = kb.knowledge.stats()
+    assert (told.status, told.collections, told.notes) == ("unavailable", (), ("The store is away.",))
 
 
 def test_the_question_is_embedded_once(both: tuple[World, World]) -> None:

@@ -156,8 +156,10 @@ class LocalKnowledge:
 
     def stats(self) -> Stats:
         """Count what there is."""
-        found = replace(health.stats(self._base), collections=tuple(self.collections()))
+        found = health.stats(self._base)
         try:
+            if found.status != "unavailable":
+                found = replace(found, collections=tuple(self.collections()))
             return replace(found, sources=tuple(self._sources()))
         except KnowledgeError as exc:
             return replace(found, notes=(*found.notes, exc.message))
