@@ -80,7 +80,7 @@ def letters(text: str) -> str:
     """Reduce a cell to its print without blanks, hyphens (one at a line's end may go) and control characters."""
     plain = unicodedata.normalize("NFKC", SPACE.sub("", text).replace("\\|", "|")).translate(ALIKE)
     plain = plain if len(plain) == 1 else plain.replace("-", "")
-    return "".join(mark for mark in plain if unicodedata.category(mark) not in {"Cc", "Cf", "Co"})
+    return "".join(mark for mark in plain if unicodedata.category(mark) not in {"Cc", "Cf", "Cn", "Co"})
 
 
 def tables_in(document: Document, page: int | None = None) -> list[Rows]:

@@ -17,7 +17,7 @@ from knowledge_mcp.model.extraction import OcrPage, OcrWord
 from knowledge_mcp.ocr.tesseract import turned as turned_image
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.job import read as read_job
-from knowledge_mcp.readers.scans.layout import RecognisedLine, load_recognised
+from knowledge_mcp.readers.scans.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import packed, unpacked
 from tests.ocr.engines import HereSandbox, ScriptedEngine, page_of
 from tests.ocr.pages import LETTER, drawn, scan
@@ -157,7 +157,7 @@ def test_words_of_a_page_that_was_turned_are_found_where_the_page_shows_them(
     record = {"page": 1, "reason": "no text layer", "scale": 0.5, "size": image.size, "words": [word]}
     (tmp_path / "words").write_text(json.dumps({**record, "turned": [quarter, skew]}) + "\n")
     (line,) = load_recognised(str(tmp_path / "words"))[1].layout.lines
-    assert isinstance(line, RecognisedLine)
+    assert line.shown is not None
     left, top, right, bottom = line.shown
     slack = 1.0 if skew else 0.51
     assert left <= shown[0] / 2 + slack

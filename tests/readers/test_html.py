@@ -81,6 +81,12 @@ def test_terms_stand_before_what_defines_them() -> None:
     assert [text for _, text in blocks(read(page))] == ["cat: an animal", "dog: another", "alone"]
 
 
+@pytest.mark.parametrize("end", ["</dt>", ""], ids=["end tags", "no end tags"])
+def test_terms_that_share_a_meaning_stand_together_before_it(end: str) -> None:
+    page = f"<p>Before.</p><dl><dt>head{end}<dt>lift</dt><dd>a height</dd><dt></dt><dd>none</dd></dl>"
+    assert [text for _, text in blocks(read(page))] == ["Before.", "head; lift: a height", "none"]
+
+
 def test_a_table_of_data_stays_a_table_with_its_spans() -> None:
     page = (
         "<table><caption>Sizes</caption><tr><th colspan=2>Both</th><th>C</th></tr>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pypdfium2
@@ -97,3 +98,10 @@ def test_what_nobody_sees_does_not_come_back(page: tuple[Any, ParsedPage]) -> No
     hidden = (gone.x - 1, gone.y - 1, gone.x + gone.width + 1, gone.y + gone.height + 1)
     write_as_printed(opened, parsed, [hidden])
     assert [item.text for item in parsed.text_items] == ["It is subject to additional constraints.", SENTENCE]
+
+
+def test_a_sign_without_a_name_keeps_its_place(page: tuple[Any, ParsedPage]) -> None:
+    opened, parsed = page
+    parsed.text_items.append(replace(parsed.text_items[2], text="\x08", x=540.0, width=9.0))
+    write_as_printed(opened, parsed)
+    assert parsed.text_items[3].text == "\uf008"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.openings import opening_of, split_clause_number
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf import job
 from knowledge_mcp.readers.pdf.blocks import Geometry, Vocabulary
@@ -296,3 +296,39 @@ def tagged() -> bytes:
         document.Root.MarkInfo = pikepdf.Dictionary(Marked=True)
 
     return changed(pages.done(), tag_it)
+
+
+# ---- paragraphs of one line
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_paragraphs_of_one_line_are_not_run_together(tmp_path: Path, wrapped: bool) -> None:
+    pages = sheet()
+    texts = [
+        f"REQ-00{number} When the handle {number} is pulled, the controller shall brake." for number in range(1, 6)
+    ]
+    for text in texts:
+        pages.paragraph(text)
+    if wrapped:
+        pages.paragraph("The limit is the one that the plant", "has set for all of its lines.")
+    found = [item["text"] for message in job.read(saved(tmp_path, pages.done())) for item in message.get("items", ())]
+    assert found[:5] == texts
+
+
+@pytest.mark.parametrize(
+    ("printed", "number", "informative"),
+    [
+        ("Anhang A (normativ) Protokoll", "A", False),
+        ("Annexe B (informative) Exemples", "B", True),
+        ("Anexo C", "C", None),
+        ("Kapitel 3 Betrieb", "3", None),
+        ("Chapitre II Contrôles", "II", None),
+        ("Annexes to this document", None, None),
+        ("Kapitelweise Zählung", None, None),
+    ],
+)
+def test_annexes_and_chapters_are_known_in_other_languages(
+    printed: str, number: str | None, informative: bool | None
+) -> None:
+    found = split_clause_number(printed)
+    assert (found.number, found.informative) == (number, informative)

@@ -227,3 +227,33 @@ def test_a_page_may_begin_with_the_number_of_an_entry() -> None:
     pages.next_page()
     pages.paragraph("The recorder shall keep all samples.")
     assert [each.clause_number for each in find_definitions(_read(pages))] == ["2.1", "2.2", "2.3"]
+
+
+_VOCABULARY = (
+    ("999-01-01", "isolating switch", "switch that isolates a circuit from its supply", "sectionneur, m",
+     "interrupteur qui isole un circuit de son alimentation", "de Trennschalter, m", "es seccionador"),
+    ("999-01-02", "earth conductor", "conductor that connects a part to earth", "conducteur de terre, m",
+     "conducteur qui relie une partie à la terre", "de Erdungsleiter, m", "es conductor de tierra"),
+)  # fmt: skip
+
+
+def test_an_entry_in_several_languages_says_what_the_first_one_says() -> None:
+    pages = sheet()
+    pages.heading("999-01 General terms")
+    for number, term, *others in _VOCABULARY:
+        pages.paragraph(number, font="Helvetica-Bold")
+        pages.paragraph(term, font="Helvetica-Bold")
+        for line in others:
+            pages.paragraph(line)
+    text = "# Vocabulary\n\n## 999-01 General terms\n\n"
+    for number, *lines in _VOCABULARY:
+        text += f"### {number}\n\n" + "".join(f"{line}\n\n" for line in lines)
+    wanted = [(number, term, words) for number, term, words, *_ in _VOCABULARY]
+    for document in (_read(pages), _markdown(text)):
+        assert [(each.clause_number, each.term, each.text) for each in find_definitions(document)] == wanted
+
+
+def test_small_words_that_are_codes_too_do_not_end_a_definition() -> None:
+    text = "# 3 Terms and definitions\n\n## 3.1\n\nlog\n\nrecord that lists:\n\nno more than the events\n"
+    (found,) = find_definitions(_markdown(text))
+    assert found.text == "record that lists: no more than the events"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
 __all__ = [
+    "ANNEX_WORDS",
+    "PART_WORDS",
     "NumberedTitle",
     "Opening",
     "caption_label",
@@ -162,9 +164,12 @@ class NumberedTitle:
     keyword: str = ""
 
 
+ANNEX_WORDS = r"annexe?|appendix|attachment|anhang|anexo|allegato"
+PART_WORDS = r"chapter|chapitre|kapitel|capítulo|part"
+"""Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
 _PART = r"(?:\d{1,3}[a-z]?|[A-Za-z])"
 _KEYWORD = re.compile(
-    r"(?P<keyword>annex|appendix|attachment|chapter|section|clause|part|article|schedule|§)\s*"
+    rf"(?P<keyword>{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule|§)\s*"
     rf"(?:(?P<number>(?:[A-Z]|\d{{1,3}}[a-z]?|[IVXLC]{{1,6}})(?:\.{_PART})*)(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )
@@ -177,7 +182,7 @@ _BARE = re.compile(
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;\s]*(?:[–—-]\s+)?")
 _FORCE_IN_BRACKETS = re.compile(
-    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informative|non-normative|normative)\s*+[)\]]\s*+", re.IGNORECASE
+    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[eo]?|non-normative|normativ[eo]?)\s*+[)\]]\s*+", re.IGNORECASE
 )
 
 
@@ -218,14 +223,15 @@ def _take_force(line: str) -> tuple[str, bool | None]:
     if match is None:
         return line, None
     rest = f"{line[: match.start()]} {line[match.end() :]}".strip()
-    return rest, match.group("force").lower() != "normative"
+    return rest, not match.group("force").lower().startswith("normativ")
 
 
 def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
     """Tell "Part II Rules" and "Annex" from "Partial results" and "Section breaks"."""
     number = match.group("number")
     if number is None:
-        return len(line) == match.end() or (match.group("keyword").lower() == "annex" and line[match.end() - 1] == " ")
+        keyword = match.group("keyword").lower()
+        return len(line) == match.end() or (keyword == "annex" and line[match.end() - 1] == " ")
     if match.group("keyword") == "§":
         return number[0].isdigit()
     if not line[len(match.group("keyword"))].isspace():

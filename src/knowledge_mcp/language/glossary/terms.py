@@ -108,6 +108,11 @@ _LABEL = re.compile(
 _GRAMMAR = re.compile(
     r",\s+(?:<[^<>]{2,60}>|noun|verb|adj(?:ective|\.)?|adv(?:erb|\.)?|n\.?|v\.?|[mfn]\.?|(?:m|f|n)\s+pl\.?)\Z"
 )
+_GENDER = re.compile(r"[^\W\d_],\s+[mfn](?:\s+pl)?\.?\Z")
+_LANGUAGE = re.compile(r"(?P<code>ar|cs|da|de|en|es|fi|fr|hu|it|ja|ko|nb|nl|nn|no|pl|pt|ro|ru|sk|sl|sr|sv|uk|zh)\s+\S")
+"""A line with the term of another language: "de Trennschalter, m"."""
+_LANGUAGES = 2
+"""Languages that lines begin with from which on they are that: "de", "it" and "no" are words as well."""
 _DOMAIN_ALONE = re.compile(r"<[^<>\n]{2,60}>")
 _DOMAIN_BEHIND = re.compile(r"\S\s*<[^<>\n]{2,60}>\Z")
 _OPENS_WORDS = re.compile(r"(?:<|«\s|(?:an?|the|any|each|see|cf\.?|same as|voir|un|une|le|la|les)\s)", re.IGNORECASE)
@@ -133,7 +138,7 @@ def read_entry(paragraphs: Sequence[Paragraph], first: str = "") -> TermEntry | 
         paragraphs: in order, up to the next number or heading.
         first: the term that stands beside the number; "" where the first paragraph has it.
     """
-    lines = _lines(paragraphs, of_first=not first)
+    lines = _before_other_languages(_lines(paragraphs, of_first=not first))
     prose = 0
     while prose < len(lines) and lines[prose].kind in _PROSE and not is_origin(lines[prose].text):
         prose += 1
@@ -174,6 +179,16 @@ def _lines(paragraphs: Sequence[Paragraph], *, of_first: bool) -> list[_Line]:
         parts = text.split("\n") if place == 0 and of_first else [text]
         found += [_Line(kind, part.strip(), place) for part in parts if part.strip()]
     return found
+
+
+def _before_other_languages(lines: list[_Line]) -> list[_Line]:
+    """Keep what an entry of a vocabulary says in its first language: terms of others have a gender or a code."""
+    coded = [match["code"] if (match := _LANGUAGE.match(line.text)) else "" for line in lines]
+    many = len({code for code in coded if code}) >= _LANGUAGES
+    for place, line in enumerate(lines):
+        if place > 1 and (_GENDER.search(line.text) or (many and coded[place])):
+            return lines[:place]
+    return lines
 
 
 def _may_be_term(line: _Line) -> bool:

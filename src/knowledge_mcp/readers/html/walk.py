@@ -204,13 +204,14 @@ class _Walk:
         self._heading = 0
         self._caption = 0
         self._quotes = 0
-        self._term: RichText | None = None
+        self._terms: list[Piece] = []
+        self._above: list[Piece] = []
+        self._is_term = False
         self._lists: list[int | None] = []
         self._marker = ""
         self._links: list[tuple[int, str] | None] = []
         self._table: TableCells | None = None
         self._names: list[str] = []
-        self._term_names: list[str] = []
         self._named = 0
 
     def taken(self) -> list[Piece]:
@@ -231,7 +232,7 @@ class _Walk:
             self._in_table(tag, element)
         elif tag == "table" and is_data_table(element):
             self.flush()
-            self._flush_term()
+            self._flush_terms()
             self._table = TableCells()
         elif tag in _BLOCKS:
             self._block(tag, element)
@@ -268,7 +269,7 @@ class _Walk:
     def finish(self) -> None:
         """Close whatever is still open."""
         self.flush()
-        self._flush_term()
+        self._flush_terms()
 
     def flush(self) -> None:
         """Close the open block."""
@@ -278,17 +279,19 @@ class _Walk:
             self._out.extend([hidden_piece(rich.hidden)] if rich.hidden else [])
             return
         if self._heading or self._pre or self._caption:
-            self._flush_term()
+            self._flush_terms()
         if self._heading:
             self._put(counting(heading(rich.text, self._heading), rich))
         elif self._pre:
             self._put(counting(piece(BlockKind.CODE, rich.text.strip("\n")), rich))
         elif self._caption:
             self._put(rich_piece(BlockKind.CAPTION, rich))
-        elif self._term is not None:
-            term, self._term = self._term, None
-            self._names = [*self._term_names, *self._names]
-            term.add("" if term.ends_blank else " ")
+        elif self._terms:
+            terms, self._terms = self._terms, []
+            term = RichText("; ".join(each["text"] for each in terms) + ": ")  # two terms may have one meaning
+            for each in terms:
+                term.hidden.update(each.get("hidden", {}))
+            self._names = [name for each in terms for name in each.get("anchors", [])] + self._names
             term.extend(rich)
             self._put(rich_piece(BlockKind.PARAGRAPH, term))
         elif self._quotes:
@@ -323,7 +326,10 @@ class _Walk:
         elif tag == "li":
             self._marker = self._next_marker()
         elif tag == "dt":
-            self._flush_term()
+            if self._is_term:  # the parser puts a term into the one before it, where that has no end tag
+                self._unblock(tag)
+            self._is_term = True
+            self._above, self._terms = self._terms, []
 
     def _unblock(self, tag: str) -> None:
         if _HEADING.fullmatch(tag):
@@ -339,20 +345,24 @@ class _Walk:
             self._lists.pop()
         elif tag == "li":
             self._marker = ""
-        elif tag == "dt" and self._out and self._out[-1].get("kind") in {"paragraph", "list_item"}:
+        elif tag == "dt" and self._is_term:
             # the term waits for what defines it
-            written = self._out.pop()
-            self._term = RichText(f"{written['text'].strip().rstrip(':')}: ")
-            self._term.hidden.update(written.get("hidden", {}))
-            self._term_names = written.get("anchors", [])
+            self._is_term = False
+            self._terms, self._above = self._above, []
+            if self._out and self._out[-1].get("kind") in {"paragraph", "list_item"}:
+                written = self._out.pop()
+                written["text"] = written["text"].strip().rstrip(":")
+                self._terms.append(written)
         elif tag in {"dd", "dl"}:
-            self._flush_term()
+            self._flush_terms()
 
-    def _flush_term(self) -> None:
-        term, self._term = self._term, None
-        if term is not None:
-            written = piece(BlockKind.PARAGRAPH, term.text.strip().removesuffix(":"))
-            self._out.append(named(counting(written, term), self._term_names))
+    def _flush_terms(self) -> None:
+        for written in self._terms:
+            of_list = {"kind", "marker", "depth"}
+            self._out.append(
+                {"kind": BlockKind.PARAGRAPH.value, **{k: v for k, v in written.items() if k not in of_list}}
+            )
+        self._terms = []
 
     def _next_marker(self) -> str:
         if not self._lists or self._lists[-1] is None:

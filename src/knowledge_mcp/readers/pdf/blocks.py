@@ -13,7 +13,6 @@ from knowledge_mcp.language.openings import Opening, opening_of
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
-from knowledge_mcp.readers.scans.layout import RecognisedLine
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 
 __all__ = [
@@ -75,10 +74,8 @@ class Extent:
 
 
 def _place(line: Line) -> _Place:
-    """Tell where a line is to be seen: a recognised one where its words are, not where its type would stand."""
-    if isinstance(line, RecognisedLine):
-        return line.shown
-    return line.x0, line.y0, line.x1, line.y1
+    """Tell where a line is to be seen on the page as it came."""
+    return line.shown or (line.x0, line.y0, line.x1, line.y1)
 
 
 _CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
@@ -126,7 +123,9 @@ class Geometry:
                 self._right[key] = max(self._right.get(key, 0.0), line.x1)
             for one, other in itertools.pairwise(lines):
                 step = other.y0 - one.y0
-                if one.size == other.size and one.block == other.block and 0.8 * one.size < step < 3 * one.size:
+                alike = one.size == other.size and one.block == other.block
+                # a line that ends a sentence may end a paragraph too: the space below it tells no pitch
+                if alike and 0.8 * one.size < step < 3 * one.size and not _ends(one.text):
                     steps[one.size][round(step, 1)] += 1
         self._pitch = {size: min(counts, key=lambda step: (-counts[step], step)) for size, counts in steps.items()}
 

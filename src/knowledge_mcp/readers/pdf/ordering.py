@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
+from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, letters_of
@@ -200,14 +201,20 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     items = [item for item in parsed.text_items if item.text.strip()]
     areas = _areas(blocks)
     tops = [area[0] for area in areas]
+    beside: list[Line | Table] = []
+    for turned in turned_text(parsed, items) if any(map(is_rotated, items)) else ():
+        if elements := turned.taken_back(lay_out(turned.page)):
+            beside += elements
+            gone = set(map(id, turned.items))
+            items = [item for item in items if id(item) not in gone]
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
     parts = _parts(items, places)
     asides = _asides(items, parts, blocks, places, page)
     if asides:
-        beside = {id(item) for aside in asides for item in aside.items}
-        items = [item for item in items if id(item) not in beside]
+        taken = {id(item) for aside in asides for item in aside.items}
+        items = [item for item in items if id(item) not in taken]
         parts = _parts(items, places)
     rows_of_lines = [[line_of(part, page.number, places) for part in row] for row in parts]
     rotated = [line_of([item], page.number, places) for item in items if is_rotated(item)]
@@ -217,7 +224,7 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     if (not asides and _is_loose(page.lines, columns)) or not all(aside.clear for aside in asides):
         page.doubt = LAYOUT_UNCERTAIN
     insert_asides(page.elements, asides)
-    page.elements += rotated
+    page.elements += [*rotated, *beside]
     return page
 
 

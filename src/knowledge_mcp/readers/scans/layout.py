@@ -12,7 +12,7 @@ import math
 import re
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
 __all__ = [
     "Recognised",
-    "RecognisedLine",
     "columns_apart",
     "load_recognised",
 ]
@@ -151,13 +150,6 @@ _LOW = set("gjpqyQ,;()[]{}|/@$§")
 _SAME_SIZE = 0.13
 
 
-@dataclass(slots=True)
-class RecognisedLine(Line):
-    """A line that was recognised; `shown` is the box of its words in points on the page as it came, not turned."""
-
-    shown: tuple[float, float, float, float] = field(default=(0.0, 0.0, 0.0, 0.0), kw_only=True)
-
-
 @dataclass(frozen=True, slots=True)
 class _Turn:
     """How a page was turned before it was read: clockwise, first by some degrees, then by quarter turns.
@@ -243,7 +235,7 @@ def _line(words: Sequence[list[Any]], page: int, scale: float, turn: _Turn) -> L
     baseline = statistics.median(word[5] - (_DESCENT * size if _LOW & set(word[0]) else 0) for word in words)
     gaps = [after[2] - before[4] for before, after in itertools.pairwise(words)]
     places = [turn.undone(*word[2:6]) for word in words]
-    return RecognisedLine(
+    return Line(
         page=page,
         text=" ".join(word[0] for word in words),
         x0=round(min(word[2] for word in words) * scale, 1),

@@ -93,6 +93,7 @@ class Line:
             counted in: the title that running text follows on the same line. 0 where the line is of one face.
         aside: number of the callout, side note or card on its page that it belongs to, negative where that is as long
             as a column and may have headings; 0 in the running text.
+        shown: the box of its words on the page as it came, where it was turned to be read; None where it was not.
     """
 
     page: int
@@ -112,6 +113,7 @@ class Line:
     marked: frozenset[int] = frozenset()
     lead: int = 0
     aside: int = 0
+    shown: tuple[float, float, float, float] | None = None
 
     @property
     def is_italic(self) -> bool:

@@ -1,7 +1,8 @@
 """Letters that a page prints and the parser has not, and formulas that it writes for what is printed.
 
 The parser leaves out some lone numbers, draws letters of the lines above and below into what it takes for a fraction,
-and writes formulas for small, raised and crossed-out letters. PDFium's own text of the page puts that right.
+and writes formulas for small, raised and crossed-out letters. PDFium's own text of the page puts that right. Signs that
+have no name keep their place.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw
 from knowledge_mcp.readers.pdf.lines import is_rotated
+from knowledge_mcp.readers.shared.layout import letters_of
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["write_as_printed"]
 
 _FORMULA = re.compile(r"[_^]\{|\\[a-z]")
+_NAMELESS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x9f]+")
+"""Signs of a font without names, a tick in a cell: only their codes are known. As text they would be lost."""
+_SYMBOL = 0xF000
+"""Where signs of symbol fonts stand in Unicode, by their codes."""
 _INSET = 0.17
 """Share of its height by which an item reaches beyond its letters, and may reach into those of the next line."""
 _BAND = 20
@@ -57,6 +63,11 @@ def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ())
         for item in parsed.text_items:
             if item.text.count("$") > 1 and _FORMULA.search(item.text) is not None:
                 item.text = _printed(page, text, item) or item.text
+            elif is_rotated(item):
+                words = _printed(page, text, item)  # the parser sets blanks into words that run down
+                item.text = words if letters_of(words) == letters_of(item.text) else item.text
+            elif _NAMELESS.fullmatch(item.text):
+                item.text = "".join(chr(_SYMBOL + ord(sign)) for sign in item.text)
         printed = Counter(str(text.get_text_range()))
         printed.subtract(Counter("".join(item.text for item in parsed.text_items)))
         missing = {letter for letter, count in printed.items() if count > 0 and letter.isalnum()}

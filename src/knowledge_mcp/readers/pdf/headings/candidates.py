@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import ANNEX_WORDS, PART_WORDS, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 
 __all__ = [
@@ -123,15 +123,15 @@ _PLAIN_WORD = re.compile(r"(?<!\S)[(\"'“‘]?[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)
 _FEW_WORDS = 4
 _PLAIN = 0.85
 _DRAWN = re.compile(r"[|+].*[|+]|[^\w\s](?:[^\w\s]|\s|[\w\s]{1,3}(?=[^\w\s]))*")
-_ALONE = re.compile(r"(?:(?:annex|appendix|chapter|section|part)\s+)?[A-Z0-9][\w.]{0,12}[.:]?", re.IGNORECASE)
+_ALONE = re.compile(rf"(?:(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s+)?[A-Z0-9][\w.]{{0,12}}[.:]?", re.IGNORECASE)
 _LONGEST_ALONE = 23
 """Letters of a keyword, a blank and a number at most."""
 _KEYWORD_ALONE = re.compile(
-    r"(?:annex|appendix|attachment|chapter|part)\s+[A-Z0-9]{1,4}[.:]?(?:\s*\((?:informative|normative)\))?",
+    rf"(?:{ANNEX_WORDS}|{PART_WORDS})\s+[A-Z0-9]{{1,4}}[.:]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
     re.IGNORECASE,
 )
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
-_NUMBER_FIRST = re.compile(r"(?:annex|appendix|chapter|part)?\s*(?:\d{1,3}|[A-Z])(?:\.\d+)*[.)]?\s", re.IGNORECASE)
+_NUMBER_FIRST = re.compile(rf"(?:{ANNEX_WORDS}|{PART_WORDS})?\s*(?:\d{{1,3}}|[A-Z])(?:\.\d+)*[.)]?\s", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
         index + 1 >= len(lines)
         or len(line.text) > _LONGEST_ALONE
         or not _ALONE.fullmatch(line.text)
-        or not re.search(r"\d|annex|appendix", line.text, re.I)
+        or not re.search(rf"\d|{ANNEX_WORDS}", line.text, re.I)
     ):
         return 1
     other = lines[index + 1]

@@ -1,0 +1,95 @@
+"""Text that runs up or down a page: a table set sideways is read as it reads when the page is turned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage, TextItem, VectorGraphics, VectorLine
+
+__all__ = ["Turned", "turned_text"]
+
+_FEWEST = 4
+"""Items from which on text beside the page's direction may be a table: two rows of two columns."""
+_UP, _DOWN = 270, 90
+_ASIDE = 1000
+"""Number of the first text that is turned; asides of a page are counted from 1."""
+
+_Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """The text of a page that runs in one other direction.
+
+    Attributes:
+        page: with that text alone, turned upright.
+        items: the items of the page as it came.
+        most: whether it is most of the page's text.
+        up: whether it runs up.
+        sheet: width and height of the page as it came.
+    """
+
+    page: ParsedPage
+    items: list[TextItem]
+    most: bool
+    up: bool
+    sheet: tuple[float, float]
+
+    def taken_back(self, layout: PageLayout) -> list[Line | Table]:
+        """Return what was made of it, to be shown where it stands; nothing unless it is a table or most of the page."""
+        if not self.most and not any(isinstance(element, Table) for element in layout.elements):
+            return []
+        for element in layout.elements:
+            for line in element.lines if isinstance(element, Table) else [element]:
+                line.shown = self._shown(line.x0, line.y0, line.x1, line.y1)
+                line.aside = -_ASIDE if self.most else _ASIDE
+        return layout.elements
+
+    def _shown(self, left: float, top: float, right: float, bottom: float) -> _Box:
+        width, height = self.sheet
+        if self.up:
+            return top, height - right, bottom, height - left
+        return width - bottom, left, width - top, right
+
+
+def turned_text(parsed: ParsedPage, items: Iterable[TextItem]) -> list[Turned]:
+    """Find the text of a page that runs up, and that which runs down."""
+    words = list(items)
+    found: list[Turned] = []
+    for direction in (_UP, _DOWN):
+        some = [item for item in words if abs(item.rotation % 360 - direction) < 1]
+        if len(some) >= _FEWEST:
+            most = 2 * sum(len(item.text) for item in some) > sum(len(item.text) for item in words)
+            up, sheet = direction == _UP, (parsed.width, parsed.height)
+            found.append(Turned(_upright(parsed, some, up=up), some, most, up, sheet))
+    return found
+
+
+def _upright(parsed: ParsedPage, items: Iterable[TextItem], *, up: bool) -> ParsedPage:
+    width, height = parsed.width, parsed.height
+
+    def box(x: float, y: float, across: float, down: float) -> _Box:
+        return (height - y - down, x, down, across) if up else (y, width - x - across, down, across)
+
+    turned: list[TextItem] = []
+    for item in items:
+        x, y, across, down = box(item.x, item.y, item.width, item.height)
+        turned.append(replace(item, x=x, y=y, width=across, height=down, rotation=0.0))
+    graphics = parsed.vector_graphics
+    if graphics is not None:
+        graphics = _turned_graphics(graphics, box)
+    return replace(parsed, width=height, height=width, text_items=turned, blocks=[], vector_graphics=graphics)
+
+
+def _turned_graphics(graphics: VectorGraphics, box: Callable[[float, float, float, float], _Box]) -> VectorGraphics:
+    lines: list[VectorLine] = []
+    for line in graphics.lines:
+        x0, y0, _, _ = box(line.x1, line.y1, 0.0, 0.0)
+        x1, y1, _, _ = box(line.x2, line.y2, 0.0, 0.0)
+        lines.append(replace(line, x1=min(x0, x1), y1=min(y0, y1), x2=max(x0, x1), y2=max(y0, y1)))
+    return replace(graphics, lines=lines, shapes=[replace(shape, bbox=box(*shape.bbox)) for shape in graphics.shapes])

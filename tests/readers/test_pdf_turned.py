@@ -1,0 +1,50 @@
+"""A table that is set sideways on an upright page gives the same as its twin that stands upright."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.model.document import Block, BlockKind, Document
+from knowledge_mcp.readers.pdf import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import HEIGHT, SENTENCE, WIDTH, Sheet, item_of, sheet
+
+_ROWS = [
+    ["Mode", "Limit", "Remark"],
+    ["Normal", "12 V", "as built"],
+    ["Degraded", "9 V", "for an hour"],
+    ["Off", "0 V", ""],
+]
+
+
+def read(pages: Sheet) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+
+def table_of(document: Document) -> Block:
+    (table,) = [block for block in document.blocks if block.kind is BlockKind.TABLE]
+    return table
+
+
+@pytest.mark.parametrize("degrees", [90, -90], ids=["up", "down"])
+@pytest.mark.parametrize("sentences", [1, 12], ids=["hardly other text", "mostly other text"])
+def test_a_table_set_sideways_is_read_as_its_upright_twin(degrees: int, sentences: int) -> None:
+    upright, turned = sheet(), sheet()
+    upright.grid(_ROWS, [120, 120, 120])
+    turned.y = 660.0
+    for _ in range(sentences):
+        turned.line(SENTENCE)
+    turned.canvas.saveState()
+    turned.canvas.translate(WIDTH / 2, HEIGHT / 2)
+    turned.canvas.rotate(degrees)
+    turned.canvas.translate(-WIDTH / 2, -HEIGHT / 2)
+    turned.y = 500.0
+    turned.grid(_ROWS, [120, 120, 120])
+    turned.canvas.restoreState()
+    document, twin = read(turned), read(upright)
+    table = table_of(document)
+    assert table.span.of(document.text) == table_of(twin).span.of(twin.text)
+    assert document.text.count(SENTENCE) == sentences
+    (box,) = table.boxes
+    assert box.bottom - box.top > box.right - box.left
+    assert (box.left > WIDTH / 2) is (degrees == 90)
