@@ -37,6 +37,7 @@ def whole(tokenizer: Any, text: str) -> tuple[tuple[int, int], ...]:
     return tuple(tokenizer.encode(text, add_special_tokens=False).offsets)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example("the plant[CLS]the [MASK]\x85x\x1fy  every requirement\u2028shall")
 @given(text=st.text(ALPHABET, max_size=40) | st.text(max_size=30))

@@ -91,6 +91,7 @@ def test_among_other_words_a_number_counts_only_as_that_of_a_clause() -> None:
     assert not asked.alone
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(max_size=60), st.text("aAb120_-.:/()[]#>$ \u0130\u00df\u0663\u2010", max_size=9)))
 @example("a$3()")
 @example("b0_()")
@@ -170,6 +171,7 @@ is_coded: re.Pattern[str] = vars(names)["_CODED"]
 OLD_CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w+(?:[-_.:/‐‑]\w+|\(\w{1,4}\))*")
 
 
+@pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(st.text("a1_-.:/()‐é", max_size=9))
 def test_the_same_words_are_identifiers_as_before_the_pattern_was_made_linear(token: str) -> None:

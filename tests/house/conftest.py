@@ -6,11 +6,11 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.house.source import parsed
+from tests.house.source import forget
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _forget_the_trees() -> Generator[None]:
     """Free the trees of the whole project: the other tests of this process need not carry them."""
     yield
-    parsed.cache_clear()
+    forget()

@@ -14,6 +14,7 @@ __all__ = [
     "FOLDERS",
     "PACKAGE",
     "Module",
+    "forget",
     "imported_modules",
     "lines_of_code",
     "modules",
@@ -60,6 +61,12 @@ def parsed(file: Path, path: str, stamp: tuple[int, int]) -> Module:
     return Module(path, text, ast.parse(text, path))
 
 
+def forget() -> None:
+    """Free all trees and what was worked out from them."""
+    for known in (parsed, imported_modules, lines_of_code):
+        known.cache_clear()
+
+
 def package_modules(root: Path) -> Iterator[Module]:
     """Yield the modules of the package itself."""
     return modules(root, f"src/{PACKAGE}")
@@ -70,11 +77,16 @@ def modules_of_tests(root: Path) -> Iterator[Module]:
     return (module for module in modules(root, "tests") if Path(module.path).name.startswith("test_"))
 
 
-def imported_modules(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield each absolute module name that is imported anywhere in the file, with its line.
+@cache
+def imported_modules(tree: ast.Module) -> tuple[tuple[str, int], ...]:
+    """List each absolute module name that is imported anywhere in the file, with its line.
 
-    `from a.b import c` yields `a.b` and `a.b.c`, since c may be a module.
+    `from a.b import c` gives `a.b` and `a.b.c`, since c may be a module.
     """
+    return tuple(_imports(tree))
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -86,6 +98,7 @@ def imported_modules(tree: ast.Module) -> Iterator[tuple[str, int]]:
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
+@cache
 def lines_of_code(module: Module) -> int:
     """Count the lines that hold code: blank lines, comments and docstrings are not counted."""
     tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)

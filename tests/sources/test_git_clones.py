@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.model.checkout import ChangeKind, FileChange
 from knowledge_mcp.model.errors import (
     ConfigError,
     ConnectionFailedError,
@@ -17,6 +16,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     TimedOutError,
 )
+from knowledge_mcp.model.source import ChangeKind, FileChange
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.sources.git.process import GitCall, GitProgram
 from knowledge_mcp.sources.git.source import GitClones, from_options

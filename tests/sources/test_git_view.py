@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.attacks.git_folders import called, hostile_repository, plain_status
-from knowledge_mcp.model.checkout import ChangeKind, FileChange
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.source import ChangeKind, FileChange
 from knowledge_mcp.sources.git.source import GitClones
 from tests.machine import needs
 

@@ -6,12 +6,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_machine import store_machine
 
+pytestmark = pytest.mark.slow
 ROOT = Path(tempfile.mkdtemp())
 FEW = settings(max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -41,11 +41,11 @@ from knowledge_mcp.engine.repositories.values import (
     SearchLimits,
 )
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.checkout import Checkout
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.model.rights import Rights
+from knowledge_mcp.model.source import Checkout
 from knowledge_mcp.support.locks import locked
 
 _LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")

@@ -33,10 +33,10 @@ from knowledge_mcp.engine.repositories.metrics import Metrics
 from knowledge_mcp.engine.repositories.source import RepositoryFiles, RunEmbedder, is_plain, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.checkout import Checkout
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
+from knowledge_mcp.model.source import Checkout
 from knowledge_mcp.support.events import log_event
 
 FILES_AT_ONCE = 50

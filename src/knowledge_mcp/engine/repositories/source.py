@@ -11,12 +11,11 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from knowledge_mcp.engine.repositories.metrics import Metrics
-from knowledge_mcp.model.checkout import Checkout
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError
 from knowledge_mcp.model.ingest import SkippedFile
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import Checkout, SourceItem
 from knowledge_mcp.ports import Embedder, Source, Store
 
 __all__ = ["RepositoryFiles", "RunEmbedder", "is_plain", "uncommitted_fingerprint"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from knowledge_mcp.model.checkout import Checkout, FileChange, RemoteHead
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.document import Classification, Document, DocumentType
 from knowledge_mcp.model.query import LegScore
+from knowledge_mcp.model.source import Checkout, FileChange, RemoteHead
 from knowledge_mcp.ports import Source
 
 # ---- parts

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knowledge_mcp.model.checkout import ChangeKind, FileChange
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -29,6 +28,7 @@ from knowledge_mcp.model.errors import (
     RateLimitedError,
     TimedOutError,
 )
+from knowledge_mcp.model.source import ChangeKind, FileChange
 from knowledge_mcp.sources.git.url import RepositoryUrl, without_credentials
 from knowledge_mcp.support.system.processes import end_tree, start_tree
 

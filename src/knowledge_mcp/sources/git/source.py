@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from knowledge_mcp.model.checkout import Checkout, FileChange, RemoteHead
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.source import Checkout, FileChange, RemoteHead
 from knowledge_mcp.sources.git.folder import CloneFolder, disk_error
 from knowledge_mcp.sources.git.process import (
     Cancelled,

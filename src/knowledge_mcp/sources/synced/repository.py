@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from knowledge_mcp.model.checkout import Checkout
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile
-from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.model.source import Checkout, SourceItem
 from knowledge_mcp.model.syncing import SourceSpec
 from knowledge_mcp.sources.git.source import GitClones
 from knowledge_mcp.sources.synced.folder import FolderSource
