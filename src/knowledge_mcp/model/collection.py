@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
@@ -130,7 +129,8 @@ def file_name_of(source: str) -> str:
     return unquote(path).replace("\\", "/").rpartition("/")[2]
 
 
-class StoreIdentity(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StoreIdentity:
     """Name a store: its kind (`sqlite`, `postgres`, `qdrant`, `chromadb`, `memory`), and its file or address."""
 
     backend: str

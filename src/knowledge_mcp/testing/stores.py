@@ -275,7 +275,8 @@ class StoreContract(SnapshotContract):
     def test_the_store_names_itself_and_refuses_work_once_closed(self) -> None:
         store = self.make_store(self.analyser)
         store.create_collection("c", SPACE)
-        assert all(store.identity)
+        assert store.identity.backend
+        assert store.identity.location
         store.close()
         expect(KnowledgeError, store.collections)
         expect(KnowledgeError, lambda: store.open("c").info())

@@ -55,7 +55,7 @@ def list_collections(as_json: AsJson = False, config: ConfigFile = None, verbose
         found = [(info, counts_of(store.open(info.name))) for info in store.collections()]
         if as_json:
             content = [_plain(info, counted, settings) for info, counted in found]
-            write_json(store.identity._asdict() | {"collections": content})
+            write_json(asdict(store.identity) | {"collections": content})
             return
         if not found:
             out().print("There are no collections yet. `knowledge-ingest FOLDER` makes one.", markup=False)

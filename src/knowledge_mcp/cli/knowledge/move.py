@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -354,10 +354,7 @@ def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target:
     from knowledge_mcp.cli.shared.session import out, write_json
 
     if choices.as_json:
-        ends = {
-            "from": source.identity._asdict(),
-            "to": target.identity._asdict(),
-        }
+        ends = {"from": asdict(source.identity), "to": asdict(target.identity)}
         write_json(ends | {"collections": [move_as_json(each) for each in reports], "exit_code": int(code)})
         return code
     for report, title in zip(reports, titles, strict=True):
