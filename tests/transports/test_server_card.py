@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from starlette.types import ASGIApp
 
 from knowledge_mcp.transports.mcp.http import build_app
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.mcp.server_card import CARD_PATH, CATALOGUE_PATH, ServerCard
 from knowledge_mcp.transports.shared.keys import KeyRing
+from tests.fakes.knowledge import FakeKnowledge
 from tests.rest.world import make_world
 from tests.transports.asgi import Answer, Echo, ask
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knowledge_mcp.testing.knowledge import FakeKnowledge
 from mcp import Client
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp.types import CallToolResult, ImageContent, TextContent, TextResourceContents
@@ -21,6 +20,7 @@ from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.transports.mcp.listing import VIEW
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.wiring import build_knowledge, build_source
+from tests.fakes.knowledge import FakeKnowledge
 from tests.readers.pdf_files import standard
 
 pytestmark = pytest.mark.anyio
