@@ -66,7 +66,8 @@ async def test_every_tool_and_resource_is_written_down_with_each_document_whose_
     draw = random.Random(1)
     chunks = world.base.opened.chunks("document", [each.id for each in world.base.records()])
     for name in [each for each in sorted(CALLS) if each.startswith("knowledge")] * 6:
-        drawn = Drawn(draw, *draw.sample(WORDS, 2), draw.choice(chunks), "The valve shall be turned")
+        ident, other = draw.sample(WORDS, 2)
+        drawn = Drawn(draw, ident, other, draw.choice(chunks), "The valve shall be turned")
         path.unlink(missing_ok=True)
         uri = ""
         if "://" in name:
