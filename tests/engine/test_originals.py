@@ -149,13 +149,14 @@ def test_every_collection_is_asked_and_one_that_fails_is_told(tmp_path: Path) ->
     desk = Shelf(tmp_path).open()
     desk.deposit(Deposit("pumps", "pumps.md", PUMPS))
     desk.deposit(Deposit("valves", "valves.md", VALVES))
-    answer, places = desk.search_all(SearchQuery("valve turned once a year", 5))
+    answer = desk.search_all(SearchQuery("valve turned once a year", 5))
+    places = [hit.collection for hit in answer.hits]
     assert places[0] == "valves"
     assert set(places) == {"pumps", "valves"}
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
     assert answer.searched_documents == 2
-    _, seen = desk.seen_by(lambda name: name == "pumps").search_all(SearchQuery("valve", 5))
-    assert set(seen) == {"pumps"}
+    seen = desk.seen_by(lambda name: name == "pumps").search_all(SearchQuery("valve", 5))
+    assert {hit.collection for hit in seen.hits} == {"pumps"}
     with pytest.raises(InvalidInputError, match="empty"):
         desk.search_all(SearchQuery("  ", 5))
 
