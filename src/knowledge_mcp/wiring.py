@@ -490,6 +490,7 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
     from knowledge_mcp.ranking.fusion import code_similarity
     from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
     from knowledge_mcp.sources.git import source as git
+    from knowledge_mcp.sources.git.url import permalink
     from knowledge_mcp.sources.scan.files import DEFAULT_EXCLUDES, DEFAULT_EXTENSIONS, RepositoryScan
 
     base = build_base(settings, surface="repositories", start=start)
@@ -498,7 +499,7 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
     parts = RepositoryParts(
         copies=git.from_options(settings, environment=network_environment()),
         scan=RepositoryScan,
-        permalink=git.permalink,
+        permalink=permalink,
         similarity=code_similarity,
         extensions=DEFAULT_EXTENSIONS,
         excludes=DEFAULT_EXCLUDES,
