@@ -2,8 +2,6 @@
 
 import os
 
-__all__ = ["__version__"]
-
 __version__ = "0.1.0"
 
 # Nothing leaves the machine unless a setting names where to. onnxruntime reports to its maker as soon as it is

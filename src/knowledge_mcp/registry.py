@@ -9,24 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = [
-    "CHUNKERS",
-    "CONVERTING_READERS",
-    "EMBEDDERS",
-    "HELD_AGAINST",
-    "OCR_ENGINES",
-    "PROTECTED_MEDIA_TYPES",
-    "READERS",
-    "RERANKERS",
-    "REVIEWS",
-    "SEEING_READERS",
-    "STORES",
-    "SURFACES",
-    "SYNCED_SOURCES",
-    "WEB_READERS",
-    "load",
-]
-
 SEEING_READERS = {
     "application/pdf": "knowledge_mcp.readers.pdf:PdfReader",
     **dict.fromkeys(

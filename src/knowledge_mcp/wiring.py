@@ -41,30 +41,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.sources.synced.registered import SourceList
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
-__all__ = [
-    "COLLECTIONS",
-    "Start",
-    "build_base",
-    "build_conversion",
-    "build_desk",
-    "build_knowledge",
-    "build_library",
-    "build_linker",
-    "build_local",
-    "build_ocr",
-    "build_passwords",
-    "build_readers",
-    "build_repositories",
-    "build_seeker",
-    "build_source",
-    "build_store",
-    "build_synced",
-    "checked_spec",
-    "list_sources",
-    "owned_by_others",
-    "try_start",
-]
-
 COLLECTIONS = {"planning": "application_docs", "rag": "default", "repositories": "repositories"}
 """The first two are fixed by their specifications; the third is never made: each repository has its own."""
 

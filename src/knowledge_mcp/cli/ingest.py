@@ -51,17 +51,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge, Source
     from knowledge_mcp.settings import Settings
 
-__all__ = [
-    "IngestChoices",
-    "IngestRun",
-    "OnError",
-    "Prune",
-    "PruneAll",
-    "app",
-    "ingest",
-    "main",
-]
-
 _logger = logging.getLogger(__name__)
 
 

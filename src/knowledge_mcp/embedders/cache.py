@@ -20,8 +20,6 @@ from knowledge_mcp.ports import Embedder
 if TYPE_CHECKING:
     from knowledge_mcp.embedders.cache_file import CacheFile
 
-__all__ = ["CACHE_FILE", "CachedEmbedder", "OnAnswer", "TellingEmbedder", "cached", "of_stopped_runs", "refuse_blanks"]
-
 CACHE_FILE = "embedding-cache.sqlite"
 MOST_BYTES = 2 * 1024**3
 STOPPED_FILE = "embedding-cache-local.sqlite"

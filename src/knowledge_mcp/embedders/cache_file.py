@@ -19,8 +19,6 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.files import make_private_folder, touch_private
 
-__all__ = ["CacheFile"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -50,8 +50,6 @@ from knowledge_mcp.model.rights import EVERYBODY, FULL_RIGHTS, Rights, names_one
 from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Source
 
-__all__ = ["LocalKnowledge"]
-
 T = TypeVar("T")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["choices_by"]
-
 _CHOSEN = {
     "the blend of both legs and its feedback": (
         "cranfield",

@@ -9,16 +9,6 @@ from knowledge_mcp.evals.measures import COLUMNS, LEVEL, RunDifference, differen
 from knowledge_mcp.evals.results import KEPT_DIGITS, QuestionResult, Run, SetResult
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = [
-    "DEFAULT_TOLERANCE",
-    "MeasureChange",
-    "QuestionChange",
-    "RunComparison",
-    "compare",
-    "configured_otherwise",
-    "fallen",
-]
-
 DEFAULT_TOLERANCE = 0.005
 """A mean may fall this far before a gate looks at it."""
 

@@ -14,8 +14,6 @@ from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.ports import Knowledge
 
-__all__ = ["KINDS", "Draft", "draft_questions", "drafts_as_jsonl"]
-
 KINDS = ("definition", "requirement", "heading")
 """What drafts are made from."""
 

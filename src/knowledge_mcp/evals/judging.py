@@ -17,17 +17,6 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Knowledge
 
-__all__ = [
-    "CHECKED_HITS",
-    "CitationCheck",
-    "Judged",
-    "Share",
-    "fits",
-    "judge",
-    "names_of",
-    "plain",
-]
-
 _MARKS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‐": "-", "‑": "-", "\u00ad": ""})
 
 

@@ -19,31 +19,6 @@ if TYPE_CHECKING:
     from ir_measures.measures import Measure
     from numpy.typing import NDArray
 
-__all__ = [
-    "BINS",
-    "COLUMNS",
-    "DEPTHS",
-    "KEPT",
-    "LEVEL",
-    "MEANINGS",
-    "SIGNALS",
-    "Abstention",
-    "Bin",
-    "Interval",
-    "Reliability",
-    "RunDifference",
-    "abstention",
-    "area_under_curve",
-    "difference",
-    "holm",
-    "interval",
-    "measure",
-    "percentile",
-    "recall_curve",
-    "reliability",
-    "signals_of",
-]
-
 COLUMNS = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "Success@1", "Success@5", "hit@5")
 """Measures of a question, in the order in which results hold them; all lie in 0..1 and larger is better."""
 

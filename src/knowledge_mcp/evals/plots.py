@@ -7,19 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = [
-    "STYLE",
-    "Bar",
-    "Point",
-    "Whisker",
-    "bars",
-    "curves",
-    "histogram",
-    "reliability_diagram",
-    "steps",
-    "whiskers",
-]
-
 WIDTH = 720
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 14, 40
 _SERIES = 6

@@ -9,8 +9,6 @@ from typing import Literal
 
 from knowledge_mcp.model.source import DOCUMENT_PATTERNS, SourceItem
 
-__all__ = ["AnswerPlace", "EvalSet", "Kind", "Question"]
-
 Kind = Literal["beir", "pages", "questions"]
 """What a set is: a folder in the form of BEIR, PDFs with pages of evidence, or somebody's own file of questions."""
 

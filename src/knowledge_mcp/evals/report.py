@@ -21,8 +21,6 @@ from knowledge_mcp.evals.plots import (
 )
 from knowledge_mcp.evals.results import QuestionResult, Run, SetResult
 
-__all__ = ["report_html"]
-
 _LISTED = 15
 _TOGETHER = 6
 _LONGEST_TEXT = 240

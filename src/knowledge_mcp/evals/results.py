@@ -15,18 +15,6 @@ from knowledge_mcp.evals.measures import COLUMNS, Abstention, Interval
 from knowledge_mcp.evals.sets import text_of
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = [
-    "FORMAT",
-    "KEPT_DIGITS",
-    "Latency",
-    "QuestionResult",
-    "Run",
-    "SetResult",
-    "commit_of_build",
-    "read_run",
-    "run_as_json",
-]
-
 FORMAT = "knowledge-eval/1"
 KEPT_DIGITS = 4
 """Digits of a measure in a file; `compare` looks at no more of them."""

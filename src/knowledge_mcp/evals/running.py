@@ -18,8 +18,6 @@ from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge, Source
 
-__all__ = ["Asking", "Progress", "ask_set", "ingest_set"]
-
 Progress = Callable[[str, int, int], None]
 """Is told what is done, how much of it, of how much in all (0 where nobody knows)."""
 

@@ -17,22 +17,6 @@ from knowledge_mcp.evals.questions import AnswerPlace, EvalSet, Question
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.source import SourceItem
 
-__all__ = [
-    "FIELDS",
-    "MOST_PROBLEMS",
-    "csv_rows",
-    "is_beir",
-    "is_own",
-    "is_pages",
-    "json_rows",
-    "open_set",
-    "read_beir",
-    "read_own",
-    "read_pages",
-    "refuse",
-    "text_of",
-]
-
 MOST_PROBLEMS = 20
 """Mistakes that are told of one file."""
 

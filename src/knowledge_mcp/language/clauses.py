@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from knowledge_mcp.model.document import Document, Section
 
-__all__ = ["SectionFacts", "SectionRole", "role_of_title"]
-
 
 class SectionRole(StrEnum):
     """What a section is for, as its title and place tell."""

@@ -9,19 +9,6 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 
-__all__ = [
-    "OWN_LABEL",
-    "PrintedMark",
-    "condition_of",
-    "force_words",
-    "limits",
-    "mask_places",
-    "named_places",
-    "section_asked",
-    "without_limits",
-    "without_own_label",
-]
-
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
 _FORCE = re.compile(
     rf"\b(?:(?P<word>shall|must|should|may|can|cannot|will|ought\s+to|need(?=\s+not))\b{_NOT}"

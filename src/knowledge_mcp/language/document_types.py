@@ -8,8 +8,6 @@ from pathlib import PurePosixPath
 
 from knowledge_mcp.model.document import Classification, Document, DocumentType
 
-__all__ = ["DocumentClassifier", "PlanningClassifier", "PlanningType"]
-
 _OPENING = 6000
 """Code points of the opening text that are looked at."""
 

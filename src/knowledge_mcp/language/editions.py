@@ -7,20 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = [
-    "EditionMark",
-    "EditionStatus",
-    "Told",
-    "edition_said",
-    "is_periodic",
-    "mark_of",
-    "marks_in",
-    "replaced_in",
-    "said_in",
-    "status_named",
-    "without_marks",
-]
-
 
 class EditionStatus(StrEnum):
     """Where an edition stands in its life."""

@@ -10,8 +10,6 @@ from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["PLAIN", "RANK", "Convention", "Force", "detect_convention", "force_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Convention:

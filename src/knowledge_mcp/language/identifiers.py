@@ -10,27 +10,6 @@ from knowledge_mcp.language.force import Convention, force_of
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "Labels",
-    "cell_label",
-    "clause_asked",
-    "detect_labels",
-    "heading_identifier",
-    "identifier_key",
-    "identifiers_asked",
-    "is_aside_header",
-    "is_below",
-    "is_foreign",
-    "is_identifier",
-    "is_void",
-    "own_end",
-    "requirement_identifier",
-    "spellings",
-    "stated_identifier",
-    "table_identifier",
-    "trailing_tag",
-]
-
 _WORD = r"[A-Za-z][A-Za-z0-9_./-]{0,47}(?:\(\w{1,3}\)){0,3}"
 _BRACKETED = re.compile(rf"\[(?P<id>{_WORD})\]")
 _FIRST = re.compile(

@@ -11,24 +11,6 @@ from itertools import pairwise
 
 from knowledge_mcp.model.chunk import Chunk
 
-__all__ = [
-    "MOST_PLACES",
-    "WORTH_OF_PROSE",
-    "Asked",
-    "Exactness",
-    "Name",
-    "asked_for",
-    "asks_for_symbol",
-    "best_exactness",
-    "defines",
-    "exactness",
-    "is_name",
-    "is_report",
-    "names_in",
-    "stands_in",
-    "words_worth",
-]
-
 _MOST = 3
 """Names of one question that are looked up."""
 

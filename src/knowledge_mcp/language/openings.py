@@ -7,20 +7,6 @@ from dataclasses import dataclass
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
-__all__ = [
-    "ANNEX_WORDS",
-    "PART_WORDS",
-    "NumberedTitle",
-    "Opening",
-    "caption_label",
-    "caption_target",
-    "example_label",
-    "informative_statement",
-    "note_label",
-    "opening_of",
-    "split_clause_number",
-]
-
 _MAX_CAPTION = 160
 _CAPTION = re.compile(
     r"(?P<label>(?P<word>Table|Figure|Fig\.|Listing|Equation) (?:[A-Z][.-]?)?\d+(?:[.–-]\d+)*)\b(?P<rest>.*)", re.DOTALL

@@ -6,8 +6,6 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["Phrase", "Saying", "phrases_in", "plain_words", "word_runs"]
-
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"(?<![\w\"])\"(?=\S)([^\"\n]{1,300})(?<=\S)\"(?!\w)|[“„]([^“”„\n]{1,300})[”“]|«([^«»\n]{1,300})»")
 """A mark after a letter or digit opens nothing: `5" pipe` is five inches wide."""

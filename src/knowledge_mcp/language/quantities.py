@@ -9,8 +9,6 @@ from enum import StrEnum
 
 from knowledge_mcp.language.demands import mask_places
 
-__all__ = ["Bound", "Quantity", "quantities"]
-
 
 class Bound(StrEnum):
     """What a number limits."""

@@ -21,8 +21,6 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["BULLET", "LINE_END_HYPHEN", "Words", "plain_letters", "read_words"]
-
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )

@@ -10,8 +10,6 @@ from dataclasses import replace
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["document_references", "find_references", "is_named"]
-
 _NUMBER = r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*"
 _DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
 _CLAUSES = r"(?:[Ss]ections?|SECTIONS?|[Ss]ec\.|[Cc]lauses?|CLAUSES?|[Ss]ubclauses?|[Pp]aragraphs?|[Aa]rticles?|§+)"

@@ -10,8 +10,6 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["LEADS", "cut_within", "row_cells", "sentence_around", "sentence_spans"]
-
 _ABBREVIATIONS = frozenset(
     "e.g i.e cf viz resp approx incl excl fig figs tab no nos vol ch chap sec sect cl art par para paras eq eqs"
     " ref refs"

@@ -29,8 +29,6 @@ from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["find_statements"]
-
 _EXEMPT = frozenset(
     {BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.CODE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
 )

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import PurePath
 
-__all__ = ["TitleCandidate", "TitleSource", "choose_title", "plain_name"]
-
 
 class TitleSource(IntEnum):
     """Where a candidate stands; the value is its weight: what was written as a title counts before what looks so."""

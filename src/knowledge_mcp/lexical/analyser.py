@@ -26,8 +26,6 @@ from typing import Any
 
 from knowledge_mcp.language.multilingual.function_words import FUNCTION_WORDS
 
-__all__ = ["CHUNK", "ENGLISH", "LONGEST_TERM", "MEMO_ENTRIES", "UNSPACED", "EnglishAnalyser", "fold"]
-
 ENGLISH: frozenset[str] = FUNCTION_WORDS["en"]
 """Of the modal verbs, `shall` and `must` give a statement its force in a standard and are kept on purpose."""
 

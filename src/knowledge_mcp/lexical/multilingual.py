@@ -24,8 +24,6 @@ from knowledge_mcp.language.multilingual.function_words import FUNCTION_WORDS
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.lexical.analyser import CHUNK, LONGEST_TERM, MEMO_ENTRIES, UNSPACED, EnglishAnalyser, fold
 
-__all__ = ["STEMMED", "MultilingualAnalyser"]
-
 STEMMED: Mapping[str, str] = {
     "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "nl": "dutch",
     "sv": "swedish", "no": "norwegian", "da": "danish", "fi": "finnish", "ru": "russian",

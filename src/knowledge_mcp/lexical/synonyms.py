@@ -21,8 +21,6 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.model.query import Wording
 from knowledge_mcp.ports import Analyser
 
-__all__ = ["SHIPPED", "SynonymList", "from_options"]
-
 SHIPPED = ("finance",)
 """Lists that come with the product, by name."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Call", "Progress", "tell_nobody"]
-
 Progress = Callable[[float, float | None, str], None]
 """Tell how far work is: done, of how much (None where that is not known), and in words."""
 

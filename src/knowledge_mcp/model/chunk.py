@@ -10,19 +10,6 @@ from enum import StrEnum
 
 from knowledge_mcp.model.document import Box, Reference, Span
 
-__all__ = [
-    "Chunk",
-    "ChunkType",
-    "Definition",
-    "EmbeddedChunk",
-    "Modality",
-    "Statement",
-    "Vector",
-    "embedding_key",
-    "numbers_of",
-    "plain_rows",
-]
-
 _ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*+\|(?=[ \t|:]*-)[ \t|:-]*\|[ \t]*+(?:\n|\Z)", re.MULTILINE)
 _BORDER = re.compile(r"(?<!\\)\|")

@@ -7,23 +7,6 @@ from enum import StrEnum
 
 from knowledge_mcp.model.hidden import Hidden
 
-__all__ = [
-    "LAYOUT_UNCERTAIN",
-    "Anchor",
-    "Block",
-    "BlockKind",
-    "Box",
-    "Classification",
-    "Document",
-    "DocumentType",
-    "HeadingSource",
-    "Page",
-    "Reference",
-    "ReferenceKind",
-    "Section",
-    "Span",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Classification:

@@ -26,31 +26,6 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import ClassVar, TypeVar
 
-__all__ = [
-    "AuthError",
-    "CancelledError",
-    "ConfigError",
-    "ConnectionFailedError",
-    "ContentRefusedError",
-    "DamagedError",
-    "ErrorCode",
-    "InternalError",
-    "InvalidInputError",
-    "KnowledgeError",
-    "NotFoundError",
-    "QuotaExceededError",
-    "RateLimitedError",
-    "SpaceMismatchError",
-    "TimedOutError",
-    "UnreadableDocumentError",
-    "UnreadableReason",
-    "leave_out",
-    "may_pass",
-    "noticing",
-    "reason_of",
-    "sound",
-]
-
 
 class ErrorCode(StrEnum):
     """Codes that a client may see (A-REQ-DATA-004)."""

@@ -7,22 +7,6 @@ from enum import StrEnum
 
 from knowledge_mcp.model.document import Box, ReferenceKind, Span
 
-__all__ = [
-    "Difference",
-    "Excerpt",
-    "Locator",
-    "QuoteAnswer",
-    "QuotePlace",
-    "QuoteQuery",
-    "QuoteVerdict",
-    "ReadAnswer",
-    "ReadQuery",
-    "ReferenceAnswer",
-    "ReferenceLink",
-    "ReferenceQuery",
-    "UncertainPage",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Locator:

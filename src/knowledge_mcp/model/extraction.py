@@ -9,25 +9,6 @@ from pathlib import PurePath
 
 from knowledge_mcp.model.document import Document, Page
 
-__all__ = [
-    "DOUBTFUL",
-    "LOW_CONFIDENCE",
-    "ExtractionVerdict",
-    "OcrPage",
-    "OcrWord",
-    "PageEvidence",
-    "PageVerdict",
-    "RecognisedPage",
-    "ScanOptions",
-    "Survey",
-    "after_reading",
-    "extraction_method",
-    "is_rendering",
-    "is_unsure",
-    "judge",
-    "pages_to_sample",
-]
-
 DOUBTFUL = 60.0
 """Words below this confidence are counted as doubtful."""
 LOW_CONFIDENCE = 70.0

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
-__all__ = ["Hidden", "HiddenReason", "hidden_sentence", "listed_hidden", "summed_hidden"]
-
 Hidden: TypeAlias = tuple[tuple[str, int], ...]
 """Characters left out by reason (`HiddenReason` values), in the order of the reasons' names."""
 

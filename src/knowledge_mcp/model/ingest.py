@@ -7,19 +7,6 @@ from enum import StrEnum
 
 from knowledge_mcp.model.collection import DocumentRecord
 
-__all__ = [
-    "Finding",
-    "IngestEvent",
-    "IngestEventKind",
-    "IngestOptions",
-    "IngestReport",
-    "IngestedDocument",
-    "Inspection",
-    "LeftOut",
-    "PlannedDocument",
-    "SkippedFile",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:

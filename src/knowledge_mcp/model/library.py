@@ -7,18 +7,6 @@ from dataclasses import dataclass
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
 
-__all__ = [
-    "COLLECTION_NAME",
-    "DEFAULT_COLLECTION",
-    "CollectionSummary",
-    "Converted",
-    "Deposit",
-    "Deposited",
-    "Fetched",
-    "IngestJob",
-    "LibraryDocument",
-]
-
 COLLECTION_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 """What a collection may be called, as a regular expression of the whole name."""
 DEFAULT_COLLECTION = "default"

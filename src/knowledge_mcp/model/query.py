@@ -10,33 +10,6 @@ from knowledge_mcp.model.chunk import Chunk, Definition, Statement
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.syncing import SourceStatus
 
-__all__ = [
-    "And",
-    "Check",
-    "ChunkKey",
-    "DefinitionHit",
-    "Equals",
-    "Filter",
-    "FilterField",
-    "HealthReport",
-    "Hit",
-    "In",
-    "LegHit",
-    "LegResults",
-    "LegScore",
-    "LookupAnswer",
-    "NotIn",
-    "Prefix",
-    "RequirementAnswer",
-    "RequirementHit",
-    "RequirementQuery",
-    "SearchAnswer",
-    "SearchMode",
-    "SearchQuery",
-    "Stats",
-    "Wording",
-]
-
 ChunkKey = Literal["id", "document", "term", "content"]
 """What chunks are read by: their own ids, the ids of documents, keys of terms that they define, content hashes."""
 

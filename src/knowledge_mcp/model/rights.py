@@ -9,8 +9,6 @@ from fnmatch import fnmatchcase
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["ALLOWED", "EVERYBODY", "FULL_RIGHTS", "Rights", "admits", "allowed_label", "may_see", "names_one"]
-
 ALLOWED = "allowed_groups"
 """Name in a record's metadata: the groups that a document is for, by comma; where it is missing, it is for all."""
 

@@ -8,18 +8,6 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-__all__ = [
-    "DOCUMENT_PATTERNS",
-    "MEDIA_TYPES",
-    "MOST_BYTES",
-    "UNKNOWN",
-    "SourceItem",
-    "advice_on_kind",
-    "extension_of",
-    "is_unread_document",
-    "media_type_of",
-]
-
 MOST_BYTES = 1 << 30
 """Size from which on a file is refused before its content is looked at: no reader has memory for more."""
 

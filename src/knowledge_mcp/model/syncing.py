@@ -9,8 +9,6 @@ from enum import StrEnum
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.ingest import IngestReport
 
-__all__ = ["SourceKind", "SourceSpec", "SourceState", "SourceStatus", "SyncReport", "Visited"]
-
 
 class SourceKind(StrEnum):
     """Kinds of sources that can be registered."""

@@ -25,18 +25,6 @@ from knowledge_mcp.support import sandbox_linux
 from knowledge_mcp.support.sandbox import start_process
 from knowledge_mcp.support.system.processes import end_tree, limit, start_tree
 
-__all__ = [
-    "INSTALL",
-    "find_program",
-    "is_sideways",
-    "mean_confidence",
-    "run_program",
-    "skew_of",
-    "text_of",
-    "weight_of",
-    "words_of",
-]
-
 INSTALL = (
     "Install it: `apt-get install tesseract-ocr tesseract-ocr-osd` (Debian, Ubuntu) or `brew install tesseract` (macOS)"
 )

@@ -39,8 +39,6 @@ from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, Sandb
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Options", "TesseractEngine", "from_options", "look", "turned"]
-
 _JOB = "knowledge_mcp.ocr.tesseract"
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">8x4x4sII")

@@ -32,8 +32,6 @@ from knowledge_mcp.model.query import (
 )
 from knowledge_mcp.ports.reading import Source
 
-__all__ = ["Fusion", "Knowledge", "Reranker", "Synonyms"]
-
 
 class Fusion(Protocol):
     """Merge the legs of one search into one ranking."""

@@ -8,8 +8,6 @@ from typing import Protocol
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 
-__all__ = ["Embedder", "TokenMeasure"]
-
 
 class TokenMeasure(Protocol):
     """Measure text in the tokens of one embedding model."""

@@ -12,8 +12,6 @@ from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
 from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.model.source import SourceItem
 
-__all__ = ["Fetcher", "Library", "MarkedPages", "PageDrawer", "SharedLibrary"]
-
 
 class PageDrawer(Protocol):
     """Draw pages of files, apart from this process."""

@@ -12,8 +12,6 @@ from knowledge_mcp.model.ingest import Inspection, SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports.embedding import TokenMeasure
 
-__all__ = ["Chunker", "Classifier", "OcrEngine", "Reader", "Source"]
-
 
 class Source(Protocol):
     """Find the items to ingest."""

@@ -9,8 +9,6 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.ingest import LeftOut
 from knowledge_mcp.ports.reading import Source
 
-__all__ = ["SyncedSource"]
-
 
 class SyncedSource(Source, Protocol):
     """Look at a place once, and tell what is there now; an instance is used for one sync."""

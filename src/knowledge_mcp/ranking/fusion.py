@@ -14,8 +14,6 @@ from itertools import pairwise
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.query import LegHit, LegScore
 
-__all__ = ["ANCHORS", "HALF_SCORE", "RANK_CONSTANT", "code_similarity", "fuse"]
-
 RANK_CONSTANT = 60
 """k of the formula (A names it): how little the first places differ from each other."""
 

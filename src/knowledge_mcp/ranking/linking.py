@@ -19,20 +19,6 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = [
-    "RELATED",
-    "WEIGHTS",
-    "Linker",
-    "Rated",
-    "closeness",
-    "cut_of",
-    "likely_from",
-    "parted",
-    "probabilities",
-    "ratings",
-    "stacked",
-]
-
 Matrix = NDArray[np.float32]
 WEIGHTS = (-3.89, 0.391, 0.415)
 """Log-odds at zero, for one unit of closeness, and for one of the logarithm of both texts' terms: fitted on all six

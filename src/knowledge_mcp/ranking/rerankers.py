@@ -31,16 +31,6 @@ from knowledge_mcp.model.query import Hit
 from knowledge_mcp.support.distribution import Secret, install_command
 from knowledge_mcp.support.lanes import usable_cores
 
-__all__ = [
-    "ApiOptions",
-    "ApiReranker",
-    "CrossEncoder",
-    "LocalRerankerOptions",
-    "from_api_options",
-    "from_local_options",
-    "reordered",
-]
-
 
 def _late() -> TimedOutError:
     """Say that the order comes too late to be used."""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["ODDS", "Seeker", "shares"]
-
 Matrix = NDArray[np.float32]
 ODDS = (-3.86, 2.28, 5.35)
 """Log-odds at zero, for all of the demand's words, and for a cosine of one: fitted on all sets by the benchmark, which

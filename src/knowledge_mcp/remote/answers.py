@@ -21,18 +21,6 @@ from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob,
 from knowledge_mcp.model.query import Check, HealthReport, Hit, LegScore, SearchAnswer, SearchMode
 from knowledge_mcp.remote.failures import error_from_payload
 
-__all__ = [
-    "Accepted",
-    "CollectionPage",
-    "Counted",
-    "DocumentPage",
-    "FoundPassages",
-    "Ingested",
-    "Ready",
-    "RemoteJob",
-    "Whole",
-]
-
 
 class _ServiceAnswer(BaseModel):
     """Take what is there; null stands for what is not, and what is new is passed over."""

@@ -18,8 +18,6 @@ from knowledge_mcp.remote import answers
 from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.support.retry import RetryPolicy
 
-__all__ = ["RemoteLibrary", "from_options"]
-
 MOST_RESULTS = 50
 """Passages that the service gives to one search."""
 PAGE = 1000

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["Ask", "GaveUpError", "RemoteOptions", "ServiceConnection", "of_options"]
-
 _logger = logging.getLogger(__name__)
 
 _MOST_BYTES = 256 * 1024 * 1024

@@ -39,14 +39,6 @@ from knowledge_mcp.remote.values import Codec, Parcel, codec_of, joined, method_
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.retry import RetryPolicy
 
-__all__ = [
-    "RefusedError",
-    "RemoteDesk",
-    "RemoteKnowledge",
-    "desk_from_options",
-    "from_options",
-]
-
 _OPTIONS = codec_of(IngestOptions)
 _EVENT = codec_of(IngestEvent)
 _REPORT = codec_of(IngestReport)

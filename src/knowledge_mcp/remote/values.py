@@ -24,21 +24,6 @@ from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, Prefix, Se
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
 
-__all__ = [
-    "RIGHTS",
-    "Codec",
-    "Method",
-    "Parcel",
-    "Right",
-    "codec_of",
-    "described",
-    "joined",
-    "method_of",
-    "opened",
-    "packed",
-    "what_is_left",
-]
-
 Right = Literal["read", "write"]
 
 RIGHTS: Mapping[str, Right] = {

@@ -14,8 +14,6 @@ from knowledge_mcp.settings.groups import Words, setting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AccessSettings", "SigningOn", "signing_on_problems"]
-
 _sign = partial(setting, group="Signing on")
 
 

@@ -9,29 +9,6 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 
-__all__ = [
-    "LOCAL_RERANKER",
-    "EmbeddingSettings",
-    "FusionName",
-    "ImageSkip",
-    "LogFormat",
-    "LogLevel",
-    "OcrEngineName",
-    "Provider",
-    "Quantization",
-    "RagSettings",
-    "RankingSettings",
-    "RerankerName",
-    "StoreName",
-    "StoreSettings",
-    "Switch",
-    "Variable",
-    "Variant",
-    "Words",
-    "platform_folder",
-    "setting",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Variable:

@@ -19,17 +19,6 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.settings.fields import Settings, contradictions, variables
 from knowledge_mcp.settings.groups import Variable
 
-__all__ = [
-    "Reading",
-    "SettingValue",
-    "borrowed_secrets",
-    "find_env_file",
-    "load_settings",
-    "misplaced",
-    "network_environment",
-    "read_settings",
-]
-
 _LIKE_A_SECRET = re.compile(r"(?:^|_)(?:KEY|KEYS|TOKEN|TOKENS|SECRET|PASSWORD|PASS|PAT|CREDENTIALS?)(?:_|$)")
 _REMEDY = "Set both in one place: the environment, that file, or a file named by --config."
 

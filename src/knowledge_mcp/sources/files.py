@@ -27,8 +27,6 @@ from knowledge_mcp.model.source import (
 from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES
 from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_text
 
-__all__ = ["FileSource"]
-
 PDF = MEDIA_TYPES[".pdf"]
 DOCX = MEDIA_TYPES[".docx"]
 MARKDOWN = MEDIA_TYPES[".md"]

@@ -9,8 +9,6 @@ from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Source
 
-__all__ = ["LabelledSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class LabelledSource:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from knowledge_mcp.model.collection import DocumentRecord
 
-__all__ = ["is_gone", "lies_below", "vanished_below"]
-
 
 def vanished_below(
     folder: Path, records: Iterable[DocumentRecord], seen: Sequence[str] | frozenset[str] = ()

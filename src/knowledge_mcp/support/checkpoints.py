@@ -12,8 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["checked", "checkpoint", "inherited", "watched"]
-
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 _EVERY = 0.1

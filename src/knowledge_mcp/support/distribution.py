@@ -10,13 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-__all__ = [
-    "Secret",
-    "distribution_name",
-    "install_command",
-    "is_in_cache",
-]
-
 _COMMAND = "knowledge-mcp"
 _PACKAGE = __name__.partition(".")[0]
 _IN_THE_IMAGE = "/opt/knowledge-mcp/venv"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-__all__ = ["EVENT_FIELDS", "in_one_line", "log_event"]
-
 EVENT_FIELDS = "knowledge_event_fields"
 """Attribute of a `LogRecord` that holds the event's fields."""
 

@@ -20,19 +20,6 @@ from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path
 
-__all__ = [
-    "NotRegularError",
-    "identity_of",
-    "make_private_folder",
-    "open_beneath",
-    "open_same",
-    "path_text",
-    "printable_path",
-    "private_file_mode",
-    "touch_private",
-    "write_whole",
-]
-
 _OPENAT2 = 437
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN})

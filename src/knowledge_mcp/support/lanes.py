@@ -9,11 +9,6 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = [
-    "Lanes",
-    "usable_cores",
-]
-
 A = TypeVar("A")
 B = TypeVar("B")
 

@@ -13,8 +13,6 @@ from typing import TypeVar
 
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["SPECIFIED", "RetryPolicy", "doubling", "retrying", "without_retries"]
-
 _logger = logging.getLogger(__name__)
 
 _MOST_ASKED = 60.0

@@ -44,8 +44,6 @@ from knowledge_mcp.support.system.processes import (
     start_tree,
 )
 
-__all__ = ["FailureKind", "Given", "Limits", "Refusal", "Sandbox", "SandboxFailure", "start_process", "stored"]
-
 Refusal = worker.Refusal
 
 _ENTRY = (

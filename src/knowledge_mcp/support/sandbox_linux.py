@@ -16,23 +16,6 @@ import stat
 import struct
 import sys
 
-__all__ = [
-    "EXECUTE",
-    "FORBIDDEN",
-    "INSTALLED",
-    "MACHINES",
-    "NOT_STARTED",
-    "PROGRAMS",
-    "READ",
-    "WRITE",
-    "Denied",
-    "become",
-    "die_with_parent",
-    "hide_memory",
-    "restrict",
-    "system_calls",
-]
-
 READ, WRITE, EXECUTE = 0b1100, 0b10, 0b1
 """Rights of a rule: to read files and list folders, to write to files, to execute."""
 

@@ -24,24 +24,6 @@ from typing import Any
 from knowledge_mcp.support.system.pipes import PipeEnd
 from knowledge_mcp.support.system.processes import own_peak
 
-__all__ = [
-    "ACCEPTED",
-    "BYTES",
-    "DONE",
-    "FAILED",
-    "HEADER",
-    "MEMORY_EXIT",
-    "NO_MEMORY",
-    "REFUSED",
-    "VALUE",
-    "Refusal",
-    "confine",
-    "main",
-    "parts_of",
-    "protections",
-    "serve",
-]
-
 HEADER = struct.Struct(">cQ")
 """Before each frame: its kind, and the length of what follows in bytes."""
 

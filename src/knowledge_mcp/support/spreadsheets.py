@@ -6,8 +6,6 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-__all__ = ["csv_text"]
-
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-__all__ = ["letters_apart", "typing_errors_within"]
-
 
 def letters_apart(first: str, second: str) -> int:
     """Count the letters of either text that the other has not, whatever their order."""

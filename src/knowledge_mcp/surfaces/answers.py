@@ -15,29 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from knowledge_mcp.model.errors import ErrorCode, KnowledgeError
 
-__all__ = [
-    "ABOUT",
-    "ALSO_ASKED",
-    "MAX_ANSWER_CHARACTERS",
-    "MAX_DETAILS",
-    "NOT_CUT",
-    "ROOM_FOR_RESULTS",
-    "Answerability",
-    "ErrorEnvelope",
-    "ErrorInfo",
-    "Truncation",
-    "compact",
-    "fits",
-    "fitting_count",
-    "in_words",
-    "render_error",
-    "rounded",
-    "shorten",
-    "size_of",
-    "tokens_about",
-    "tokens_at_most",
-]
-
 _WORDS = re.compile(r"[A-Za-z]+")
 _DIGITS = re.compile(r"[0-9]{1,3}")
 _SIGNS = re.compile(r"[!-/:-@\[-`{-~]+")

@@ -15,19 +15,6 @@ from knowledge_mcp.surfaces.contract import Request
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = [
-    "UNSAID",
-    "WHOLE",
-    "Question",
-    "Text",
-    "as_text",
-    "input_schema",
-    "nearest",
-    "one_or_list",
-    "output_schema",
-    "parse",
-]
-
 R = TypeVar("R", bound=Request)
 
 

@@ -13,8 +13,6 @@ from knowledge_mcp.support.spreadsheets import csv_text
 from knowledge_mcp.surfaces.interchange import BookSheet, workbook
 from knowledge_mcp.surfaces.table_page import counts_in_words, table_page
 
-__all__ = ["UNRELATED", "as_csv", "as_html", "as_values", "as_xlsx", "check_line", "row_values", "summary_of"]
-
 _COLUMNS = (
     "row", "requirement", "clause", "title", "force", "kind", "condition", "verdict", "evidence", "evidence_citation",
     "more_evidence", "checks", "mark", "note", "citation",

@@ -14,17 +14,6 @@ from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
 
-__all__ = [
-    "SURFACE",
-    "TOOLS",
-    "ConvertAndIngestRequest",
-    "ConvertAndIngestResponse",
-    "ConvertRequest",
-    "ConvertResponse",
-    "convert_and_ingest",
-    "convert_to_text",
-]
-
 Uri = Annotated[
     Text,
     Field(min_length=1, max_length=4096, description="The file, as file:///path/to/document.pdf or its absolute path."),

@@ -10,8 +10,6 @@ from typing import Generic, TypeVar, cast
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import CancelledError
 
-__all__ = ["HEARTBEAT", "follow", "watch"]
-
 T = TypeVar("T")
 
 HEARTBEAT = 2.0

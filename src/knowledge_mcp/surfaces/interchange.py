@@ -19,8 +19,6 @@ from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.surfaces.matrix import table_of
 
-__all__ = ["BookSheet", "as_needs", "as_reqif", "as_xlsx", "workbook"]
-
 Side = tuple[str, Sequence[TraceItem]]
 """A set's name and items."""
 _SURE = frozenset({Verdict.DECLARED, Verdict.LIKELY})

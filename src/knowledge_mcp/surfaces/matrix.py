@@ -10,8 +10,6 @@ from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verd
 from knowledge_mcp.support.spreadsheets import csv_text
 from knowledge_mcp.surfaces.table_page import table_page
 
-__all__ = ["UNRELATED_SETS", "as_csv", "as_html", "as_values", "table_of"]
-
 UNRELATED_SETS = (
     "The two sets seem to have nothing to do with each other: proposed links mean little. "
     "Check that they are the right ones."

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 
-__all__ = ["among_documents", "narrowed"]
-
 
 def narrowed(
     *,

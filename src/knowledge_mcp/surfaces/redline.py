@@ -16,8 +16,6 @@ from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, M
 from knowledge_mcp.support.spreadsheets import csv_text
 from knowledge_mcp.surfaces.table_page import counts_in_words
 
-__all__ = ["as_csv", "as_html", "as_values", "cited", "counted"]
-
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
 
 

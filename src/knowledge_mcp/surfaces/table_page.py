@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-__all__ = ["counts_in_words", "table_page"]
-
 _NOUNS = frozenset(
     {"contradiction", "definition", "duplicate", "limit", "number", "obligation", "reference", "requirement"}
 )

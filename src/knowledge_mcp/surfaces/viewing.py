@@ -30,8 +30,6 @@ from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.redline import counted
 
-__all__ = ["changed", "checked_against_other", "held_against", "outlined", "traced"]
-
 _LONGEST = 200
 """Characters of a requirement without a title that are shown for one."""
 _MOST_ITEMS = 3000

@@ -30,12 +30,6 @@ from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError, KnowledgeError
 from knowledge_mcp.ports import Embedder
 
-__all__ = [
-    "EmbedderContract",
-    "HashingEmbedder",
-    "cosine",
-]
-
 TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
 """A word, cut where it grows longer than any real tokenizer would let it, or one other printed character."""
 

@@ -17,8 +17,6 @@ from knowledge_mcp.ports import Analyser, Collection, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, unit_vector
 
-__all__ = ["SearchContract", "cosines", "expect", "put", "same_ranking", "structure_of", "text_of", "whole"]
-
 E = TypeVar("E", bound=Exception)
 
 MANY = (

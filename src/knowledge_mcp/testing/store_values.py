@@ -14,18 +14,6 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, EmbeddedChun
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Box, Reference, ReferenceKind, Span
 
-__all__ = [
-    "SPACE",
-    "SamplePassage",
-    "embedded",
-    "full_chunk",
-    "full_structure",
-    "record",
-    "structure",
-    "unit_vector",
-    "without_check_sums",
-]
-
 SPACE = EmbeddingSpace(provider="local", model="made-for-tests", dimensions=16, variant="fake", pooling="mean")
 """Space of all vectors made here."""
 

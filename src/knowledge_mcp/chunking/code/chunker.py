@@ -17,8 +17,6 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["CONTEXT_TOKENS", "MAX_CHUNKS_PER_FILE", "CodeChunker", "CodeContexts", "lines_left_out"]
-
 MAX_CHUNKS_PER_FILE = 100
 """Chunks of one file at most (C 11.4)."""
 

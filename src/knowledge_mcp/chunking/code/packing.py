@@ -11,8 +11,6 @@ from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["CodePiece", "Packer", "SourceFile", "Unit"]
-
 _QUIET = frozenset({"import"})
 
 

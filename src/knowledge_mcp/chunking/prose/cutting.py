@@ -15,8 +15,6 @@ from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
-__all__ = ["Above", "Cutter"]
-
 
 @dataclass(slots=True)
 class _Lead:

@@ -21,8 +21,6 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, St
 from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["CONTEXT_JOIN", "LinePlaces", "PagePlaces", "chunk_type_of", "described", "pages_of", "with_boxes"]
-
 _FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
 _BY_ROLE = {
     SectionRole.ANNEX: ChunkType.ANNEX,

@@ -18,8 +18,6 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["CONTEXT_TOKENS", "HIERARCHY_LEVELS", "HeadingPaths", "Headlines", "called"]
-
 _LOOKED_AT = 4000
 """Code points of a document in which its name has to stand."""
 _MOST = 6

@@ -14,17 +14,6 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "BlockRun",
-    "ChunkIds",
-    "Piece",
-    "joined",
-    "merge_small",
-    "passages_of",
-    "slices",
-    "token_starts",
-]
-
 _LONGEST_TOKEN = 7
 """Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
 _SLICE = 200_000

@@ -18,8 +18,6 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["SEPARATORS", "RecursiveChunker", "Splitting", "shrink", "split"]
-
 SEPARATORS = ("\n\n", "\n", ". ", "! ", "? ", "; ", ", ", " ", "")
 """Paragraph, line, sentence (three), clause, phrase, word, character (B-FR-006)."""
 

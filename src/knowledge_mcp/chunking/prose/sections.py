@@ -24,8 +24,6 @@ from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["ClauseChunker", "ContextualChunker"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:

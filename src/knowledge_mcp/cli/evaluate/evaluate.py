@@ -12,8 +12,6 @@ from knowledge_mcp.cli.evaluate.run import DraftChoices, RunChoices, compare_run
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.session import AsJson, CollectionName, ConfigFile, Mode, Verbose, guarded
 
-__all__ = ["app", "compare", "draft", "report", "run"]
-
 RUN_HELP = """\
 Ask the questions of evaluation sets, and measure the answers.
 

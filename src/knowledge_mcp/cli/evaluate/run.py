@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-__all__ = [
-    "DraftChoices",
-    "EvaluationProgress",
-    "RunChoices",
-    "compare_runs",
-    "comparison_as_json",
-    "draft_from",
-    "print_comparisons",
-    "print_results",
-    "render",
-    "run_sets",
-]
-
 _BESIDE = 3
 _LISTED = 5
 

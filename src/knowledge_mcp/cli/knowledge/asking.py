@@ -32,8 +32,6 @@ if TYPE_CHECKING:
         StatsResponse,
     )
 
-__all__ = ["lookup", "requirements", "search", "stats"]
-
 EXCERPT = 700
 
 EditionAsked = Annotated[

@@ -27,15 +27,6 @@ from knowledge_mcp.support.files import make_private_folder, touch_private
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
-__all__ = [
-    "BACKUP_HELP",
-    "RESTORE_HELP",
-    "back_up",
-    "backup",
-    "restore",
-    "restore_from",
-]
-
 BACKUP_HELP = """\
 Write the SQLite store and what belongs to it into one file, while servers and ingests go on.
 

@@ -15,8 +15,6 @@ from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guarded, out, r
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Reading, Settings
 
-__all__ = ["app", "show"]
-
 app = typer.Typer(
     no_args_is_help=True,
     help="Show the settings, or the configuration for an assistant.",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.ports import Knowledge
 
-__all__ = ["app", "family", "list_documents", "remove", "show"]
-
 app = typer.Typer(
     no_args_is_help=True,
     help="List, show and remove documents, and tell their editions.",

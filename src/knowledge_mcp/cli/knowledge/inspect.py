@@ -36,14 +36,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.settings import Settings
 
-__all__ = [
-    "Inspected",
-    "LightMeasure",
-    "file_item",
-    "inspect",
-    "inspect_file",
-]
-
 _EACH_PAGE = 60
 """Pages up to which each has a line of its own; beyond, whole pages in a row share one."""
 _LOST = "bold red"

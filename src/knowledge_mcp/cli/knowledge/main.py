@@ -30,8 +30,6 @@ from knowledge_mcp.cli.knowledge.sources.syncing import sync
 from knowledge_mcp.cli.planning import planning
 from knowledge_mcp.cli.shared.commands import CONTEXT, Version, run_command
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,

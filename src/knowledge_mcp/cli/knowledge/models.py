@@ -15,8 +15,6 @@ from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarde
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
-__all__ = ["Variants", "app", "fetch", "list_models", "model_name", "verify"]
-
 app = typer.Typer(
     no_args_is_help=True,
     help="Fetch, verify and list models.",

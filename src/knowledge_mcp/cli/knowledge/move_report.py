@@ -16,17 +16,6 @@ from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "move_as_json",
-    "move_plan_as_json",
-    "print_move",
-    "print_move_plan",
-    "print_reembed",
-    "print_reembed_plan",
-    "reembed_as_json",
-    "reembed_plan_as_json",
-]
-
 _MOST_LISTED = 20
 
 

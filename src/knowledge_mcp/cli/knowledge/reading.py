@@ -36,8 +36,6 @@ if TYPE_CHECKING:
         VerifyQuoteResponse,
     )
 
-__all__ = ["outline", "read", "references", "verify_quote"]
-
 DocumentId = Annotated[
     str | None, typer.Argument(metavar="DOC", help="Id, as `knowledge documents list` shows it; not with --chunk.")
 ]

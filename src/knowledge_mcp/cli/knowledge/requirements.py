@@ -31,13 +31,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.ports import Knowledge
 
-__all__ = [
-    "Format",
-    "app",
-    "export",
-    "reqif",
-]
-
 _FIND = "find"
 _COLUMNS = (
     "document_id", "document_title", "id", "explicit", "text", "modality", "negated", "clause", "section", "page",

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.readers.shared.passwords import Passwords
 
-__all__ = ["show"]
-
 _PDF = "application/pdf"
 _MOST_TOKENS = 20_000
 _MOST_PARTS = 50

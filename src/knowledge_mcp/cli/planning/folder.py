@@ -28,18 +28,6 @@ from knowledge_mcp.model.source import advice_on_kind, is_unread_document
 from knowledge_mcp.support.files import open_beneath
 from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
 
-__all__ = [
-    "FileOutcome",
-    "FolderWatch",
-    "closed_in",
-    "documents_in",
-    "file_one",
-    "pages_to_show",
-    "report_html",
-    "thumbnails",
-    "unsupported_in",
-]
-
 Signature = tuple[int, int]
 _ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
 

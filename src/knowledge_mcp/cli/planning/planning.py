@@ -46,19 +46,6 @@ if TYPE_CHECKING:
 
     from knowledge_mcp.engine.planning.desk import FilingDesk
 
-__all__ = [
-    "INTERVAL",
-    "FolderChoices",
-    "FolderRun",
-    "app",
-    "applications",
-    "delete",
-    "ingest",
-    "list_documents",
-    "search",
-    "text",
-]
-
 INTERVAL = 2.0
 """Seconds between two looks at a folder that is watched."""
 

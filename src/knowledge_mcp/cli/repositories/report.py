@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.engine.repositories.metrics import Snapshot
     from knowledge_mcp.model.query import Check
 
-__all__ = ["health_status", "print_metrics", "print_results", "print_status"]
-
 
 def print_results(answer: dict[str, Any]) -> None:
     """Show the answer of `semantic_search`."""

@@ -41,22 +41,6 @@ if TYPE_CHECKING:
     _Move = Callable[[float, float | None, str], None]
     from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 
-__all__ = [
-    "app",
-    "followed",
-    "health",
-    "index",
-    "index_code",
-    "index_result",
-    "main",
-    "metrics",
-    "refresh",
-    "reindex",
-    "remove",
-    "search",
-    "status",
-]
-
 _EVERY = 1.0
 
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.transports.shared.provider import Desk
     from knowledge_mcp.wiring import Start
 
-__all__ = ["McpArguments", "build_parser", "main"]
-
 TRANSPORTS = ("stdio", "http", "sse")
 HELP = """\
 examples:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
     from knowledge_mcp.wiring import Start
 
-__all__ = ["RestArguments", "build_parser", "main"]
-
 HELP = """\
 examples:
   rag-api

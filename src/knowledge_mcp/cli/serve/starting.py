@@ -21,24 +21,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.transports.shared.keys import KeyRing
     from knowledge_mcp.wiring import Start
 
-__all__ = [
-    "ServerParser",
-    "add_config",
-    "add_log_level",
-    "audit_of",
-    "is_loopback",
-    "listen",
-    "listening_problems",
-    "own_hosts",
-    "port_from",
-    "raise_problems",
-    "read_tokens",
-    "resource_of",
-    "run_to_exit_code",
-    "tell_who_may_come",
-    "what_it_runs_on",
-]
-
 _logger = logging.getLogger(__name__)
 
 

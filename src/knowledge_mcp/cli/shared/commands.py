@@ -10,8 +10,6 @@ import typer
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.shared.failures import ExitCode
 
-__all__ = ["CONTEXT", "Version", "run_command"]
-
 CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
 """Of every command: how its help is asked for, and how wide it may be."""
 

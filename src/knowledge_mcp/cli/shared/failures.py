@@ -9,19 +9,6 @@ from enum import IntEnum
 
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
 
-__all__ = [
-    "ExitCode",
-    "ask_password",
-    "can_ask",
-    "confirmed",
-    "exit_code_of",
-    "harmless",
-    "in_commands",
-    "one_line",
-    "print_failure",
-    "say",
-]
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LINE_ENDS = re.compile(r"[\n\u2028\u2029]")
 

@@ -15,8 +15,6 @@ from typing import Any, Literal, cast
 
 from knowledge_mcp.support.events import EVENT_FIELDS, in_one_line
 
-__all__ = ["JsonFormatter", "TextFormatter", "set_up_logging"]
-
 _OURS = ("knowledge_mcp", "__main__")  # the second is a command of ours that runs as `python -m`
 """Whose log the level is for. Libraries are shown from WARNING: parsers tell of every token at DEBUG, text and all."""
 _TEXT_LIMIT = 4000

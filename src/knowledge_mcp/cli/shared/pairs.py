@@ -9,8 +9,6 @@ import typer
 
 from knowledge_mcp.model.collection import GIVEN
 
-__all__ = ["given_labels", "pairs_of"]
-
 _NAME = re.compile(r"[^\W_][\w.-]{0,63}")
 _LONGEST = 500
 """Characters of a value that are kept, as of front matter."""

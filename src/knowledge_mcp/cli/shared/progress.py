@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bars
 
-__all__ = ["BarProgress", "IngestTally", "LineProgress", "ProgressBars", "bars"]
-
 
 @dataclass(slots=True)
 class IngestTally:

@@ -14,18 +14,6 @@ from knowledge_mcp.model.ingest import IngestReport, LeftOut, PlannedDocument, S
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "cost_of",
-    "duration",
-    "exit_code_for",
-    "left_out_lines",
-    "local_seconds",
-    "print_dry_run",
-    "print_summary",
-    "report_as_json",
-    "unreadable_lines",
-]
-
 CHUNKS_PER_CORE_SECOND = {"int8": 32.0, "fp32": 15.0}
 """Chunks of about 200 tokens that the local model embeds per second and core (docs/decisions, local embeddings)."""
 

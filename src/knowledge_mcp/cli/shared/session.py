@@ -33,24 +33,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge, Store
     from knowledge_mcp.settings import Reading, Settings
 
-__all__ = [
-    "AsJson",
-    "Backend",
-    "CollectionName",
-    "ConfigFile",
-    "Mode",
-    "Verbose",
-    "guarded",
-    "load",
-    "open_store",
-    "opened",
-    "out",
-    "reading_of",
-    "settings_of",
-    "shown",
-    "write_json",
-]
-
 _logger = logging.getLogger(__name__)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]

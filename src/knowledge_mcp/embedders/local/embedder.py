@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.embedders.local.session import OnnxModel
     from knowledge_mcp.embedders.local.tokens import ModelTokenizer
 
-__all__ = ["LocalEmbedder", "LocalOptions", "from_options"]
-
 logger = logging.getLogger(__name__)
 
 

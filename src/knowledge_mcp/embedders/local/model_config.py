@@ -21,22 +21,6 @@ from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.system.locking import lock, try_lock
 
-__all__ = [
-    "MANIFEST",
-    "BertShape",
-    "BuiltFile",
-    "FileMark",
-    "ModelConfig",
-    "ModelManifest",
-    "Pooling",
-    "Variant",
-    "cache_errors",
-    "cache_lock",
-    "config_from_json",
-    "read_config",
-    "sha256_of",
-]
-
 logger = logging.getLogger(__name__)
 
 Pooling = Literal["mean", "cls", "last"]

@@ -22,23 +22,6 @@ from knowledge_mcp.embedders.local.model_config import (
 from knowledge_mcp.embedders.local.model_sources import HubSource, ModelSource, PinnedFile, WheelSource
 from knowledge_mcp.model.errors import ConfigError
 
-__all__ = [
-    "ALL_MINILM",
-    "MS_MARCO",
-    "MULTILINGUAL_E5",
-    "PACKED",
-    "PINNED",
-    "ModelFiles",
-    "PinnedModel",
-    "default_cache",
-    "find",
-    "folder_name",
-    "given_onnx",
-    "hash_of_weights",
-    "is_built_in",
-    "pinned",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PinnedModel:

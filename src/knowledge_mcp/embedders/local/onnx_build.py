@@ -28,8 +28,6 @@ from knowledge_mcp.embedders.local.model_config import BertShape, Pooling
 from knowledge_mcp.embedders.local.packed import read_packed
 from knowledge_mcp.model.errors import ConfigError, InternalError
 
-__all__ = ["OUTPUT_NAME", "build_bert", "is_quantized", "quantize", "read_safetensors", "save_bert"]
-
 MAX_HEADER_BYTES = 100_000_000
 FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import ConfigError
 
-__all__ = ["read_packed", "write_tokenizer"]
-
 _MAGIC = b"E5S1"
 _SIZES = struct.Struct("<4sI7ifi")
 _VOCABULARY = struct.Struct("<5iQ")

@@ -17,8 +17,6 @@ from knowledge_mcp.embedders.local.model_config import ModelConfig
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import ConfigError, InternalError, reason_of
 
-__all__ = ["DEPTH", "WIDTH", "OnnxModel", "are_exact", "probe"]
-
 DEPTH, WIDTH = 64, 32
 _PROBE = (
     b"c-rIO5aP|w%P-GKO-WDH%}p+_x+cIS!Nr)!#h4_-SgFM8n^@von&X*QlA4}cB*a=!l%JHU)g!>+z@Z?(?8KPl)gVwm3P!;w7zLwX6pVrq2ciUl?FAt"

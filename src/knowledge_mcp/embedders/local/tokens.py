@@ -15,8 +15,6 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from knowledge_mcp.embedders.local.model_config import ModelConfig
 from knowledge_mcp.model.errors import ConfigError
 
-__all__ = ["ModelTokenizer", "WordTokens", "stands_alone"]
-
 _REMEMBERED = 65_536
 """Words remembered: some megabytes; at more all are forgotten."""
 _LONGEST = 64

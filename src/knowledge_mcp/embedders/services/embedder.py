@@ -21,8 +21,6 @@ from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 if TYPE_CHECKING:
     from knowledge_mcp.embedders.services.requests import CallFailed, Requests
 
-__all__ = ["QUERY_SECONDS", "RemoteEmbedder"]
-
 logger = logging.getLogger(__name__)
 
 MOST_TEXTS_OF_A_REQUEST = 2048

@@ -24,8 +24,6 @@ from knowledge_mcp.support.retry import RetryPolicy, doubling
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["AzureOptions", "OpenAIOptions", "ServiceOptions", "from_azure_options", "from_openai_options"]
-
 ADDRESS = "https://api.openai.com/v1"
 
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types import CreateEmbeddingResponse
 
-__all__ = ["CallFailed", "Requests", "wrong_settings"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     import httpx2
     from openai import DefaultHttpxClient, OpenAI
 
-__all__ = [
-    "DEFAULT_MODEL",
-    "MODELS",
-    "RemoteModel",
-    "Service",
-    "choose_model",
-    "http_client",
-    "known_name",
-    "openai_library",
-]
-
 DEFAULT_MODEL = "text-embedding-3-small"
 FEWEST_DIMENSIONS = 256
 

@@ -10,8 +10,6 @@ from typing import Protocol, cast
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import install_command
 
-__all__ = ["MOST_TOKENS", "RemoteTokenizer", "sendable"]
-
 MOST_TOKENS = 8191
 """Tokens that the service reads of one text."""
 

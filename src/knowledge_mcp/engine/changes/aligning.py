@@ -19,8 +19,6 @@ from enum import StrEnum
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["ClauseLink", "LinkKind", "align", "in_common", "words_of"]
-
 _HALF = 0.5
 """What heading, number and place each count for: as much as half of the words in common, and none is enough alone."""
 _RARE = 40

@@ -14,8 +14,6 @@ from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Clause", "Edition", "EditionPart", "edition_of"]
-
 _WITHDRAWN = re.compile(
     r"\W*(?:withdrawn|deleted|removed|superseded|obsoleted?|cancelled|void)\b[\s:,.;—–-]*(?P<rest>.{0,300}?)[\s\].*_]*\Z",
     re.IGNORECASE | re.DOTALL,

@@ -8,8 +8,6 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.ports import Store
 
-__all__ = ["code_passages", "stands_in"]
-
 _MOST = 1_000
 """Passages of one repository for one name, as far as a search reaches."""
 

@@ -17,17 +17,6 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Knowledge
 
-__all__ = [
-    "Comparisons",
-    "EditionPair",
-    "cited_clause",
-    "compared",
-    "document_named",
-    "edition_pair",
-    "held_part",
-    "must_be_editions",
-]
-
 LEAST_IN_COMMON = 0.05
 """Share of the shorter edition's words below which two documents are no editions of one."""
 _KEPT = 2

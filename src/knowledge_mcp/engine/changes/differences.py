@@ -18,8 +18,6 @@ from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["ChangeType", "ClauseChange", "Marked", "TextChange", "changes_of", "side_by_side"]
-
 Marked = tuple[tuple[str, bool], ...]
 """A text in pieces, each with whether it changed."""
 

@@ -27,8 +27,6 @@ from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Impact", "Touched", "impact_of"]
-
 _CLAUSE = re.compile(
     r"[,;]?[ \n](?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})\b",
     re.IGNORECASE,

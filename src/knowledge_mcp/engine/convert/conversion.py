@@ -34,8 +34,6 @@ from knowledge_mcp.ports import Library, OcrEngine, Reader
 from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.support.distribution import install_command
 
-__all__ = ["ConversionDesk", "path_of"]
-
 _REMEMBERED = 4
 _REMEMBERED_CHARACTERS = 20_000_000
 _READ = 60.0

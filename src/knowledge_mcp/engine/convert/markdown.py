@@ -15,17 +15,6 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "PAGE_BREAK",
-    "as_markdown",
-    "escape",
-    "fence",
-    "heading_line",
-    "page_marker",
-    "prose_lines",
-    "table_lines",
-]
-
 PAGE_BREAK = "\x01"
 """Stands in a text where a page breaks; the canonical text has no control characters."""
 

@@ -34,15 +34,6 @@ from knowledge_mcp.ports import Analyser, Collection, Embedder, Fusion, Reranker
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 
-__all__ = [
-    "PASSING",
-    "USUAL_WEIGHT",
-    "Base",
-    "Passages",
-    "Records",
-    "base_of",
-]
-
 A = TypeVar("A")
 T = TypeVar("T")
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from knowledge_mcp.model.errors import ConfigError, QuotaExceededError
 from knowledge_mcp.ports import Embedder
 
-__all__ = ["Budget"]
-
 
 class Budget:
     """Count what one run has been billed, and stop it before it is billed more than it may be.

@@ -14,8 +14,6 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, SearchQuery
 
-__all__ = ["Choice", "allowed", "chosen", "notes_on"]
-
 ALL, CURRENT = "all", "current"
 _AS_OF = re.compile(r"\s*as[ _-]of[ :]{0,3}(?P<date>(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)\s*", re.IGNORECASE)
 _MOST_NOTES = 3

@@ -16,12 +16,6 @@ from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.evidence import Excerpt, Locator
 from knowledge_mcp.model.source import MEDIA_TYPES
 
-__all__ = [
-    "cite",
-    "cite_statement",
-    "passage",
-]
-
 _SHEETS = frozenset(MEDIA_TYPES[extension] for extension in (".csv", ".xls", ".xlsx"))
 """Media types whose lines are rows of a sheet."""
 

@@ -18,8 +18,6 @@ from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentErro
 from knowledge_mcp.model.source import MOST_BYTES
 from knowledge_mcp.support.files import identity_of, open_beneath, open_same
 
-__all__ = ["AllowedFile", "PathNotAllowedError", "allowed_path", "look_at"]
-
 _BLOCK = 1 << 20
 
 

@@ -11,18 +11,6 @@ from urllib.parse import unquote, urlsplit
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "Designation",
-    "Directory",
-    "Likeness",
-    "designation_of",
-    "designations",
-    "mentioned",
-    "mentions_at",
-    "names_of",
-    "standing",
-]
-
 _TOKEN = re.compile(r"[a-z]+|\d+")
 _GAP = re.compile(r"[\s/_.\-]*")
 _YEAR = re.compile(r"(?:19|20)\d\d")

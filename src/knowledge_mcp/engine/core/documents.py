@@ -19,20 +19,6 @@ from knowledge_mcp.model.errors import DamagedError, InternalError, NotFoundErro
 from knowledge_mcp.ports import Store
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "HeldDocument",
-    "chunk_by_id",
-    "document",
-    "document_chunks",
-    "document_structure",
-    "document_text",
-    "documents",
-    "held_document",
-    "near_ids",
-    "outline_of",
-    "remove",
-]
-
 _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
 """Ids of a collection, and collections, that one which is not there is compared with: milliseconds for who guesses."""
 _LONGEST_ID = 200

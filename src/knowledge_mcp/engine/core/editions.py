@@ -21,17 +21,6 @@ from knowledge_mcp.language.editions import (
 )
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
 
-__all__ = [
-    "ALONE",
-    "BY_HAND",
-    "CONFIRMED",
-    "EditionFacts",
-    "Editions",
-    "Family",
-    "edition_of_record",
-    "facts_of",
-]
-
 BY_HAND = "set_by_hand"
 """Name in a record's metadata: which of `family`, `edition` and `edition_status` a person has set, by comma."""
 CONFIRMED = "edition_family"

@@ -10,8 +10,6 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import NotFoundError, leave_out, noticing
 from knowledge_mcp.ports import Collection
 
-__all__ = ["KnownRecords"]
-
 _MOST_KEPT = 50_000
 """Records that are kept, at about a kilobyte each; a collection of more is read each time."""
 

@@ -13,8 +13,6 @@ from knowledge_mcp.model.chunk import EmbeddedChunk, embedding_key
 from knowledge_mcp.model.collection import GIVEN, DocumentRecord, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 
-__all__ = ["SETTABLE", "kept_by_hand", "relabel", "set_by_hand"]
-
 SETTABLE = ("family", "edition", "edition_status")
 """Names that a person may set."""
 _LONGEST = 200

@@ -32,8 +32,6 @@ from knowledge_mcp.model.query import And, ChunkKey, Filter, LegResults, NotIn
 from knowledge_mcp.model.rights import ALLOWED, EVERYBODY, Rights, may_see
 from knowledge_mcp.ports import Analyser, Collection, Store
 
-__all__ = ["SeenCollection", "SeenStore", "hidden_ids", "is_readable", "seen_base"]
-
 _MOST_VIEWS = 64
 """Sets of rights whose view is kept, each with the ids of documents and the families of editions."""
 

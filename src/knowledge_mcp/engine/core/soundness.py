@@ -16,8 +16,6 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Equals, LookupAnswer, RequirementAnswer, SearchAnswer
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["notes_of", "remember", "sound_answer", "still_damaged", "verify"]
-
 _NAMED = 5
 """Damaged parts that one answer names."""
 _REMEMBERED = 100

@@ -11,8 +11,6 @@ from knowledge_mcp.model.evidence import UncertainPage
 from knowledge_mcp.model.extraction import is_unsure
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["uncertain_pages"]
-
 _MOST = 5
 _HELD = 0.7
 """Share of a quote's words that a page must hold: woven texts lose none, and another page holds half of them."""

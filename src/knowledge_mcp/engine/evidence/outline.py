@@ -17,15 +17,6 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import Excerpt
 
-__all__ = [
-    "find_sections",
-    "label_of",
-    "named_section",
-    "placed",
-    "section_at",
-    "sections_below",
-]
-
 _KEYWORD = re.compile(
     r"(?P<keyword>clause|subclause|sub-clause|section|subsection|sec\.|paragraph|para\.|chapter|part|article|schedule"
     r"|annex|appendix|attachment)\s+(?=\S)|§+\s*(?=\S)"

@@ -16,16 +16,6 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
 from knowledge_mcp.support.checkpoints import checkpoint
 
-__all__ = [
-    "QuoteMatch",
-    "Searched",
-    "Sought",
-    "alike",
-    "follow",
-    "sought",
-    "whole_span",
-]
-
 _SENTENCE_END = frozenset(".!?:;")
 _SIGNS = frozenset("-+<>~$\u00a3\u00a5\u20ac\u00b1\u2010\u2011\u2012\u2013\u2014\u2212\u2213\u2248\u2260\u2264\u2265")
 _BULLETS = frozenset("-*\u2022\u2023\u25e6\u25aa\u25cf")

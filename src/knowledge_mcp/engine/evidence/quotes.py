@@ -27,17 +27,6 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict, UncertainPage
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "NEAR",
-    "QuotePart",
-    "chain",
-    "cover",
-    "forms",
-    "split_at_ellipses",
-    "verdict_in",
-    "verify_quote",
-]
-
 NEAR = 4_000
 """Most characters that an ellipsis may leave out: about a page."""
 

@@ -16,8 +16,6 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import Excerpt, ReadAnswer, ReadQuery
 from knowledge_mcp.ports import TokenMeasure
 
-__all__ = ["read", "read_held"]
-
 _LEAST, _MOST = 50, 20_000
 """Bounds of `ReadQuery.max_tokens`."""
 _NEIGHBOURS = 20

@@ -21,8 +21,6 @@ from knowledge_mcp.model.evidence import ReferenceAnswer, ReferenceLink, Referen
 from knowledge_mcp.model.query import In
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Mentions", "references", "references_of"]
-
 _MOST_LINKS = 200
 _CANDIDATES = 200
 """Passages of other documents that are looked through for one name of this one."""

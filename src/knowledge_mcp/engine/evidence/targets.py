@@ -16,12 +16,6 @@ from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "Target",
-    "Targets",
-    "find_anchor",
-]
-
 _PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
 _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
 _PLACE_OF = re.compile(r"(?P<owner>.+?) (?P<place>(?:Annex |Table |Figure )?[A-Z\d][\w.-]{0,20})")

@@ -10,8 +10,6 @@ from knowledge_mcp.model.collection import CLAIMED, DESIGNATION_KEYS
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
 
-__all__ = ["claims_of"]
-
 _MARKS = re.compile(r"[\W_]+")
 _BEGINNING = 20_000
 """Characters, about ten printed pages, in which a document prints its own title and designation."""

@@ -44,12 +44,6 @@ from knowledge_mcp.model.ingest import (
 from knowledge_mcp.ports import Source
 from knowledge_mcp.support.checkpoints import watched
 
-__all__ = [
-    "CANCELLED",
-    "Ingest",
-    "Outcomes",
-]
-
 CANCELLED = "cancelled"
 """Reason of a skipped file that a cancelled ingest did not come to."""
 

@@ -13,8 +13,6 @@ from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.source import SourceItem
 
-__all__ = ["ingest_one", "progress_of"]
-
 _READ = 30.0
 """Share of the progress, in hundredths, that reading a document is taken for; embedding is the rest.
 

@@ -11,8 +11,6 @@ from itertools import accumulate
 from knowledge_mcp.model.collection import DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Block, BlockKind, Document
 
-__all__ = ["STRUCTURE_VERSION", "structure_of"]
-
 STRUCTURE_VERSION = "structure/4"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 

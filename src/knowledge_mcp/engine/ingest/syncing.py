@@ -12,8 +12,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.model.syncing import SyncReport
 from knowledge_mcp.ports import Knowledge, SyncedSource
 
-__all__ = ["sync"]
-
 
 class _Noted:
     """Yield what a source yields, with labels, and remember the bytes of each place (`Source`)."""

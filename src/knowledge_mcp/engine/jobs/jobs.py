@@ -37,8 +37,6 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["RESULT", "Jobs", "RunningJob", "error_of"]
-
 RESULT = "content"
 """Name of the bytes that are kept beside a job, and not listed with it."""
 

@@ -21,16 +21,6 @@ from knowledge_mcp.model.errors import InternalError, NotFoundError, reason_of
 from knowledge_mcp.support import locks
 from knowledge_mcp.support.files import write_whole
 
-__all__ = [
-    "FolderJournal",
-    "Job",
-    "JobState",
-    "Journal",
-    "SignsOfLife",
-    "job_from_json",
-    "job_to_json",
-]
-
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

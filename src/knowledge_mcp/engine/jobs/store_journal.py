@@ -24,8 +24,6 @@ from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, Whole
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store
 
-__all__ = ["ENDED_COLLECTION", "JOBS_COLLECTION", "StoreJournal"]
-
 JOBS_COLLECTION = "knowledge_jobs"
 """Where jobs are kept until they end; no collection of anybody's documents."""
 ENDED_COLLECTION = "knowledge_jobs_ended"

@@ -20,8 +20,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.files import write_whole
 
-__all__ = ["Originals"]
-
 _logger = logging.getLogger(__name__)
 _PDF = "application/pdf"
 _NAMED = 32

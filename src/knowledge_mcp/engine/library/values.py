@@ -20,18 +20,6 @@ from knowledge_mcp.model.library import COLLECTION_NAME, Deposit, Deposited, Fet
 from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import UNKNOWN, SourceItem, media_type_of
 
-__all__ = [
-    "checked_name",
-    "deposited",
-    "document_of",
-    "explain",
-    "item_of",
-    "request_from_json",
-    "request_to_json",
-    "shown_job",
-    "why_not",
-]
-
 _NAME = re.compile(COLLECTION_NAME)
 _KNOWN = ("source", "title", "document_type")
 """Metadata that say more than themselves."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 
 from knowledge_mcp.model.collection import DocumentRecord
 
-__all__ = ["Batch"]
-
 
 class Batch:
     """Tell which documents of an application may be those of a file; used by one thread.

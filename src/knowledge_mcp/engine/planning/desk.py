@@ -44,8 +44,6 @@ from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.support.files import path_text
 from knowledge_mcp.support.locks import locked
 
-__all__ = ["EXTENSIONS", "FilingDesk", "sanitized"]
-
 _logger = logging.getLogger(__name__)
 
 EXTENSIONS: Mapping[str, str] = MEDIA_TYPES

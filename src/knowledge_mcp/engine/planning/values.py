@@ -10,9 +10,6 @@ from typing import Any, Literal, cast
 from knowledge_mcp.engine.core.confinement import PathNotAllowedError
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, KnowledgeError
 
-__all__ = ["Filing", "FilingError", "FilingRequest", "error_type_of", "explain", "page_coverage"]
-
-
 _NOTHING = 0.005
 """Image ratio below which pictures are not told of."""
 

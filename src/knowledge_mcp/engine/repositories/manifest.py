@@ -24,19 +24,6 @@ from knowledge_mcp.ports import Store
 from knowledge_mcp.support.files import write_whole
 from knowledge_mcp.support.locks import locked
 
-__all__ = [
-    "MANIFEST_ID",
-    "PREFIX",
-    "SHADOW",
-    "RepositoriesFile",
-    "RepositoryManifest",
-    "collection_name",
-    "now",
-    "path_of",
-    "read_manifest",
-    "write_manifest",
-]
-
 MANIFEST_ID = ".repository"
 PREFIX = "repo_"
 SHADOW = ".next"

@@ -18,8 +18,6 @@ from typing import Any, cast
 from knowledge_mcp.support.files import write_whole
 from knowledge_mcp.support.locks import locked
 
-__all__ = ["BUCKETS", "COUNTERS", "HISTOGRAMS", "Histogram", "Metrics", "Snapshot"]
-
 BUCKETS = (10.0, 25.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0, 60000.0, 600000.0)
 """Upper ends of the histograms' buckets, milliseconds."""
 

@@ -39,17 +39,6 @@ from knowledge_mcp.model.query import In, LegResults
 from knowledge_mcp.support.checkpoints import checked, inherited
 from knowledge_mcp.support.lanes import Lanes
 
-__all__ = [
-    "HALF_ALONE",
-    "CodeCandidate",
-    "CodeSearch",
-    "by_words",
-    "glob_matches",
-    "has_language",
-    "read_best",
-    "similar",
-]
-
 _ALIASES = {
     "c#": "csharp", "c++": "cpp", "golang": "go", "js": "javascript", "md": "markdown", "py": "python", "rb": "ruby",
     "rs": "rust", "sh": "bash", "shell": "bash", "ts": "typescript", "yml": "yaml",

@@ -18,8 +18,6 @@ from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import Checkout, SourceItem
 from knowledge_mcp.ports import Embedder, Source, Store
 
-__all__ = ["RepositoryFiles", "RunEmbedder", "is_plain", "uncommitted_fingerprint"]
-
 
 def is_plain(path: str) -> bool:
     """Tell whether a path of Git's is written in a scan as it is: no byte in it that is escaped there."""

@@ -33,26 +33,6 @@ from knowledge_mcp.model.query import Filter, LegHit, LegResults, LegScore, Sear
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.support.events import log_event
 
-__all__ = [
-    "CALIBRATIONS",
-    "EXAMPLES",
-    "PAIRS",
-    "SIGNALS",
-    "WORDS",
-    "Calibration",
-    "Ranked",
-    "blend",
-    "calibration_of",
-    "estimate",
-    "feedback",
-    "measure_once",
-    "nearness",
-    "places",
-    "score_of",
-    "signals",
-    "words_in_full",
-]
-
 WORDS = 4.2
 """Lambda for documents, by the eleven sets that `evals.choices` names for the blend, as those below: from 2.8 to 4.2
 their mean moves by less than .001, at 2 and 6 by .005."""

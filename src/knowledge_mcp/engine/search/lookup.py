@@ -17,8 +17,6 @@ from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.typing_errors import letters_apart, typing_errors_within
 
-__all__ = ["definitions_in", "lookup"]
-
 _SIMILAR = 3
 _LEAST_SIMILARITY = 0.5
 _MOST_EDITS = 2

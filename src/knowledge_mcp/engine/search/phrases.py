@@ -11,8 +11,6 @@ from knowledge_mcp.language.phrases import Phrase, Saying, phrases_in
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Filter, LegHit, LegResults, LegScore, SearchMode
 
-__all__ = ["first_verbatim", "phrased"]
-
 _LOOKED_AT = 300
 """Passages with a phrase's words that are looked at; one that says it is among the best for its words alone."""
 

@@ -31,15 +31,6 @@ from knowledge_mcp.model.query import (
 )
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "RequirementRecord",
-    "documents_named",
-    "group_statements",
-    "requirement_records",
-    "requirements",
-    "words_of",
-]
-
 _PLACES = 40
 """Chunks looked through for sentences, at least."""
 _NAMED = 300

@@ -36,23 +36,6 @@ from knowledge_mcp.model.query import (
 from knowledge_mcp.ports import Synonyms
 from knowledge_mcp.support.events import log_event
 
-__all__ = [
-    "ALIKE",
-    "NAMED_FROM",
-    "EmbeddedQuery",
-    "Shape",
-    "ask",
-    "candidates",
-    "folded",
-    "other_words",
-    "per_document",
-    "pinned",
-    "reranked",
-    "search",
-    "search_asked",
-    "with_other_words",
-]
-
 logger = logging.getLogger(__name__)
 
 _NAMES_LOOKED_AT = 50

@@ -26,8 +26,6 @@ from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Hit, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Embedder
 
-__all__ = ["Answered", "merged", "no_collection", "search_several"]
-
 _MOST_NAMED = 20
 
 

@@ -29,19 +29,6 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = [
-    "CheckReport",
-    "CheckRow",
-    "EvidenceVerdict",
-    "MarkKind",
-    "Quoted",
-    "RowMark",
-    "Seeks",
-    "check",
-    "marked",
-    "stated_in",
-]
-
 FOUND, PARTIAL = 0.5, 0.4
 """Probabilities from which on there is evidence, and part of it. At .5 as many are missed as are wrong; of those that
 have evidence, nine in ten are above .4 with their set left out (`python -m benchmarks.checking`)."""

@@ -17,18 +17,6 @@ from knowledge_mcp.language.quantities import Bound, Quantity, quantities
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 
-__all__ = [
-    "CheckType",
-    "EditionsKnown",
-    "RowCheck",
-    "RowResult",
-    "SectionHeading",
-    "headings_of",
-    "limit_checks",
-    "section_check",
-    "terms_otherwise",
-]
-
 Terms = Callable[[str], Sequence[str]]
 _PHYSICAL = frozenset(
     {"s", "m", "g", "V", "A", "W", "Hz", "Pa", "N", "J", "Ω", "bit", "bit/s", "B", "m/s", "%", "°C", "K", "dB"}

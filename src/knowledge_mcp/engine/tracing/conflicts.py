@@ -21,8 +21,6 @@ from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Conflict", "ConflictKind", "Demand", "Meaning", "conflicting_definitions", "conflicts"]
-
 _RELATED = 0.5
 """Share of the words, weighed by rarity, from which on two demands are looked at for a word and its opposite."""
 _ALIKE = 0.8

@@ -15,8 +15,6 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.files import make_private_folder, write_whole
 from knowledge_mcp.support.locks import locked
 
-__all__ = ["Decisions", "Reviews", "as_mark_kind"]
-
 
 def as_mark_kind(text: str) -> MarkKind | None:
     """Read what a row is marked as; None for nothing.

@@ -13,8 +13,6 @@ from typing import Protocol
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Evidence", "Proposer", "Trace", "TraceItem", "TraceLink", "Verdict", "trace"]
-
 _UNCERTAIN = 0.5
 """Share of the threshold's probability from which on a pair is still shown, as uncertain."""
 _MOST_WORDS = 8

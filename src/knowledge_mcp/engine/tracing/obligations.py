@@ -19,8 +19,6 @@ from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["Obligation", "ObligationKind", "numbered_obligations", "obligations_in", "obligations_of_items"]
-
 _NOTE = re.compile(
     r"[ \t>*_(\[-]{0,6}(?:(?:NOTE|EXAMPLE)S?\b|(?:Note|Example)s?(?:[ ]\d{1,3})?(?:[ ]to entry)?[ ]?[:.–—\])*_-])"
 )

@@ -16,8 +16,6 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, Documen
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import Knowledge
 
-__all__ = ["ReadDocument", "demands_in", "held", "items_in", "meanings_in", "numbered", "one_text", "requirements_in"]
-
 
 @dataclass(frozen=True)
 class ReadDocument:

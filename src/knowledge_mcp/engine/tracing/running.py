@@ -17,8 +17,6 @@ from knowledge_mcp.engine.tracing.obligations import (
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.model.collection import DocumentRecord
 
-__all__ = ["Standard", "checked_against"]
-
 
 @dataclass(frozen=True, slots=True)
 class Standard:

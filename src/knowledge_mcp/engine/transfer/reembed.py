@@ -30,8 +30,6 @@ from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, Embed
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, may_pass
 from knowledge_mcp.ports import Embedder, Store
 
-__all__ = ["Reembed", "ReembedOptions", "ReembedPlan", "ReembedReport"]
-
 _ROUNDS = 20
 
 _logger = logging.getLogger(__name__)

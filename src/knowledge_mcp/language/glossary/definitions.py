@@ -27,8 +27,6 @@ from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["find_definitions"]
-
 _PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _QUOTED_TERM = r"(?:“(?P<curly>[^”\n]{2,60})”|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|\*\*(?P<bold>[^*\n]{2,60})\*\*)"

@@ -9,20 +9,6 @@ from dataclasses import replace
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Span
 
-__all__ = [
-    "expansion_fits",
-    "is_defining",
-    "is_meaning",
-    "is_origin",
-    "make_definition",
-    "pointed_at",
-    "split_term",
-    "with_abbreviations",
-    "with_names",
-    "with_notes",
-    "without_pointers",
-]
-
 _WHITE = re.compile(r"\s+")
 _DOMAIN = re.compile(r"(?:(?<!\s)\s++)?[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*+")
 _NOTE = re.compile(

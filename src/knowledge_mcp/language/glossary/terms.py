@@ -14,8 +14,6 @@ from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.glossary.entries import is_origin
 from knowledge_mcp.model.document import BlockKind
 
-__all__ = ["Paragraph", "TermEntry", "TermsClause", "entry_number", "read_entry", "says"]
-
 Paragraph = tuple[BlockKind, str]
 """Kind and words of one block."""
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 
 from knowledge_mcp.model.chunk import Modality
 
-__all__ = ["FORCEFUL", "KEY_WORDS", "NOTES", "forces", "masked"]
-
 Found = tuple[Modality, bool, int, int]
 """Force, whether it is negated, and where its word stands."""
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FUNCTION_WORDS"]
-
 _WORDS = {
     "en": (
         "a an the this that these those such and or but nor if then than as so because while although though of in "

@@ -8,8 +8,6 @@ from collections import Counter
 
 from knowledge_mcp.language.multilingual.function_words import FUNCTION_WORDS
 
-__all__ = ["LANGUAGE_NAMES", "language_of"]
-
 LANGUAGE_NAMES = {
     "en": "English", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian", "pt": "Portuguese",
     "nl": "Dutch", "sv": "Swedish", "no": "Norwegian", "da": "Danish", "fi": "Finnish", "ru": "Russian",

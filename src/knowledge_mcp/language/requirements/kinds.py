@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-__all__ = ["RequirementKind", "requirement_kind"]
-
 
 class RequirementKind(StrEnum):
     """Kinds of requirement: a function, a quality (or constraint), or a function with a quality in one."""

@@ -16,8 +16,6 @@ from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["with_weak"]
-
 
 class _Place(Enum):
     """What a heading says of the items below it: nothing, the opposite, or how they are requirements."""

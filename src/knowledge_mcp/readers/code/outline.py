@@ -10,19 +10,6 @@ from typing import Any
 
 from knowledge_mcp.model.document import Span
 
-__all__ = [
-    "LANGUAGES",
-    "RULES",
-    "Outline",
-    "Rule",
-    "Symbol",
-    "from_lines",
-    "from_markup",
-    "from_parse",
-    "language_of",
-    "line_starts",
-]
-
 LANGUAGES: Mapping[str, str] = {
     "text/x-python": "python",
     "text/javascript": "javascript",

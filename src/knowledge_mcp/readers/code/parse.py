@@ -15,12 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-__all__ = [
-    "GRAMMARS",
-    "Grammar",
-    "parse",
-]
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

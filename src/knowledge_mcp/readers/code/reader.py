@@ -32,8 +32,6 @@ from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
 
-__all__ = ["CODE_MEDIA_TYPES", "CodeReader"]
-
 CODE_MEDIA_TYPES = tuple(LANGUAGES)
 """Media types that `CodeReader` reads."""
 

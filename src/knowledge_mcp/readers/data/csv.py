@@ -16,8 +16,6 @@ from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, table_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["delimiter_of", "table"]
-
 _WANTED = "a CSV file"
 _SAMPLE_ROWS, _SAMPLE_TEXT = 200, 200_000
 _DELIMITERS = "\t;|,"

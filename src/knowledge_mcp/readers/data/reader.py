@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
-__all__ = ["MEDIA_TYPES", "DataReader"]
-
 MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".xml": "application/xml"}
 """Media types of the files that this reader reads, by extension."""
 

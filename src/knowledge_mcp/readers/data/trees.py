@@ -31,8 +31,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = ["json_tree", "xml_tree"]
-
 _JSON, _XML = "a JSON file", "an XML file"
 _XHTML = "{http://www.w3.org/1999/xhtml}html"
 _MOST_BYTES = 32_000_000

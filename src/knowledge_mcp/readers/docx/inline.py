@@ -20,18 +20,6 @@ from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import shown_length
 from knowledge_mcp.readers.shared.richtext import RichText
 
-__all__ = [
-    "Fields",
-    "Paragraph",
-    "ParagraphReader",
-    "equation_text",
-    "has_private_characters",
-    "letters_for_symbols",
-    "raised_or_lowered",
-    "visible_children",
-    "visible_length",
-]
-
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _MAX_NESTING = 50
 

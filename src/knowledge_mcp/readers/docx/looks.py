@@ -15,8 +15,6 @@ from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on,
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike
 
-__all__ = ["Looks", "properties_of", "unseen_drawing"]
-
 _MAX_INHERITANCE = 20
 _TOO_SMALL = 2
 """Half points."""

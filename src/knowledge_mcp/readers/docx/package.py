@@ -36,22 +36,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "MAX_ELEMENTS",
-    "MAX_ITEMS",
-    "Element",
-    "Package",
-    "Relation",
-    "TooManyElementsError",
-    "attribute",
-    "body_items",
-    "child",
-    "is_on",
-    "open_package",
-    "parse",
-    "value",
-]
-
 MAX_MAIN_PART_BYTES = 300_000_000
 MAX_SIDE_PART_BYTES = 64_000_000
 _WANTED = "a Word document"

@@ -24,12 +24,6 @@ from knowledge_mcp.readers.shared.isolation import unreadable
 if TYPE_CHECKING:
     from knowledge_mcp.readers.docx.package import Element, Package
 
-__all__ = [
-    "DocxReader",
-    "read_properties",
-    "sensible_title",
-]
-
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
 _NO_TEXT = "It has no text."

@@ -13,15 +13,6 @@ from enum import StrEnum
 from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 
-__all__ = [
-    "Label",
-    "Numbering",
-    "Role",
-    "Style",
-    "Styles",
-    "format_number",
-]
-
 _MAX_INHERITANCE = 20
 BODY_TEXT_LEVEL = 9
 

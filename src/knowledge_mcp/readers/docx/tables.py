@@ -10,8 +10,6 @@ from knowledge_mcp.readers.docx.package import Element, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.richtext import RichText
 
-__all__ = ["Cell", "Grid", "TableReader", "grid_rows"]
-
 _MAX_SPAN = 200
 _MAX_REPEATED = 80
 _MAX_NESTING = 8

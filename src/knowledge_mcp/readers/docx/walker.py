@@ -21,8 +21,6 @@ from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 
-__all__ = ["DocxWalker", "Notes"]
-
 Notes = Mapping[tuple[str, str], Sequence[Element]]
 """Foot- and endnotes by kind and id: their paragraphs."""
 

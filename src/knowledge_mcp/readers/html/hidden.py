@@ -19,15 +19,6 @@ from knowledge_mcp.readers.shared.hidden import shown_length
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = [
-    "Sheet",
-    "colour_of",
-    "declarations",
-    "pixels",
-    "reason_of",
-    "take_out_hidden",
-]
-
 _WANTED = frozenset(
     "display visibility opacity font-size color background-color background-image position left top right bottom"
     " text-indent margin-left clip clip-path width height max-width max-height overflow".split()

@@ -19,14 +19,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = [
-    "MOST_BYTES",
-    "main_content",
-    "nonblank_text_of",
-    "page",
-    "text_of",
-]
-
 _LEAST_WORDS = 40
 _LEAST_SHARE = 0.1
 _HELD = 0.9

@@ -12,8 +12,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["MEDIA_TYPES", "HtmlReader"]
-
 MEDIA_TYPES = {".htm": "text/html", ".html": "text/html", ".xhtml": "application/xhtml+xml"}
 """Media types of the files that this reader reads, by extension."""
 

@@ -21,14 +21,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = [
-    "TableCells",
-    "html_pieces",
-    "is_data_table",
-    "parse_html",
-    "walk_html",
-]
-
 _MOST_SPANNED = 100
 _MOST_COLUMNS = 1000
 _LAYOUT = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote", "form", "article", "section", "nav")

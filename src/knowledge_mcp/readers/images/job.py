@@ -21,8 +21,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["check", "read", "render"]
-
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP")
 _SIGNATURES = (b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+", b"BM")
 _MOST_SOURCE_PIXELS = 150_000_000

@@ -15,8 +15,6 @@ from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, op
 from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["MEDIA_TYPES", "ImageReader"]
-
 MEDIA_TYPES = {
     ".bmp": "image/bmp",
     ".jpeg": "image/jpeg",

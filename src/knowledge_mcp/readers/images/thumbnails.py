@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
-__all__ = ["render"]
-
 _QUALITY = 70
 
 

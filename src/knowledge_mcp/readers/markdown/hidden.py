@@ -19,8 +19,6 @@ from knowledge_mcp.readers.shared.hidden import shown_length
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["take_out_hidden"]
-
 _HIDING = re.compile(r"\b(?:style|hidden|color)\b", re.IGNORECASE)
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _SELF_ENDING = frozenset("p li td th tr dt dd option".split())

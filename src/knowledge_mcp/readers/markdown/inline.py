@@ -15,16 +15,6 @@ from knowledge_mcp.readers.shared.richtext import RichText
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = [
-    "HtmlPiece",
-    "anchor_names",
-    "footnote_label",
-    "html_pieces",
-    "image_alone",
-    "inline_rich",
-    "inline_text",
-]
-
 _BLOCKS = frozenset(
     "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5"
     " h6 header hr li main nav ol p pre section summary table tbody tfoot thead ul".split()

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-__all__ = ["BREAK", "PageLines", "without_markers"]
-
 BREAK = "\x01"
 """Stands in a paragraph where its page breaks, until its text is taken over, which has no control characters."""
 

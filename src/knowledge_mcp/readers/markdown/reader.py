@@ -30,15 +30,6 @@ if TYPE_CHECKING:
     from markdown_it.ruler import StateBase
     from markdown_it.token import Token
 
-__all__ = [
-    "MAX_BYTES",
-    "Frontmatter",
-    "MarkdownReader",
-    "decode",
-    "read_frontmatter",
-    "read_source",
-]
-
 Yaml: TypeAlias = "dict[object, Yaml] | list[Yaml] | str | int | float | bool | date | None"
 
 MAX_BYTES = 64_000_000

@@ -25,8 +25,6 @@ from knowledge_mcp.support.checkpoints import checkpoint
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["MarkdownWalker"]
-
 _BULLET = "•"
 _ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]++))?+(?P<pairs>[^{}]*+)\}\s*$")
 _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")

@@ -20,8 +20,6 @@ from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages,
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["asciidoc"]
-
 _WANTED = "an AsciiDoc file"
 _MOST_BYTES = 16_000_000
 _MOST_DEPTH = 20

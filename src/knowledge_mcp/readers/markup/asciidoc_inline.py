@@ -7,8 +7,6 @@ import re
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.readers.shared.richtext import RichText
 
-__all__ = ["Inline"]
-
 _ATTRIBUTE = re.compile(r"\\?\{(?P<name>\w[\w-]{0,60})\}")
 _CHARACTERS = {
     "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "zwsp": "", "wj": "", "empty": "", "blank": "", "sp": " ",

@@ -12,8 +12,6 @@ from knowledge_mcp.readers.markup.asciidoc_inline import Inline
 from knowledge_mcp.readers.shared.pieces import Piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["table_of"]
-
 _CELL = re.compile(
     r"(?:(?<=\s)|^)(?:(?P<times>\d{1,3})\*)?(?:(?P<columns>\d{1,3})?(?:\.(?P<rows>\d{1,3}))?\+)?"
     r"(?:[<^>])?(?:\.[<^>])?[adehlmsv]?\|",

@@ -11,8 +11,6 @@ from knowledge_mcp.readers.shared.isolation import ConvertingReader
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["MarkupReader"]
-
 _ADOC, _RST = "text/asciidoc", "text/x-rst"
 
 

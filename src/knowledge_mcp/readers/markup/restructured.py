@@ -23,8 +23,6 @@ from knowledge_mcp.readers.shared.containers import corrupted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, messages
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["restructured"]
-
 _WANTED = "a reStructuredText file"
 _MOST_BYTES = 16_000_000
 _MOST_LINE = 100_000

@@ -23,8 +23,6 @@ from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages,
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["eml", "msg"]
-
 _WANTED, _MAIL = "an Outlook message", "a mail"
 _PROPERTIES = "__properties_version1.0"
 _HEADER, _ENTRY = 32, 16

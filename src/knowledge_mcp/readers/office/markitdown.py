@@ -21,8 +21,6 @@ from knowledge_mcp.readers.shared.containers import core_properties, corrupted, 
 from knowledge_mcp.readers.shared.pieces import escaped, facts, hidden_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["epub", "pptx", "settled"]
-
 _PRESENTATION = "a PowerPoint presentation"
 _BOOK = "an EPUB"
 _BATCH = 500_000

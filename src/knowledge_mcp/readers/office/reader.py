@@ -15,8 +15,6 @@ from knowledge_mcp.readers.shared.isolation import ConvertingReader
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["MEDIA_TYPES", "OfficeReader", "is_installed"]
-
 _OPEN_XML = "application/vnd.openxmlformats-officedocument"
 _PPTX = f"{_OPEN_XML}.presentationml.presentation"
 _XLSX = f"{_OPEN_XML}.spreadsheetml.sheet"

@@ -39,12 +39,6 @@ from knowledge_mcp.readers.shared.pieces import (
 )
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = [
-    "MOST_COLUMNS",
-    "regions",
-    "workbook",
-]
-
 MOST_COLUMNS = 16_384
 """Most cells of a row: what Excel has."""
 

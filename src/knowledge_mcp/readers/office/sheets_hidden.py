@@ -16,8 +16,6 @@ from typing import Any
 from knowledge_mcp.model.hidden import HiddenReason
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
 
-__all__ = ["SheetLook", "SheetMarks", "Sieve", "look_of", "old_look_of", "old_marks_of", "scanned"]
-
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _UNSURE = re.compile(rb"<(?:\w+:)?(?:conditionalFormatting|tableParts|picture)[\s>/]")
 _ROW = re.compile(rb"<(?:\w+:)?(row|col)\s([^>]*)>")

@@ -12,8 +12,6 @@ from markitdown.converters import PptxConverter
 
 from knowledge_mcp.readers.shared.pieces import escaped, table_piece
 
-__all__ = ["SlideConverter"]
-
 
 class SlideConverter(PptxConverter):
     """Convert presentations; a table's cells are escaped, so that each stays one cell."""

@@ -22,8 +22,6 @@ from knowledge_mcp.readers.shared.hidden import is_alike, shown_length
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = ["Seen", "seen_of"]
-
 _WANTED = "a PowerPoint presentation"
 _TOO_SMALL = 100
 """Hundredths of a point."""

@@ -15,13 +15,6 @@ from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 
-__all__ = [
-    "Extent",
-    "Geometry",
-    "Vocabulary",
-    "blocks_of",
-]
-
 _MARGIN = 1.0
 """Points by which a box is larger than its lines: type reaches beyond the ascent and descent that its font states."""
 _APART = 3.0

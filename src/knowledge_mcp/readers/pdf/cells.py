@@ -19,8 +19,6 @@ from knowledge_mcp.readers.shared.layout import Line, Table
 if TYPE_CHECKING:
     from liteparse.types import TextItem
 
-__all__ = ["RuledTable", "ruled_tables"]
-
 _FILLED = 0.25
 """Share of the cells that have words at least: a form has more, the net of a chart has hardly any."""
 _CROSSING = 0.05

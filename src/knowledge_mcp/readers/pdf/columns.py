@@ -18,8 +18,6 @@ from knowledge_mcp.readers.pdf.headings.entries import is_ended, right_edges
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 
-__all__ = ["take_columns"]
-
 _ROLES = frozenset({SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS})
 _NEAR = 3.0
 """Points by which the lines of one column begin apart at most."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
-__all__ = ["join_tables"]
-
 _SHIFT = 6.0
 """Points by which a column may be wider or narrower on the next page, wherever the table stands."""
 _CONTINUED = re.compile(r"\b(?:continued|cont['’]?d|concluded)\b|\(cont\.?\)", re.IGNORECASE)

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from liteparse.parser import LiteParse
     from liteparse.types import ParsedPage, StructureTreeElement
 
-__all__ = [
-    "BATCH",
-    "Bookmark",
-    "Facts",
-    "ParsedBatch",
-    "TaggedHeading",
-    "characters",
-    "inspect",
-    "pages",
-    "refusal",
-]
-
 BATCH = 25
 """Pages that are held parsed at a time; the file is reopened for each batch, which frees what PDFium caches."""
 

@@ -14,8 +14,6 @@ from knowledge_mcp.language.glossary.terms import entry_number
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
-__all__ = ["remove_furniture"]
-
 _ZONE = 0.13
 _STANDS_OUT = 1.4
 _COUNTED = 3

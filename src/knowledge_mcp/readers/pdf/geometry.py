@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any, TypeAlias
 
-__all__ = ["SAME", "Matrix", "from_page", "matrix_of", "on_page", "placed", "raw", "times"]
-
 Matrix: TypeAlias = tuple[float, float, float, float, float, float]
 _SCALE = 16
 """Steps to a point: PDFium's functions count in whole units."""

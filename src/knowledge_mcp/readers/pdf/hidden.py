@@ -24,8 +24,6 @@ from knowledge_mcp.readers.shared.layout import letters_of
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
 
-__all__ = ["HiddenText", "hidden_text", "is_parsed", "leave_out", "take_out"]
-
 _DEPTH = 8
 _MOST_OBJECTS = 200_000
 _MOST_SEGMENTS = 200

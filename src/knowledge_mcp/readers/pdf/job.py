@@ -31,8 +31,6 @@ from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognis
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["check", "compose", "read", "survey"]
-
 _PER_MESSAGE = 400
 
 

@@ -15,14 +15,6 @@ from knowledge_mcp.readers.shared.layout import Line, is_bold_name, is_code_name
 if TYPE_CHECKING:
     from liteparse.types import TextItem
 
-__all__ = [
-    "is_rotated",
-    "line_of",
-    "parts_of",
-    "rows_of",
-    "size_of",
-]
-
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _NUMBER_WIDTH = 14
 

@@ -25,11 +25,6 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figu
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
 
-__all__ = [
-    "lay_out",
-    "tables_of",
-]
-
 _CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*")
 
 _REPEATED = 1.5

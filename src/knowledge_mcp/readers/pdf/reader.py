@@ -18,8 +18,6 @@ from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
 from knowledge_mcp.readers.shared.passwords import Passwords
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["PdfReader"]
-
 T = TypeVar("T")
 
 _JOB = "knowledge_mcp.readers.pdf.job"

@@ -18,16 +18,6 @@ from typing import Any
 from knowledge_mcp.readers.pdf.engine import refusal
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = [
-    "MOST_PIXELS",
-    "as_png",
-    "is_blank",
-    "is_inside",
-    "mark",
-    "render",
-    "word_places",
-]
-
 MOST_PIXELS = 36_000_000
 """Larger sheets are rendered with fewer dots per inch: an A1 drawing with 190."""
 

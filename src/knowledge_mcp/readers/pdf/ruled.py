@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from knowledge_mcp.readers.shared.layout import Line
 
-__all__ = ["Drawn", "RuledCell", "RuledGrid", "drawn_of"]
-
 _NEAR = 3.0
 """Points within which two lines are one: both edges of a thin area, a double line, frames of boxes that touch."""
 _SHORT = 6.0

@@ -18,21 +18,6 @@ from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, 
 from knowledge_mcp.readers.scans.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
-__all__ = [
-    "COVERED",
-    "FORCED",
-    "GARBLED",
-    "NO_TEXT",
-    "STAMP",
-    "PageGraphics",
-    "graphics_of",
-    "is_garbled",
-    "marks_of",
-    "pages_to_recognise",
-    "take_recognised",
-    "without_copies",
-]
-
 _DEPTH = 8
 _MOST_OBJECTS = 200_000
 _GRID = 1200.0

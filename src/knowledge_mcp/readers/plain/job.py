@@ -22,8 +22,6 @@ from knowledge_mcp.readers.shared.layout import letters_of, unpacked
 from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["check", "read"]
-
 _MOST_BYTES = 64_000_000
 _MOST_ROWS = 200_000
 """Rows up to which a text is laid out as pages: 3,500 printed ones. What is longer is a log or a table."""

@@ -16,8 +16,6 @@ from statistics import median
 from knowledge_mcp.readers.pdf.headings.candidates import is_drawn
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
-__all__ = ["PITCH", "TextPage", "TextRow", "lay_out", "runs_of", "text_pages"]
-
 COLUMN, PITCH, SIZE = 6.0, 12.0, 10.0
 """Points of a column and of a row, and the size of the print: a typewriter of ten points on ordinary paper."""
 _TITLE, _UNDERLINED = 14.0, {"=": 13.0, "-": 12.0}

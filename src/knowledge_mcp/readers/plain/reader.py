@@ -12,8 +12,6 @@ from knowledge_mcp.readers.scans.recognition import Assembly, Recognition
 from knowledge_mcp.readers.shared.isolation import LIMITS, run_isolated
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["PlainTextReader"]
-
 _JOB = "knowledge_mcp.readers.plain.job"
 
 

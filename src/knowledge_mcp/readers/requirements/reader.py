@@ -12,8 +12,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.isolation import LIMITS, run_isolated, unreadable
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["SUFFIXES", "RequirementReader"]
-
 _HERE = "knowledge_mcp.readers.requirements"
 SUFFIXES: Mapping[str, str] = MappingProxyType(
     {

@@ -28,8 +28,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = ["reqif"]
-
 _WANTED = "a ReqIF file"
 _MADE = "clausewise-"
 """How identifiers begin that we made of ids which ReqIF does not allow; the ids stand in this attribute:"""

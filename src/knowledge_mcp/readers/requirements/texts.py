@@ -11,8 +11,6 @@ from typing import Any, cast
 from knowledge_mcp.readers.shared.containers import corrupted, mislabelled, too_large
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 
-__all__ = ["doorstop", "needs_json", "sphinx_needs", "strictdoc"]
-
 _MOST_BYTES = 64_000_000
 
 

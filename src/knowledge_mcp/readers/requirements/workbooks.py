@@ -10,8 +10,6 @@ from knowledge_mcp.readers.shared.containers import open_archive
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = ["COLUMNS", "columns_of", "workbook"]
-
 COLUMNS: Mapping[str, Sequence[str]] = {
     "id": ("id", "_id", "identifier", "uid", "key", "req id", "requirement id"),
     "title": ("title", "name", "heading", "summary"),

@@ -27,13 +27,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.scans.recognition import Recognition
 
-__all__ = [
-    "CountingReader",
-    "FilingReader",
-    "JudgingReader",
-    "SurveyingReader",
-]
-
 _FORCE = "Pass force_ocr to have it read all the same."
 
 

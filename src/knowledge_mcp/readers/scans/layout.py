@@ -18,12 +18,6 @@ from typing import Any
 
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
-__all__ = [
-    "Recognised",
-    "columns_apart",
-    "load_recognised",
-]
-
 _Word = list[Any]
 """Text, confidence, left, top, right, bottom, line, block."""
 _Line = list[_Word]

@@ -30,18 +30,6 @@ from knowledge_mcp.readers.shared.layout import unpacked
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.sandbox import Given, Limits, Sandbox
 
-__all__ = [
-    "Assembly",
-    "Recognition",
-    "ScanReading",
-    "coverage",
-    "engine_version",
-    "options_version",
-    "ranges",
-    "recognise",
-    "words_file",
-]
-
 _logger = logging.getLogger(__name__)
 NO_WORDS = "no text was recognised: a picture, or too poor to read"
 BLANK = "no text on this page"

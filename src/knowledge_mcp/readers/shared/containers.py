@@ -18,25 +18,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = [
-    "MAX_TOTAL_BYTES",
-    "OLE",
-    "ZIP",
-    "core_properties",
-    "corrupted",
-    "foreign",
-    "kind_of_archive",
-    "local_name",
-    "magic_of",
-    "member",
-    "mislabelled",
-    "ole_refusal",
-    "open_archive",
-    "parse_xml",
-    "too_large",
-    "without_namespace",
-]
-
 MAX_MEMBERS = 20_000
 MAX_TOTAL_BYTES = 1_000_000_000
 MAX_MEMBER_BYTES = 300_000_000

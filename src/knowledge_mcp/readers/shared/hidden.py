@@ -12,8 +12,6 @@ from collections import Counter
 
 from knowledge_mcp.model.hidden import HiddenReason
 
-__all__ = ["WHITE", "is_alike", "shown_length", "without_hidden"]
-
 WHITE = "FFFFFF"
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 _NEAR = 8

@@ -21,13 +21,6 @@ from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.shared.pieces import Laying
 from knowledge_mcp.support.sandbox import FailureKind, Given, Limits, Refusal, Sandbox, SandboxFailure
 
-__all__ = [
-    "LIMITS",
-    "ConvertingReader",
-    "run_isolated",
-    "unreadable",
-]
-
 _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.TOO_SLOW: (
         UnreadableReason.TOO_SLOW,

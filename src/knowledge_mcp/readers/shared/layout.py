@@ -15,19 +15,6 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import Box
 
-__all__ = [
-    "Line",
-    "PageLayout",
-    "Table",
-    "is_bold_name",
-    "is_code_name",
-    "is_figures",
-    "is_italic_name",
-    "letters_of",
-    "packed",
-    "unpacked",
-]
-
 _PER_POINT = 10
 _FIELDS = 5
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -16,8 +16,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.isolation import run_isolated
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-__all__ = ["Passwords", "unlock_pdf"]
-
 T = TypeVar("T")
 
 _JOB = f"{__name__}:unlock_pdf"

@@ -25,23 +25,6 @@ from knowledge_mcp.readers.shared.assembly import (
 from knowledge_mcp.readers.shared.richtext import RichText, lay
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-__all__ = [
-    "MOST_BLOCKS",
-    "Laying",
-    "Piece",
-    "at_lines",
-    "counting",
-    "escaped",
-    "facts",
-    "heading",
-    "hidden_piece",
-    "messages",
-    "named",
-    "piece",
-    "rich_piece",
-    "table_piece",
-]
-
 Piece: TypeAlias = dict[str, Any]
 
 MOST_BLOCKS = 400_000

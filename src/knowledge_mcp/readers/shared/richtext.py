@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import BlockKind, Reference, ReferenceKind, Span
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, normalise_text
 
-__all__ = ["Mark", "RichText", "lay", "table_text"]
-
 _BLANKS = re.compile(r"[ \t\n]+")
 
 

@@ -6,8 +6,6 @@ import codecs
 import re
 from dataclasses import dataclass
 
-__all__ = ["DecodedText", "NotTextError", "decode_text"]
-
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16's, with which it begins

@@ -16,8 +16,6 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError, Knowled
 from knowledge_mcp.sources.git.url import repository_name
 from knowledge_mcp.support.system.locking import try_lock
 
-__all__ = ["CloneFolder", "disk_error"]
-
 _LOCK_SECONDS = 60.0
 _STEP = 0.05
 

@@ -12,16 +12,6 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.places import why_refused
 
-__all__ = [
-    "RepositoryUrl",
-    "check_branch",
-    "is_loopback",
-    "parse_url",
-    "permalink",
-    "repository_name",
-    "without_credentials",
-]
-
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
 _SEGMENT = re.compile(r"[\w.~+-]+", re.ASCII)
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")

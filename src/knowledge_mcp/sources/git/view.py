@@ -22,8 +22,6 @@ from typing import NamedTuple
 
 from knowledge_mcp.sources.git.process import GitCall, GitProgram, git_error
 
-__all__ = ["GitView", "viewed"]
-
 _MOST = 4096
 """Bytes of a file that holds one line."""
 

@@ -18,19 +18,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.sources.scan.ignore import IgnoreRules, Patterns
 from knowledge_mcp.support.files import open_beneath, printable_path
 
-__all__ = [
-    "DEFAULT_EXCLUDES",
-    "DEFAULT_EXTENSIONS",
-    "DEFAULT_NAMES",
-    "EVER_EXCLUDED",
-    "MAX_FILE_BYTES",
-    "SPECIFIED_EXTENSIONS",
-    "Objection",
-    "RepositoryScan",
-    "media_type_of",
-    "objection_to",
-]
-
 _HEAD = 8192
 _MAGICS = (
     b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"\x7fELF", b"\x1f\x8b", b"MZ\x90",

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-__all__ = ["IgnoreRules", "Patterns"]
-
 _MAX_BYTES = 256 * 1024
 _MAX_LINES = 5000
 _LONGEST = 1000

@@ -24,8 +24,6 @@ from knowledge_mcp.sources.web.address import WebAddress, parse_address
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.distribution import Secret
 
-__all__ = ["SourceOptions", "folder", "page", "repository", "sitemap", "spec_of", "webdav"]
-
 _HOST = re.compile(r"[A-Za-z0-9\[](?:[A-Za-z0-9.:\]-]{0,252})")
 _GIT_HOSTS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 

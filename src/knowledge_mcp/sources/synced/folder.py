@@ -12,8 +12,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.sources.vanished import is_gone, lies_below
 
-__all__ = ["FolderSource"]
-
 
 class FolderSource:
     """Hold a folder to be the truth of the files below it.

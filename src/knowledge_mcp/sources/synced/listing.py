@@ -19,8 +19,6 @@ from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, Sandb
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-__all__ = ["list_in_child", "propfind_answer", "sitemap"]
-
 _MOST_UNPACKED = 50 * 1024 * 1024
 """Bytes of a sitemap as sitemaps.org has them, unpacked."""
 _GZIP = b"\x1f\x8b"

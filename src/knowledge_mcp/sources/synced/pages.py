@@ -16,8 +16,6 @@ from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.sandbox import Sandbox
 
-__all__ = ["PageSource", "SitemapSource"]
-
 _MOST_SITEMAPS = 500
 """Sitemaps of one index; with 50,000 addresses each they name more than anybody syncs."""
 _EXAMPLES = 3

@@ -20,8 +20,6 @@ from knowledge_mcp.model.syncing import SourceKind, SourceSpec, SourceState, Sou
 from knowledge_mcp.support.files import write_whole
 from knowledge_mcp.support.locks import locked
 
-__all__ = ["SourceList"]
-
 
 class SourceList:
     """Keep what is registered; may be used by many threads and processes.

@@ -19,8 +19,6 @@ from knowledge_mcp.model.syncing import SourceSpec
 from knowledge_mcp.sources.git.source import GitClones
 from knowledge_mcp.sources.synced.folder import FolderSource
 
-__all__ = ["RepositorySource", "check_below"]
-
 
 def check_below(below: str) -> str:
     """Return a folder inside a repository, if it is one.

@@ -17,8 +17,6 @@ from knowledge_mcp.model.syncing import Visited
 from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebAnswer, WebFetcher
 
-__all__ = ["Visitor"]
-
 _GIVEN_UP_AFTER = 3
 """Places in a row that could not be had: the server is down, not a page, and each try may take a minute."""
 _UNCHANGED = 304

@@ -30,8 +30,6 @@ from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.sandbox import Sandbox
 
-__all__ = ["WebDavSource"]
-
 _ASKED = (
     b'<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getetag/></prop></propfind>'
 )

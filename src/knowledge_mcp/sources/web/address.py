@@ -17,15 +17,6 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from knowledge_mcp.model.errors import InvalidInputError, TimedOutError
 
-__all__ = [
-    "Deadline",
-    "IpAddress",
-    "WebAddress",
-    "host_matches",
-    "parse_address",
-    "redirected",
-]
-
 IpAddress: TypeAlias = IPv4Address | IPv6Address
 
 _LONGEST = 4096

@@ -24,16 +24,6 @@ from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, extension_of, media
 from knowledge_mcp.sources.web.address import WebAddress
 from knowledge_mcp.sources.web.exchange import ResponseHead
 
-__all__ = [
-    "REDIRECTS",
-    "file_name",
-    "kind_by_content",
-    "kind_by_header",
-    "named_as",
-    "refused_kind",
-    "status_error",
-]
-
 PLAIN = "text/plain"
 _KNOWN = frozenset(MEDIA_TYPES.values())
 _OFFICE = "application/vnd.openxmlformats-officedocument"

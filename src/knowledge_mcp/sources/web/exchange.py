@@ -23,14 +23,6 @@ from knowledge_mcp.sources.web.address import Deadline, IpAddress, WebAddress
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "Exchange",
-    "ResponseHead",
-    "WebRequest",
-    "Wire",
-    "open_wire",
-]
-
 _READ_SIZE = 64 * 1024
 _MOST_TRIED = 4
 _UNDER_WAY = frozenset({errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY})

@@ -50,9 +50,6 @@ from knowledge_mcp.support.events import log_event
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["WebAnswer", "WebFetcher", "WebOptions", "from_options"]
-
-
 AGENT = f"{TOKEN}/{__version__} (+robots.txt: {TOKEN})"
 """Who asks; a site that would rather not be asked finds the word for its robots.txt in it."""
 

@@ -16,8 +16,6 @@ from typing import TypeAlias
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError, InvalidInputError
 from knowledge_mcp.sources.web.address import Deadline, IpAddress, WebAddress
 
-__all__ = ["Resolver", "places_of", "system_resolver", "why_refused"]
-
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 """Gives the IP addresses of a host, for a port; raises OSError where there are none."""
 

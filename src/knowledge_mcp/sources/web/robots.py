@@ -17,8 +17,6 @@ from urllib.parse import quote
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.sources.web.address import WebAddress
 
-__all__ = ["TOKEN", "Robots", "Rules", "parse_rules"]
-
 TOKEN = "knowledge-mcp"
 """What a `User-agent` line calls this program."""
 

@@ -25,8 +25,6 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.support.distribution import install_command
 
-__all__ = ["GoneError", "StatusError", "TakenError", "as_knowledge_error", "mapped", "missing", "raise_for_status"]
-
 _MOST_DETAILS = 500
 _FULL = ("disk is full", "no space left", "database or disk", "disk quota", "(code: 13)")
 _DAMAGED = ("malformed", "not a database", "corrupt", "(code: 11)", "(code: 26)", "no such table", "missing column")

@@ -36,24 +36,6 @@ from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.filters import simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, chunk_to_json, sealed, unsealed
 
-__all__ = [
-    "LAYOUT",
-    "Index",
-    "all_of",
-    "chroma_name",
-    "chunk_of",
-    "chunk_row",
-    "document_of",
-    "generation_of",
-    "index_of",
-    "pack_index",
-    "pack_vectors",
-    "parts_of",
-    "unpack_index",
-    "unpack_vectors",
-    "where_of",
-]
-
 LAYOUT = "knowledge-mcp/1"
 PART_CHARACTERS = 1_000_000
 """Characters of one part of a long text: some megabytes on the wire at the most."""

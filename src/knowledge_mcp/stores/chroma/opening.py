@@ -13,17 +13,6 @@ from knowledge_mcp.stores.chroma.errors import StatusError, missing
 from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.system.locking import try_lock
 
-__all__ = [
-    "LOCK_FILE",
-    "Address",
-    "ChromaOptions",
-    "FolderLock",
-    "address_of",
-    "open_embedded",
-    "open_server",
-    "release_embedded",
-]
-
 LOCK_FILE = ".knowledge-mcp.lock"
 
 

@@ -25,8 +25,6 @@ from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
 from knowledge_mcp.stores.shared.rules import check_space, checked_renames
 
-__all__ = ["CATALOGUE", "INDEX", "Catalogue", "ChromaCollection", "check_ours", "info_of"]
-
 CATALOGUE = "knowledge-mcp.catalogue"
 INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neighbors": 16}
 """Of ChromaDB's vector index; measured in `docs/chromadb.md`."""

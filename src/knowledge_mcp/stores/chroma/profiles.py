@@ -14,8 +14,6 @@ from typing import Any
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 
-__all__ = ["PLANNING", "PROFILES", "Profile"]
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:

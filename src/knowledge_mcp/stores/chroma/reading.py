@@ -18,15 +18,6 @@ from knowledge_mcp.stores.chroma.writing import document_entry, structure_entrie
 from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import parts_from, record_from_json
 
-__all__ = [
-    "chunks",
-    "defined_terms",
-    "known_vectors",
-    "parts",
-    "records",
-    "totals",
-]
-
 _AT_ONCE = 500
 _VECTORS_AT_ONCE = 8
 """Documents whose exact vectors are read at once: all of them are read to find some."""

@@ -17,8 +17,6 @@ from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.shared.filters import In, chunk_ids_in, simple_filters
 from knowledge_mcp.stores.shared.slots import run_leg
 
-__all__ = ["legs"]
-
 _SPARE = 32
 """Hits asked for beyond the limit: for generations that are not visible, and for equal scores at the cut."""
 _TRIES = 20

@@ -16,8 +16,6 @@ from chromadb.config import Settings, System
 
 from knowledge_mcp.stores.chroma.errors import raise_for_status
 
-__all__ = ["READING_SECONDS", "LimitedApi", "ServerClient", "hooks"]
-
 READING_SECONDS = 10.0
 WRITING_SECONDS = 60.0
 _WRITES = ("/upsert", "/add", "/update", "/delete")

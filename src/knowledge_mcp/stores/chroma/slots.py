@@ -14,9 +14,6 @@ from knowledge_mcp.model.query import Filter
 from knowledge_mcp.stores.chroma.layout import Index
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 
-__all__ = ["SlotBlock", "SlotState", "Still", "ViewLimits", "scaled_vectors"]
-
-
 _CHUNK = 900
 """Bytes that a chunk's id, key, kinds and clause take with what maps them, roughly."""
 _TERM = 70

@@ -34,13 +34,6 @@ from knowledge_mcp.stores.chroma.writing import (
 )
 from knowledge_mcp.stores.shared.payload import record_from_json
 
-__all__ = [
-    "Specified",
-    "drop_specified",
-    "verify",
-    "verify_copy",
-]
-
 _TRIES = 20
 _SQUARED = {"hnsw": {**INDEX, "space": "l2"}}
 _FROM = "generation:"

@@ -49,11 +49,6 @@ from knowledge_mcp.stores.shared.slots import (
     weighed,
 )
 
-__all__ = [
-    "ChromaView",
-    "Totals",
-]
-
 _AT_ONCE = 500
 _TRIES = 50
 

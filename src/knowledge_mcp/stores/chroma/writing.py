@@ -40,27 +40,6 @@ from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.rules import check_documents, not_announced
 
-__all__ = [
-    "GONE",
-    "SMALL_CALL",
-    "STATE",
-    "change_of",
-    "delete_document",
-    "discard_unfinished",
-    "document_entry",
-    "holders_of",
-    "index_rows",
-    "is_abandoned",
-    "make_index",
-    "of_documents",
-    "publish",
-    "structure_entries",
-    "sweep",
-    "unfinished",
-    "visible_generations",
-    "visible_of",
-]
-
 _LONGEST_SECONDS = 120.0
 """Time after which a document that is neither visible nor gone is taken for a killed writer's: since this process
 first saw its holder, by its own clock, for two machines tell different times, and a clock may be set."""

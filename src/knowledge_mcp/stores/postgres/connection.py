@@ -27,8 +27,6 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension, check_version, prepare_schema
 from knowledge_mcp.stores.postgres.session import Connection, PostgresSession, taught
 
-__all__ = ["PostgresDatabase", "location_of"]
-
 T = TypeVar("T")
 
 _MOST_CONNECTIONS = 16

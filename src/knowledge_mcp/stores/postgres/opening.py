@@ -11,8 +11,6 @@ from knowledge_mcp.support.distribution import Secret, install_command
 if TYPE_CHECKING:
     from knowledge_mcp.stores.postgres.store import PostgresStore
 
-__all__ = ["PostgresOptions", "from_options"]
-
 
 class PostgresOptions(Protocol):
     """Name the settings that this store needs."""

@@ -10,8 +10,6 @@ from knowledge_mcp.stores.postgres.schema import SCHEMA, check_version
 from knowledge_mcp.stores.postgres.session import PostgresSession, Row
 from knowledge_mcp.stores.shared.payload import space_from_json
 
-__all__ = ["PostgresPlace", "every_place", "find_place", "lock_place", "place_of"]
-
 _SELECT = (
     "SELECT id, name, space, created_at, analyser, state::text, documents, chunks, tokens, words,"
     f" (SELECT version FROM {SCHEMA}.meta) FROM {SCHEMA}.collections"

@@ -22,8 +22,6 @@ from types import MappingProxyType
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.postgres.session import PostgresSession
 
-__all__ = ["MIGRATIONS", "SCHEMA", "SCHEMA_VERSION", "Extension", "check_version", "prepare_schema"]
-
 SCHEMA = "knowledge_mcp"
 SCHEMA_VERSION = 1
 _SERVER, _EXTENSION = 15, (0, 7)

@@ -26,8 +26,6 @@ from knowledge_mcp.stores.shared.filters import absent_in, simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.products import products
 
-__all__ = ["HEAD", "Search", "known_vectors", "postings"]
-
 _CANDIDATES_PER_HIT, _FEWEST_CANDIDATES, _MOST_CANDIDATES = 4, 100, 1_000
 """What the index looks at beside the hits asked for; pgvector takes no more than 1,000."""
 _ITERATIVE = (0, 8)

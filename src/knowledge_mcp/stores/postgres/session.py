@@ -12,8 +12,6 @@ from psycopg.pq import Format
 
 from knowledge_mcp.model.chunk import Vector
 
-__all__ = ["Connection", "PostgresSession", "PostgresVector", "Row", "taught"]
-
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[Row]
 

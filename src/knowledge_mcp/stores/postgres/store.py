@@ -50,8 +50,6 @@ from knowledge_mcp.stores.shared.payload import (
 from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, is_newer, newer_index
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["PostgresHandle", "PostgresStore"]
-
 T = TypeVar("T")
 Reading = Callable[[PostgresSession, PostgresPlace], T]
 _logger = logging.getLogger(__name__)

@@ -17,8 +17,6 @@ from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, pr
 from knowledge_mcp.stores.shared.bm25 import term_counts
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
 
-__all__ = ["index_anew", "verify"]
-
 _LONGEST, _SHORTEST = 1.1, 0.9
 """Norms that a vector of unit norm has, however coarse its numbers are."""
 _SAMPLED_CHUNKS, _AT_ONCE = 200, 2_000

@@ -24,29 +24,6 @@ from knowledge_mcp.stores.shared.filters import field_value
 from knowledge_mcp.stores.shared.payload import chunk_to_json, record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.rules import checked_renames
 
-__all__ = [
-    "ENTRY",
-    "FIELDS",
-    "INDEX_FROM_CHUNKS",
-    "Counters",
-    "IndexedBlock",
-    "IndexedDocument",
-    "add_document",
-    "count",
-    "drop",
-    "generations",
-    "in_order",
-    "index_vectors",
-    "lock_documents",
-    "lock_names",
-    "prepare",
-    "publish",
-    "remove",
-    "rename",
-    "vector_index",
-    "write_block",
-]
-
 ENTRY = np.dtype([("offset", "<u4"), ("count", "u1"), ("length", "<u4")])
 """A posting: the chunk's key from its block's first one on, how often it holds the term, and its length in terms."""
 

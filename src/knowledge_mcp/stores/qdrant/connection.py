@@ -27,8 +27,6 @@ from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-__all__ = ["QdrantConfig", "QdrantConnection", "QdrantOptions", "config_of", "need_library", "plain_address"]
-
 PAGE = 1000
 """Points of one page of a scroll; a quarter of it where vectors come along."""
 MOST_POINTS = 256

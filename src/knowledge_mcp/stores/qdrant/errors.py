@@ -27,8 +27,6 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 
-__all__ = ["mapped"]
-
 _MOST_DETAILS = 400
 _KEY = "Check QDRANT_API_KEY and what the key may do."
 _UNSET = "Set QDRANT_API_KEY."

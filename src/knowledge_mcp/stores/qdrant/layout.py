@@ -34,28 +34,6 @@ from knowledge_mcp.support.events import log_event
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-__all__ = [
-    "BM25",
-    "DENSE",
-    "INDEXES",
-    "LIVE",
-    "META",
-    "MOVING",
-    "RECORD_INDEXES",
-    "STAGED",
-    "VISIBLE",
-    "QdrantCollection",
-    "all_places",
-    "create",
-    "drop",
-    "look",
-    "place_of",
-    "point_id",
-    "records_of",
-    "rename",
-    "schema_of",
-]
-
 LAYOUT = 1
 DENSE = "dense"
 BM25 = "bm25"

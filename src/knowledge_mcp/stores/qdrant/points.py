@@ -20,22 +20,6 @@ from knowledge_mcp.stores.shared.bm25 import K1, B, term_counts
 from knowledge_mcp.stores.shared.filters import field_value, simple_filters
 from knowledge_mcp.stores.shared.payload import chunk_to_json
 
-__all__ = [
-    "any_of",
-    "batches",
-    "chunk_payload",
-    "chunk_point",
-    "clause_prefixes",
-    "conditions",
-    "defined",
-    "equals",
-    "live",
-    "query_sparse",
-    "term_index",
-    "to_bytes",
-    "weighted",
-]
-
 _FLOAT_BYTES = 22
 """JSON text of one number of a vector."""
 

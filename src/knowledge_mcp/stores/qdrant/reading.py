@@ -19,27 +19,6 @@ from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
 from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
 
-__all__ = [
-    "MARKS",
-    "PARTS",
-    "DocumentHead",
-    "Judge",
-    "PartKind",
-    "chunks",
-    "defined_terms",
-    "head_id",
-    "heads",
-    "heads_of",
-    "known_vectors",
-    "part_ids",
-    "parts",
-    "place_and_head",
-    "place_and_heads",
-    "read_again",
-    "records",
-    "statistics",
-]
-
 MARKS = ("home", "chunk_id", "document_id", "generation", "state")
 """Fields of a chunk's point by which a reader tells whether it is visible."""
 PartKind = Literal["text", "structure"]

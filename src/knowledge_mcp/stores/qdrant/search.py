@@ -30,20 +30,6 @@ from knowledge_mcp.stores.shared.payload import chunk_from_json
 from knowledge_mcp.stores.shared.rules import is_newer
 from knowledge_mcp.support.events import log_event
 
-__all__ = [
-    "CANDIDATES",
-    "SILENCE",
-    "Corpus",
-    "MovedError",
-    "QdrantQuery",
-    "TermWeights",
-    "index_again",
-    "search",
-    "unweighed",
-    "weigh",
-    "write_index",
-]
-
 CANDIDATES = 5_000
 """Chunks that the full-text fallback ranks at most, those with the rarest words of the query."""
 _BESIDE = 8

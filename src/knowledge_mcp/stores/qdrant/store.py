@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.stores.qdrant.layout import QdrantCollection
     from knowledge_mcp.stores.qdrant.search import TermWeights
 
-__all__ = ["QdrantHandle", "QdrantStore", "from_options"]
-
 T = TypeVar("T")
 
 _SWAPS = 5

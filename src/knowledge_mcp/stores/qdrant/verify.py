@@ -26,8 +26,6 @@ from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part
 from knowledge_mcp.stores.qdrant.search import weigh
 from knowledge_mcp.stores.qdrant.writing import settle
 
-__all__ = ["verify"]
-
 _INGEST = "Ingest the document again."
 _AGAIN = "Run `knowledge doctor --repair`."
 _BATCH = 1000

@@ -34,23 +34,6 @@ from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_jso
 from knowledge_mcp.stores.shared.rules import check_documents
 from knowledge_mcp.support.events import log_event
 
-__all__ = [
-    "OTHER_WRITER",
-    "RACES",
-    "Parts",
-    "Swap",
-    "changed",
-    "delete_document",
-    "discarded",
-    "parts_of",
-    "publish",
-    "settle",
-    "sparse_of",
-    "swap",
-    "unsettle",
-    "with_mean",
-]
-
 MOST_DOCUMENTS = 200
 """Records of one look-up."""
 TEXT_PART = 200_000

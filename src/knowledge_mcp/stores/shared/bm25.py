@@ -14,8 +14,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["K1", "LARGEST_COUNT", "B", "inverse_frequency", "term_counts"]
-
 K1 = 1.2
 B = 0.4
 LARGEST_COUNT = 255

@@ -9,8 +9,6 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, NotIn, Prefix
 
-__all__ = ["absent_in", "check_filter", "chunk_ids_in", "field_value", "keeps", "keeps_value", "simple_filters"]
-
 _FIELDS: frozenset[str] = frozenset(get_args(FilterField))
 Simple = Equals | In | NotIn | Prefix
 

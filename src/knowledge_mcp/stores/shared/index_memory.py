@@ -11,8 +11,6 @@ from typing import Protocol
 
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["DEFAULT_LIMIT", "IndexMemory", "IndexOwner"]
-
 DEFAULT_LIMIT = 1024 << 20
 """Bytes, unless the settings say otherwise."""
 

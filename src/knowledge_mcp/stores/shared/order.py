@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from knowledge_mcp.model.chunk import Chunk
 
-__all__ = ["by_value", "in_order"]
-
 
 def in_order(chunks: Iterable[Chunk]) -> list[Chunk]:
     """Sort chunks by document and index."""

@@ -29,25 +29,6 @@ from knowledge_mcp.model.collection import (
 from knowledge_mcp.model.document import Anchor, Box, Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import DamagedError, leave_out
 
-__all__ = [
-    "UNREADABLE",
-    "check_sum",
-    "checked_chunk",
-    "checked_part",
-    "chunk_from_json",
-    "chunk_to_json",
-    "has_check_sums",
-    "parts_from",
-    "record_from_json",
-    "record_to_json",
-    "sealed",
-    "space_from_json",
-    "space_to_json",
-    "structure_from_json",
-    "structure_to_json",
-    "unsealed",
-]
-
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading a damaged value may raise, whatever the damage."""
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
 
-__all__ = ["products"]
-
 _AT_ONCE = 1024
 """Rows worked out at once: they stay in the processor's cache."""
 

@@ -9,16 +9,6 @@ from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, NotFoundError, SpaceMismatchError
 
-__all__ = [
-    "check_documents",
-    "check_query",
-    "check_space",
-    "checked_renames",
-    "is_newer",
-    "newer_index",
-    "not_announced",
-]
-
 
 def check_documents(documents: Iterable[WholeDocument], dimensions: int) -> None:
     """Make sure of the length of every vector, and of as many chunks as announced, each once.

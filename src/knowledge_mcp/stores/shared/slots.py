@@ -15,18 +15,6 @@ from knowledge_mcp.model.query import Filter, LegHit
 from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
 
-__all__ = [
-    "STRIDE",
-    "best_hits",
-    "bm25_scores",
-    "coded_mask",
-    "filter_mask",
-    "length_norms",
-    "likely_slots",
-    "run_leg",
-    "weighed",
-]
-
 STRIDE = 16
 """Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
 

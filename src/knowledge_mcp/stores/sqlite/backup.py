@@ -14,8 +14,6 @@ from knowledge_mcp.stores.sqlite.schema import PAGE_BYTES, prepare_schema
 from knowledge_mcp.stores.sqlite.session import Session
 from knowledge_mcp.stores.sqlite.verify import damaged_parts
 
-__all__ = ["check_copy", "copy_store", "put_in_place"]
-
 _PATIENCE_MILLISECONDS = 60_000
 _AHEAD = 1_000_000
 """Changes that may be made to a store while it is overwritten, by far."""

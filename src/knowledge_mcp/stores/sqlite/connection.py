@@ -25,8 +25,6 @@ from knowledge_mcp.stores.sqlite.schema import PAGE_BYTES, check_version, prepar
 from knowledge_mcp.stores.sqlite.session import FileIdentity, Session, file_identity, has_log
 from knowledge_mcp.support.files import make_private_folder, touch_private
 
-__all__ = ["Database", "as_knowledge_error"]
-
 _BUSY_MILLISECONDS = 5_000
 _CACHE_KIBIBYTES = 16_384
 _WAL_LIMIT = 64 * 1024 * 1024

@@ -18,17 +18,6 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.stores.sqlite.session import Session
 
-__all__ = [
-    "BATCH_POSTINGS",
-    "SEGMENTS_PER_LEVEL",
-    "Segment",
-    "add_segment",
-    "all_postings",
-    "drop_segments",
-    "posting_lists",
-    "renumber_postings",
-]
-
 SEGMENTS_PER_LEVEL = 8
 BATCH_POSTINGS = 500_000
 

@@ -18,16 +18,6 @@ from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
 from knowledge_mcp.stores.sqlite.session import Row, Session
 
-__all__ = [
-    "chunks",
-    "defined_terms",
-    "document_chunks",
-    "known_vectors",
-    "parts",
-    "records",
-    "visible_keys",
-]
-
 _AT_ONCE = 500
 """Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
 

@@ -24,8 +24,6 @@ from types import MappingProxyType
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.sqlite.session import Session
 
-__all__ = ["MIGRATIONS", "PAGE_BYTES", "SCHEMA_VERSION", "check_version", "prepare_schema"]
-
 SCHEMA_VERSION = 2
 PAGE_BYTES = 8192
 """Holds five vectors of 384 components, where SQLite's own 4096 would hold two and waste a quarter."""

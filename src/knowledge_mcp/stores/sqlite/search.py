@@ -30,17 +30,6 @@ from knowledge_mcp.stores.sqlite.reading import visible_keys
 from knowledge_mcp.stores.sqlite.session import Session
 from knowledge_mcp.stores.sqlite.view import SqliteView, names_of, sign_bits, vectors_of
 
-__all__ = [
-    "COMPARE_ALL_HELD_UP_TO",
-    "COMPARE_ALL_UP_TO",
-    "THREAD_FROM_SLOTS",
-    "dense_candidates",
-    "dense_hits",
-    "legs",
-    "lexical_hits",
-    "lexical_scores",
-]
-
 COMPARE_ALL_UP_TO, COMPARE_ALL_HELD_UP_TO = 1_500, 8_192
 """Vectors that are rather all compared than chosen by their bits: read from the file, and held in memory."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FileIdentity", "Row", "Session", "file_identity", "has_log"]
-
 Row = tuple[Any, ...]
 FileIdentity = tuple[int, int]
 """Device and inode; while a connection is open, no other file can have them."""

@@ -18,15 +18,6 @@ from knowledge_mcp.stores.sqlite.session import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
 from knowledge_mcp.stores.sqlite.writing import delete_unfinished, fields_of, read_again, write_block
 
-__all__ = [
-    "SLOTS_PER_SEGMENT",
-    "damaged_parts",
-    "damaged_vectors",
-    "rebuild_index",
-    "unchecked_documents",
-    "verify",
-]
-
 _LONGEST, _SHORTEST = 1.1, 0.9
 """Norms that a vector of unit norm has, however coarse its numbers are."""
 

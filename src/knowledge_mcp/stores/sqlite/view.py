@@ -23,8 +23,6 @@ from knowledge_mcp.stores.shared.slots import coded_mask, filter_mask, length_no
 from knowledge_mcp.stores.sqlite.session import Row, Session
 from knowledge_mcp.support.checkpoints import checked
 
-__all__ = ["FLOATS_UP_TO", "SqliteView", "ViewState", "names_of", "next_view", "sign_bits", "state_of", "vectors_of"]
-
 FLOATS_UP_TO = 16_384
 """Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
 

@@ -23,24 +23,6 @@ from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, drop_segm
 from knowledge_mcp.stores.sqlite.session import Row, Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
 
-__all__ = [
-    "SPARSE_SLACK",
-    "PreparedChunks",
-    "bury",
-    "delete_document",
-    "delete_generations",
-    "delete_unfinished",
-    "drop",
-    "fields_of",
-    "in_order",
-    "prepare",
-    "publish",
-    "read_again",
-    "rename",
-    "renumber_if_sparse",
-    "write_block",
-]
-
 
 @dataclass(frozen=True)
 class PreparedChunks:

@@ -9,8 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["lock", "open_folder", "release_folder", "try_lock"]
-
 _FAR = 0x7FFF_FFFE
 """The byte that is locked on Windows. What is locked there cannot be read, so it lies where nothing is written."""
 _TAKEN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK})

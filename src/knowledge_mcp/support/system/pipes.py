@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 
-__all__ = ["PipeEnd"]
-
 _GLANCE = 0.005
 """Seconds between two looks; reading a page takes longer."""
 

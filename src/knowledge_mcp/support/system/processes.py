@@ -11,17 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-__all__ = [
-    "end_tree",
-    "interpreter",
-    "interpreter_behind",
-    "limit",
-    "own_peak",
-    "ran_out_of_time",
-    "reaped",
-    "start_tree",
-]
-
 
 def start_tree(
     command: Sequence[str],

@@ -14,8 +14,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["end_job", "has_input", "limit_job", "own_peak", "peak_of_job", "start_in_job"]
-
 _KILL_ON_CLOSE, _PROCESS_MEMORY, _ACTIVE_PROCESSES, _NO_DIALOG = 0x2000, 0x100, 0x8, 0x400
 _EXTENDED_LIMITS = 9
 _NO_WINDOW, _SUSPENDED = 0x0800_0000, 0x4

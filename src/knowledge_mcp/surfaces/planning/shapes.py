@@ -12,30 +12,6 @@ from knowledge_mcp.surfaces.answers import MAX_DETAILS, NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
-__all__ = [
-    "ApplicationDocument",
-    "DeleteRequest",
-    "DeleteResponse",
-    "DocumentTextRequest",
-    "DocumentTextResponse",
-    "ErrorAnswer",
-    "IngestDocumentRequest",
-    "IngestDocumentResponse",
-    "JobRequest",
-    "JobResponse",
-    "ListApplicationsRequest",
-    "ListApplicationsResponse",
-    "ListDocumentsRequest",
-    "ListDocumentsResponse",
-    "ListedApplication",
-    "PageRun",
-    "PlanningSearchRequest",
-    "PlanningSearchResponse",
-    "PlanningSearchResult",
-    "SearchResultMetadata",
-    "render_error",
-]
-
 _TYPES = (
     "transport_assessment, design_access_statement, site_plan, floor_plan, elevation, planning_statement, "
     "environmental_statement, noise_assessment, flood_risk_assessment, ecology_report, heritage_statement, "

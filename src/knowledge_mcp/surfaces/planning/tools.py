@@ -18,19 +18,6 @@ from knowledge_mcp.surfaces.following import watch
 from knowledge_mcp.surfaces.narrowing import among_documents
 from knowledge_mcp.surfaces.planning import shapes
 
-__all__ = [
-    "SURFACE",
-    "TOOLS",
-    "cancel_ingest",
-    "delete_document",
-    "get_document_text",
-    "ingest_document",
-    "ingest_status",
-    "list_applications",
-    "list_ingested_documents",
-    "search_application_docs",
-]
-
 
 def ingest_document(
     knowledge: Knowledge, request: shapes.IngestDocumentRequest, call: Call | None = None

@@ -14,24 +14,6 @@ from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, one
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 from knowledge_mcp.surfaces.narrowing import narrowed
 
-__all__ = [
-    "CollectionEntry",
-    "CollectionsResponse",
-    "DocumentChunk",
-    "DocumentRequest",
-    "DocumentResponse",
-    "IngestUrlArguments",
-    "IngestUrlResponse",
-    "JobError",
-    "ListCollectionsRequest",
-    "RagPassageMetadata",
-    "RagSearchRequest",
-    "RagSearchResponse",
-    "RagSearchResult",
-    "UrlJobRequest",
-    "UrlJobResponse",
-]
-
 Collection = Annotated[
     str,
     Field(

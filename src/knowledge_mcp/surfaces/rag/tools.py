@@ -17,19 +17,6 @@ from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
 from knowledge_mcp.surfaces.rag import shapes
 
-__all__ = [
-    "SURFACE",
-    "TOOLS",
-    "cancel_ingest_url",
-    "document_answer",
-    "get_document",
-    "ingest_url",
-    "ingest_url_status",
-    "list_collections",
-    "search",
-    "search_result",
-]
-
 _RESERVE = 1000
 """Size kept free for what the contract may add to an answer."""
 

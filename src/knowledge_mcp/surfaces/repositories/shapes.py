@@ -10,23 +10,6 @@ from knowledge_mcp.surfaces.answers import NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
-__all__ = [
-    "CodeSearchRequest",
-    "CodeSearchResponse",
-    "CodeSearchResult",
-    "FileMetadata",
-    "ListRepositoriesRequest",
-    "ListRepositoriesResponse",
-    "ReadLinesRequest",
-    "ReadLinesResponse",
-    "RefreshRequest",
-    "RefreshResponse",
-    "RepositoryEntry",
-    "RepositoryFreshness",
-    "SearchMetadata",
-    "Summary",
-]
-
 RepositoryName = Annotated[Text, Field(min_length=1, max_length=200)]
 
 

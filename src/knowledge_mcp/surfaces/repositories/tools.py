@@ -14,20 +14,6 @@ from knowledge_mcp.surfaces.answers import rounded
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.repositories import shapes
 
-__all__ = [
-    "SURFACE",
-    "TOOLS",
-    "commit_of",
-    "entry",
-    "link",
-    "list_indexed_repositories",
-    "read_file_lines",
-    "refresh_repository",
-    "result",
-    "semantic_search",
-    "snippet",
-]
-
 
 def snippet(content: str, longest: int) -> str:
     """Cut a chunk's text to what is shown: whole lines where one ends in the last third, else at a character."""

@@ -21,22 +21,6 @@ from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Request, Response, Tool
 from knowledge_mcp.surfaces.redline import counted
 
-__all__ = [
-    "CHANGE_TOOLS",
-    "KINDS",
-    "ChangeInside",
-    "ChangesRequest",
-    "ChangesResponse",
-    "ClauseChanged",
-    "EditionNamed",
-    "ImpactRequest",
-    "ImpactResponse",
-    "Name",
-    "PlaceTouched",
-    "changes",
-    "impact",
-]
-
 _LONGEST = 400
 """Characters of a sentence that are shown; both citations lead to all of it."""
 KINDS = tuple(dict.fromkeys((*ChangeType, *(kind for kind in LinkKind if kind is not LinkKind.SAME))))

@@ -26,17 +26,6 @@ from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ROOM_FOR_RESUL
 from knowledge_mcp.surfaces.contract import Response, Tool
 from knowledge_mcp.surfaces.standards import evidence_shapes as shapes
 
-__all__ = [
-    "EVIDENCE_TOOLS",
-    "drawn",
-    "locator",
-    "merged_boxes",
-    "outline",
-    "read",
-    "references",
-    "verify_quote",
-]
-
 _T = TypeVar("_T")
 _R = TypeVar("_R", bound=Response)
 

@@ -13,27 +13,6 @@ from knowledge_mcp.surfaces.answers import NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text
 from knowledge_mcp.surfaces.contract import Request, Response
 
-__all__ = [
-    "DifferenceResult",
-    "EvidenceLocator",
-    "OutlineRequest",
-    "OutlineResponse",
-    "OutlineSection",
-    "PageResult",
-    "PlaceRequest",
-    "QuotePlaceResult",
-    "ReadPassage",
-    "ReadRequest",
-    "ReadResponse",
-    "ReferencePlace",
-    "ReferenceResult",
-    "ReferencesRequest",
-    "ReferencesResponse",
-    "UncertainPageResult",
-    "VerifyQuoteRequest",
-    "VerifyQuoteResponse",
-]
-
 Name = Annotated[Text, Field(min_length=1, max_length=500), UNSAID]
 Clause = Annotated[Text, Field(min_length=1, max_length=200), UNSAID]
 Page = Annotated[int, Field(ge=1, le=1_000_000), UNSAID, WHOLE]

@@ -16,21 +16,6 @@ from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards import shapes
 from knowledge_mcp.surfaces.standards.evidence import locator
 
-__all__ = [
-    "EMPTY_BASE",
-    "MOST_ALSO_IN",
-    "brief_source",
-    "chunk_uri",
-    "document_uri",
-    "doubt_about_topic",
-    "explain_no_definition",
-    "explain_no_requirement",
-    "explain_no_result",
-    "search_result",
-    "section_label",
-    "within",
-]
-
 MOST_ALSO_IN = 10
 """Citations of passages that say the same: a notice that stands in every document would crowd out the results."""
 

@@ -15,12 +15,6 @@ from knowledge_mcp.surfaces.standards.evidence import outline
 from knowledge_mcp.surfaces.standards.evidence_shapes import OutlineRequest
 from knowledge_mcp.surfaces.standards.passages import document_uri, section_label
 
-__all__ = [
-    "COMPLETERS",
-    "PROMPTS",
-    "RESOURCES",
-]
-
 _MAX_LIST_CHARACTERS = 200_000
 
 

@@ -16,8 +16,6 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
 from knowledge_mcp.surfaces.following import watch
 
-__all__ = ["PATIENCE", "UnderWay", "outcome"]
-
 PATIENCE = 45.0
 """Seconds after which a caller is told that a run goes on: many clients give up after a minute."""
 

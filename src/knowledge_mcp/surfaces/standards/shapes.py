@@ -15,36 +15,6 @@ from knowledge_mcp.surfaces.contract import Request, Response
 from knowledge_mcp.surfaces.narrowing import narrowed
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
 
-__all__ = [
-    "BriefSource",
-    "CheckResult",
-    "DefinitionResult",
-    "DocumentSummary",
-    "Embedding",
-    "FilterValues",
-    "HealthChecks",
-    "HealthResponse",
-    "KeywordSearchRequest",
-    "KnowledgeBase",
-    "LegRank",
-    "LookupRequest",
-    "LookupResponse",
-    "NoArguments",
-    "PagedRequest",
-    "PassageSource",
-    "RequirementResult",
-    "RequirementsRequest",
-    "RequirementsResponse",
-    "ScopedRequest",
-    "StandardsMetadata",
-    "StandardsSearchRequest",
-    "StandardsSearchResponse",
-    "StandardsSearchResult",
-    "StatsResponse",
-    "SyncedPlace",
-    "VectorStore",
-]
-
 DocumentIds = Annotated[
     list[Annotated[Text, Field(min_length=1, max_length=500), UNSAID]],
     one_or_list("ids"),

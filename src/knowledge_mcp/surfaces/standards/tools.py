@@ -28,18 +28,6 @@ from knowledge_mcp.surfaces.standards.evidence import EVIDENCE_TOOLS
 from knowledge_mcp.surfaces.standards.resources import COMPLETERS, PROMPTS, RESOURCES
 from knowledge_mcp.surfaces.standards.tracing import TRACING_TOOLS
 
-__all__ = [
-    "SURFACE",
-    "TOOLS",
-    "health",
-    "keyword_search",
-    "lookup",
-    "requirements",
-    "search",
-    "stats",
-    "synced_place",
-]
-
 
 def search(knowledge: Knowledge, request: shapes.StandardsSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_search`."""

@@ -36,24 +36,6 @@ from knowledge_mcp.surfaces.standards.runs import UnderWay, outcome
 if TYPE_CHECKING:
     from knowledge_mcp.engine.knowledge import LocalKnowledge
 
-__all__ = [
-    "TRACING_TOOLS",
-    "CheckRequest",
-    "CheckResponse",
-    "ConflictPair",
-    "ConflictsRequest",
-    "ConflictsResponse",
-    "GapFound",
-    "LinkFound",
-    "RowChecked",
-    "TraceRequest",
-    "TraceResponse",
-    "check",
-    "conflicts_found",
-    "reviewed",
-    "trace_documents",
-]
-
 R = TypeVar("R", bound=Response)
 _LONGEST = 300
 """Characters of a text that are shown; its citation leads to all of it."""

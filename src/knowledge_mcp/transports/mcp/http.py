@@ -47,18 +47,6 @@ from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, KeyRing
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-__all__ = [
-    "CALL_SECONDS",
-    "MAX_BODY_BYTES",
-    "MAX_SESSIONS",
-    "MAX_SESSIONS_OF_KEY",
-    "STREAM_SECONDS",
-    "BearerAuth",
-    "SessionLimit",
-    "build_app",
-    "serve",
-]
-
 logger = logging.getLogger(__name__)
 
 MAX_SESSIONS = 1000

@@ -16,8 +16,6 @@ from pydantic import BaseModel
 
 from knowledge_mcp.surfaces.contract import Prompt, Resource, Surface, Tool, known_surfaces
 
-__all__ = ["LISTING", "VIEW", "Listing", "listed", "read_listings"]
-
 LISTING = "listing.json"
 VIEW = "ui://knowledge/view"
 """Where clients that show pages in the chat (MCP Apps) find ours."""

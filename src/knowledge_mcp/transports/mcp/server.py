@@ -43,16 +43,6 @@ from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
 from knowledge_mcp.transports.shared.provider import Desk, KnowledgeProviders, crash
 
-__all__ = [
-    "INVALID_REQUEST",
-    "PARSE_ERROR",
-    "AnsweringReader",
-    "KnowledgeServer",
-    "answer_to",
-    "build_server",
-    "run_stdio",
-]
-
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 """JSON-RPC's codes for what is no JSON, and for what is JSON and no request."""
 

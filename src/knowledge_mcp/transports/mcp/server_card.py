@@ -15,8 +15,6 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["CARD_PATH", "CATALOGUE_PATH", "ServerCard"]
-
 CARD_PATH = "/mcp/server-card"
 """The place that the extension reserves: the address of the endpoint, and this after it."""
 CATALOGUE_PATH = "/.well-known/ai-catalog.json"

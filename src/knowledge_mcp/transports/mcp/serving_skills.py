@@ -15,8 +15,6 @@ from mcp import MCPError, types
 from mcp.server.extension import Extension, MethodBinding, ResourceBinding
 from mcp.server.mcpserver.resources import TextResource
 
-__all__ = ["SKILLS", "SkillsExtension", "skill_text"]
-
 SKILLS = {
     "standards": ("answer-with-evidence", "edition-review", "find-requirements", "gap-analysis"),
     "repositories": ("code-by-behaviour",),

@@ -12,8 +12,6 @@ from mcp.server.apps import Apps
 
 from knowledge_mcp.transports.mcp.listing import VIEW
 
-__all__ = ["view_extension", "view_page"]
-
 
 def view_page() -> str:
     """Read the page: HTML that needs nothing else, and gets its answers from the client that shows it."""

@@ -19,8 +19,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from knowledge_mcp.model.call import Progress
 
-__all__ = ["TASKS", "TasksExtension"]
-
 TASKS = "io.modelcontextprotocol/tasks"
 
 _PATIENCE = 2.0

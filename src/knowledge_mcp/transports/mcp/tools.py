@@ -34,17 +34,6 @@ from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, seen_desk
 from knowledge_mcp.transports.shared.threads import Threads, telling
 
-__all__ = [
-    "CALLERS_MISTAKES",
-    "FIRST_VERSION_WITH_LINKS",
-    "MAX_LINKS",
-    "META_PREFIX",
-    "PART_CHARACTERS",
-    "ResourceReader",
-    "ToolRunner",
-    "desk_of",
-]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

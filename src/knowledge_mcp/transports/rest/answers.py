@@ -10,36 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
 
-__all__ = [
-    "BEARER",
-    "DESCRIPTION",
-    "GATED",
-    "AcceptedAnswer",
-    "CheckAnswer",
-    "CollectionAnswer",
-    "CollectionDeleted",
-    "CollectionsAnswer",
-    "DocumentAnswer",
-    "DocumentDeleted",
-    "DocumentListed",
-    "DocumentsAnswer",
-    "FailureAnswer",
-    "HealthAnswer",
-    "IngestAnswer",
-    "JobAnswer",
-    "JobFailure",
-    "Leg",
-    "Passage",
-    "PassageMetadata",
-    "Progress",
-    "ReadyAnswer",
-    "ResultMetadata",
-    "SearchAnswerBody",
-    "SearchResult",
-    "described",
-    "failures",
-]
-
 
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True)

@@ -47,15 +47,6 @@ from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from knowledge_mcp.transports.shared.serving import address_of, serve_until_told
 
-__all__ = [
-    "GRACE_SECONDS",
-    "RestOptions",
-    "RestService",
-    "build_rest_app",
-    "living",
-    "serve_rest",
-]
-
 
 @contextlib.asynccontextmanager
 async def living(app: ASGIApp) -> AsyncGenerator[None]:

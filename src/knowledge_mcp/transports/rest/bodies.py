@@ -18,8 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.rest.errors import RefusedRequest, from_http, send_failure
 
-__all__ = ["BodyGate", "JsonRoute", "media_type_of_body", "parse_json"]
-
 logger = logging.getLogger(__name__)
 
 MAX_DEPTH = 16

@@ -26,8 +26,6 @@ from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from knowledge_mcp.transports.shared.threads import Threads
 
-__all__ = ["RestDesk"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

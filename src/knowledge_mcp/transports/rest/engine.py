@@ -49,14 +49,6 @@ from knowledge_mcp.transports.shared.audit import READ_DOCUMENTS, documents_in
 from knowledge_mcp.transports.shared.provider import crash
 from knowledge_mcp.transports.shared.threads import Threads
 
-__all__ = [
-    "HEARTBEAT",
-    "May",
-    "answering",
-    "engine_router",
-    "tool_of",
-]
-
 logger = logging.getLogger(__name__)
 
 

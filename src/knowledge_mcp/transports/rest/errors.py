@@ -30,19 +30,6 @@ from knowledge_mcp.model.errors import (
     UnreadableReason,
 )
 
-__all__ = [
-    "CODES",
-    "FAILURE",
-    "REQUEST_ID",
-    "Failure",
-    "RefusedRequest",
-    "crashed",
-    "failure_of",
-    "from_http",
-    "from_validation",
-    "send_failure",
-]
-
 logger = logging.getLogger(__name__)
 
 REQUEST_ID = "knowledge_request_id"

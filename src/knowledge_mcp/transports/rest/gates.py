@@ -25,21 +25,6 @@ from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, Key
 from knowledge_mcp.transports.shared.provider import seen_desk
 
-__all__ = [
-    "ROUTE",
-    "AccessLayer",
-    "CorsGate",
-    "HostGate",
-    "KeyGate",
-    "client_of",
-    "key_of",
-    "may_use",
-    "need_write",
-    "reachable",
-    "readable",
-    "seen_engine",
-]
-
 logger = logging.getLogger(__name__)
 
 ROUTE = "knowledge_route"

@@ -11,21 +11,6 @@ from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Dep
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchMode, SearchQuery
 from knowledge_mcp.surfaces.arguments import WHOLE, as_text
 
-__all__ = [
-    "CollectionName",
-    "DocumentQuery",
-    "DocumentsQuery",
-    "IngestMetadata",
-    "IngestRequest",
-    "IngestUrlRequest",
-    "Metadata",
-    "PageQuery",
-    "SearchFilters",
-    "SearchRequest",
-    "UploadFields",
-    "UrlMetadata",
-]
-
 MAX_PAIRS = 64
 MAX_NAME = 100
 MAX_VALUE = 10_000

@@ -28,16 +28,6 @@ from knowledge_mcp.support.distribution import install_command
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
-__all__ = [
-    "CONTENT_TYPE",
-    "NoTracing",
-    "RequestSpan",
-    "RestMetrics",
-    "Tracing",
-    "TracingOptions",
-    "start_tracing",
-]
-
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

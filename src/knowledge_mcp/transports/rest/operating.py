@@ -22,8 +22,6 @@ from knowledge_mcp.transports.rest.gates import ROUTE, key_of
 from knowledge_mcp.transports.rest.observing import CONTENT_TYPE
 from knowledge_mcp.transports.shared.keys import Key
 
-__all__ = ["is_open", "operating_routes"]
-
 CONSOLE = "console"
 CONSOLE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

@@ -62,13 +62,6 @@ from knowledge_mcp.transports.rest.views import (
 )
 from knowledge_mcp.transports.shared.keys import Key
 
-__all__ = [
-    "JOB_ROUTE",
-    "checked_document_id",
-    "ingesting_routes",
-    "reading_routes",
-]
-
 logger = logging.getLogger(__name__)
 
 JOB_ROUTE = "/jobs/{job_id}"

@@ -19,8 +19,6 @@ from knowledge_mcp.remote.failures import error_object
 from knowledge_mcp.transports.shared.provider import crash
 from knowledge_mcp.transports.shared.threads import Outbox, Threads
 
-__all__ = ["Streaming", "Tell"]
-
 Tell = Callable[[Mapping[str, Any]], None]
 """Send one JSON object as a line; thread-safe, never waits for the client, never raises for one that left."""
 

@@ -23,32 +23,6 @@ from knowledge_mcp.transports.rest.routes import checked_document_id
 from knowledge_mcp.transports.rest.views import accepted, job_answer
 from knowledge_mcp.transports.shared.keys import Key
 
-__all__ = [
-    "ChangedClause",
-    "ChangesAnswer",
-    "ChangesQuery",
-    "CheckAnswer",
-    "CheckQuery",
-    "CheckedRow",
-    "ClauseSide",
-    "DecidedAnswer",
-    "JobsAnswer",
-    "LinkDecision",
-    "ListedSection",
-    "NamedDocument",
-    "OutlineAnswer",
-    "PictureQuery",
-    "QuotedEvidence",
-    "RejectedLink",
-    "RowDecision",
-    "TraceAnswer",
-    "TraceQuery",
-    "TracedDocument",
-    "TracedItem",
-    "TracedLink",
-    "viewing_routes",
-]
-
 
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True)

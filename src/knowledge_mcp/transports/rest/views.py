@@ -29,17 +29,6 @@ from knowledge_mcp.transports.rest.answers import (
 from knowledge_mcp.transports.rest.errors import CODES
 from knowledge_mcp.transports.shared.keys import Key
 
-__all__ = [
-    "accepted",
-    "collection_listed",
-    "document",
-    "document_listed",
-    "ingested",
-    "job_answer",
-    "passage",
-    "result",
-]
-
 
 def ingested(done: Deposited, key: Key) -> IngestAnswer:
     """Tell what became of a deposit; who may not read the collection is not told what was there before."""

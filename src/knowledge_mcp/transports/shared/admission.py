@@ -20,8 +20,6 @@ from knowledge_mcp.transports.shared.issuer import IssuerDownError
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from knowledge_mcp.transports.shared.tokens import TokenRefusedError, TokenVerifier
 
-__all__ = ["METADATA_PATH", "Admission", "Admitted", "ProtectedResource", "Rejection"]
-
 logger = logging.getLogger(__name__)
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"

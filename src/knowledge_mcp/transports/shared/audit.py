@@ -16,8 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from knowledge_mcp.model.errors import InternalError, reason_of
 from knowledge_mcp.support.events import in_one_line
 
-__all__ = ["READ_DOCUMENTS", "AuditGate", "AuditLog", "documents_in"]
-
 READ_DOCUMENTS = "knowledge_read_documents"
 """Where a scope keeps the ids of documents that an answer is of without naming them, known before it begins."""
 

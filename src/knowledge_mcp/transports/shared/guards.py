@@ -18,19 +18,6 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = [
-    "BODY_SECONDS",
-    "LOOK_SECONDS",
-    "LOOPBACK_HOSTS",
-    "LOOPBACK_ORIGINS",
-    "VALID",
-    "BodyLimit",
-    "HostGuard",
-    "send_body",
-    "send_error",
-    "serve_while_valid",
-]
-
 logger = logging.getLogger(__name__)
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")

@@ -24,8 +24,6 @@ from typing import Any, Protocol, cast
 
 from knowledge_mcp.support.events import log_event
 
-__all__ = ["Issuer", "IssuerDownError", "JsonClient", "fetch_json", "is_safe"]
-
 logger = logging.getLogger(__name__)
 
 FETCH_SECONDS = 10.0

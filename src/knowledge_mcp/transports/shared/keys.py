@@ -20,8 +20,6 @@ from typing import cast
 
 from knowledge_mcp.model.rights import EVERYBODY, Rights, names_one
 
-__all__ = ["ANONYMOUS", "KEY", "NOBODY", "TOKEN_PREFIX", "GroupRole", "Key", "KeyFile", "KeyRing", "parse_keys"]
-
 logger = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 1.0

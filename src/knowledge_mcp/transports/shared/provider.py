@@ -12,14 +12,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from knowledge_mcp.model.errors import AuthError, InternalError, KnowledgeError
 from knowledge_mcp.model.rights import Rights
 
-__all__ = [
-    "Desk",
-    "KnowledgeProvider",
-    "KnowledgeProviders",
-    "crash",
-    "seen_desk",
-]
-
 logger = logging.getLogger(__name__)
 
 

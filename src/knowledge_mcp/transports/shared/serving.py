@@ -31,18 +31,6 @@ from uvicorn.server import ServerState
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.support.events import log_event
 
-__all__ = [
-    "ConnectionLimits",
-    "Connections",
-    "EventTally",
-    "HttpConnection",
-    "Listener",
-    "address_of",
-    "listen",
-    "serve_until_told",
-    "usual_limits",
-]
-
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 16

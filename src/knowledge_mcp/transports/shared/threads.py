@@ -22,14 +22,6 @@ from knowledge_mcp.model.call import Progress, tell_nobody
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError
 from knowledge_mcp.support.checkpoints import watched
 
-__all__ = [
-    "MOST_WAITING",
-    "Outbox",
-    "Threads",
-    "telling",
-    "wanted_until",
-]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -13,8 +13,6 @@ from typing import Any, cast
 
 from knowledge_mcp.transports.shared.issuer import Issuer
 
-__all__ = ["ALGORITHMS", "Holder", "TokenRefusedError", "TokenVerifier"]
-
 ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split())
 """Signatures by public keys; none by shared secrets, and not none."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["Client", "Form", "ServerEntry", "form_of", "pasted", "with_entry", "without_entry"]
-
 
 class Client(StrEnum):
     """Assistants whose configuration has a form of its own."""

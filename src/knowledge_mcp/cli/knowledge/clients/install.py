@@ -25,8 +25,6 @@ from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guarded, readin
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.support.files import write_whole
 
-__all__ = ["client", "install"]
-
 ServerName = Annotated[str, typer.Option("--name", help="Name of the server in the assistant.")]
 Surface = Annotated[str, typer.Option(help="Tool surfaces to offer.")]
 

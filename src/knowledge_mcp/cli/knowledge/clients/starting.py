@@ -13,8 +13,6 @@ from knowledge_mcp.support.distribution import distribution_name, is_in_cache
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Reading
 
-__all__ = ["entry_for", "launch", "left_out"]
-
 
 def entry_for(reading: Reading, *, name: str, surface: str) -> ServerEntry:
     """Build the entry of this installation: absolute command, arguments, environment without secrets."""

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.settings import Settings
 
-__all__ = ["check_command"]
-
 _LONGEST = 240
 
 _Marked = Annotated[

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from knowledge_mcp.settings import Settings
 
-__all__ = ["compare", "compared", "edition_at"]
-
 _MOST_DRAWN, _DOTS = 200, 80
 """Pages of each side in a redline, and dots per inch: a page of text takes some 50 KB, so a file stays below 30 MB."""
 _LONGEST = 160

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from knowledge_mcp.settings import Settings
 
-__all__ = ["conflicts_command"]
-
 _COLUMNS = ("kind", "why", "one", "one_text", "one_citation", "other", "other_text", "other_citation", "also_in")
 
 _Read = tuple[list[TraceItem], list[Meaning]]

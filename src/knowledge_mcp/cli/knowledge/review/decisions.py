@@ -13,8 +13,6 @@ from knowledge_mcp.model.errors import InvalidInputError
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
-__all__ = ["decided_links", "decisions_about"]
-
 
 def decisions_about(settings: Settings, what: str, source: str, target: str, *, file: Path | None = None) -> Decisions:
     """Give what is decided about two sets: in a file, else in DATA_PATH by their places, or their ids and collection.

@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-__all__ = [
-    "AsCsv",
-    "AsHtml",
-    "AsXlsx",
-    "ColumnNames",
-    "console_on_stderr",
-    "files_below",
-    "ingested",
-    "read_file",
-    "tell_left_out",
-    "write_results",
-]
-
 AsCsv = Annotated[
     Path | None, typer.Option("--csv", metavar="FILE", help="Write a table, one row each.", dir_okay=False)
 ]

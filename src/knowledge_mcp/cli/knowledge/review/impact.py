@@ -21,8 +21,6 @@ from knowledge_mcp.cli.shared.session import (
 if TYPE_CHECKING:
     from knowledge_mcp.surfaces.standards.changes import ImpactResponse
 
-__all__ = ["impact"]
-
 
 def impact(
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Id, designation or title; any edition of it.")],

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.readers.requirements.reader import RequirementReader
     from knowledge_mcp.settings import Settings
 
-__all__ = ["columns_given", "documents_of", "items_of"]
-
 _ITEMS = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv"})
 _REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
 _SOME = frozenset({".rst", ".xlsx"})

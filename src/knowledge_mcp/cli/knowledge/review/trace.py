@@ -30,8 +30,6 @@ from knowledge_mcp.surfaces import interchange, matrix
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["trace_command"]
-
 _LONGEST = 100
 _AsReqif = Annotated[
     Path | None,

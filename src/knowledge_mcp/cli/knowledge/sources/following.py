@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.cli.knowledge.sources.running import Synced, Syncing
     from knowledge_mcp.settings import Settings
 
-__all__ = ["follow"]
-
 _LOOK = 1.0
 """Seconds between two looks at the list, and at what is due: sources are added and removed by other processes."""
 _AGAIN = 60.0

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-__all__ = ["add", "app", "list_sources", "plain_status", "remove"]
-
 app = typer.Typer(
     no_args_is_help=True,
     help="Keep folders, sites, repositories and WebDAV in sync.",

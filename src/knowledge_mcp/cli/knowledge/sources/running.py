@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.sources.synced.registered import SourceList
 
-__all__ = ["Synced", "Syncing", "tell"]
-
 _MOST_NAMED = 20
 
 

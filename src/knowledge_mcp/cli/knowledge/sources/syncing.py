@@ -18,8 +18,6 @@ from knowledge_mcp.cli.shared.session import (
 )
 from knowledge_mcp.model.errors import InvalidInputError
 
-__all__ = ["sync"]
-
 
 def sync(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Sources; default: all.")] = None,

@@ -22,8 +22,6 @@ from knowledge_mcp.readers.shared.layout import Line, Table, is_code_name
 if TYPE_CHECKING:
     from liteparse.types import TextItem
 
-__all__ = ["Aside", "asides_of", "insert_asides"]
-
 _SEGMENT_GAP = 1.0
 """Times the print's size that part two texts at least: a justified line has gaps of half of it, a tab more."""
 _NARROWEST = 9.0

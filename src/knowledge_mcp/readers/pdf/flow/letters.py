@@ -23,8 +23,6 @@ from knowledge_mcp.readers.shared.layout import letters_of
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
 
-__all__ = ["write_as_printed"]
-
 _FORMULA = re.compile(r"[_^]\{|\\[a-z]")
 _NAMELESS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x9f]+")
 """Signs of a font without names, a tick in a cell: only their codes are known. As text they would be lost."""

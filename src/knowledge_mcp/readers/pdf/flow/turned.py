@@ -11,8 +11,6 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem, VectorGraphics, VectorLine
 
-__all__ = ["Turned", "turned_text"]
-
 _FEWEST = 4
 """Items from which on text beside the page's direction may be a table: two rows of two columns."""
 _UP, _DOWN = 270, 90

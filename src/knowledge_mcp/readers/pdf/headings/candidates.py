@@ -10,21 +10,6 @@ from dataclasses import dataclass, field
 from knowledge_mcp.language.openings import ANNEX_WORDS, PART_WORDS, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 
-__all__ = [
-    "Body",
-    "HeadingCandidate",
-    "NumberKey",
-    "best_chain",
-    "body_of",
-    "candidates",
-    "follows",
-    "is_drawn",
-    "is_semi_strong",
-    "is_strong",
-    "number_key",
-    "settle_code",
-]
-
 NumberKey = tuple[int, ...]
 """A clause number as integers; a leading letter counts from 1001, a leading roman numeral from 2001."""
 

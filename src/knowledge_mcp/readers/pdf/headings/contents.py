@@ -17,8 +17,6 @@ from statistics import median
 from knowledge_mcp.language.openings import opening_of, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
-__all__ = ["Contents", "Entry", "is_title_of_list", "take_contents"]
-
 _TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
 _PAGE_NUMBER = re.compile(r"\D\s+(?:[ivxlc]+|\d{1,4})$")
 _SPLIT = re.compile(

@@ -21,8 +21,6 @@ from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
-__all__ = ["TermsPages", "is_ended", "right_edges", "terms_pages"]
-
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _SURE = 0.9
 _ROOM = 1.15

@@ -26,13 +26,6 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
 from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, lettered_run_ins, levels_of, unnumbered
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
-__all__ = [
-    "Heading",
-    "detect_headings",
-    "heading_of",
-    "numbered_notes",
-]
-
 _NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
 _FEWEST = 4
 _LATEST_FIRST = 2

@@ -15,8 +15,6 @@ from knowledge_mcp.readers.pdf.headings.contents import Entry
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
-__all__ = ["listed_headings", "merge_headings", "outline_headings", "tagged_headings"]
-
 _TRUSTED_SHARE = 0.4
 _ALIKE = 0.88
 _COVERED = 0.25

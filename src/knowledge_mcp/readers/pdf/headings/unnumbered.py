@@ -16,8 +16,6 @@ from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
 from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
 from knowledge_mcp.readers.shared.layout import Line, letters_of
 
-__all__ = ["Numbered", "lettered_run_ins", "levels_of", "unnumbered"]
-
 _Style = tuple[float, bool, str]
 
 _CAPTION = re.compile(
