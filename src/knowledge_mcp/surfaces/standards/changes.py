@@ -286,8 +286,8 @@ CHANGE_TOOLS = (
         name="knowledge_impact",
         title="Show what a new edition touches",
         description=(
-            "List requirements, definitions and clauses of other documents, and lines of indexed code, that refer to "
-            "what changed in a new edition, each with the change and its citation."
+            "List places of other documents, and lines of indexed code, that refer to what changed in a new edition, "
+            "with the change and citations."
         ),
         request=ImpactRequest,
         response=ImpactResponse,

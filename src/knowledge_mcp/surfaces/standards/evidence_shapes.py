@@ -68,7 +68,7 @@ class OutlineRequest(Request):
     document_id: Name = Field(description="The document.")
     clause: Clause | None = Field(default=None, description="Only this and below.")
     depth: Annotated[int, Field(ge=1, le=20), WHOLE] = Field(default=3, description="Levels of headings.")
-    coverage: bool = Field(default=False, description="List pages instead.")
+    coverage: bool = Field(default=False, description="Pages.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries.")
     cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
 

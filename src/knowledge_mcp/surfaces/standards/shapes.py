@@ -20,7 +20,7 @@ DocumentIds = Annotated[
     one_or_list("ids"),
     Field(min_length=1, max_length=50),
     UNSAID,
-    Field(description="Only the documents of these ids."),
+    Field(description="Only these documents."),
 ]
 
 
@@ -71,7 +71,7 @@ class ScopedRequest(Request):
     normative_only: bool = Field(default=False, description="Only with mandatory statements.")
     document_id: DocumentIds | None = None
     clause_number: Annotated[Text, Field(min_length=1, max_length=100), UNSAID] | None = Field(
-        default=None, description="Only this clause and those below it."
+        default=None, description="This clause and those below."
     )
     clause_exact: bool = Field(default=False, description="Only that clause itself.")
     edition: EditionAsked = None
@@ -107,7 +107,7 @@ class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
     max_tokens: Annotated[int, Field(ge=50, le=20_000), UNSAID, WHOLE] | None = Field(
-        default=None, description="Of the answer; snippets to fit."
+        default=None, description="Of the answer; texts are cut."
     )
     max_per_document: Annotated[int, Field(ge=1, le=100), UNSAID, WHOLE] | None = Field(
         default=None, description="Maximum of one document."
@@ -116,9 +116,9 @@ class PagedRequest(ScopedRequest):
         default=0, description="next_cursor of the answer before."
     )
     collections: Annotated[list[Text], one_or_list("names"), Field(min_length=1, max_length=50), UNSAID] | None = Field(
-        default=None, description='Search these collections, or ["*"]: all.'
+        default=None, description='Search these; ["*"]: all.'
     )
-    detail: Literal["brief", "full"] = Field(default="brief", description="full adds locator, uri and ranks.")
+    detail: Literal["brief", "full"] = Field(default="brief", description="full adds locator, uri, ranks.")
 
 
 class StandardsSearchRequest(PagedRequest):
@@ -130,7 +130,7 @@ class StandardsSearchRequest(PagedRequest):
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
     use_hybrid: bool = Field(default=True, description="false: by meaning alone.")
     hybrid_weight: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
-        default=0.7, description="Share of meaning by ranks; unset: scores are blended."
+        default=0.7, description="Share of meaning by ranks; unset: blended."
     )
 
 
@@ -163,7 +163,7 @@ class RequirementsRequest(Request):
 
     topic: Annotated[Text, Field(min_length=1, max_length=1000)] = Field(description="Subject or identifier.")
     standard: Annotated[Text, Field(min_length=1, max_length=100)] | None = Field(
-        default=None, description="Part of a document's id or title, e.g. 29148."
+        default=None, description="Part of an id or title, e.g. 29148."
     )
     n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Maximum number of results.")
     edition: EditionAsked = None

@@ -73,7 +73,7 @@ class ConflictsRequest(Request):
     """Arguments of `knowledge_conflicts`."""
 
     documents: Annotated[list[Text], one_or_list("documents"), Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Ids, designations or titles; default: all."
+        default=None, description="Ids, designations, titles; default: all."
     )
     cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
 
@@ -440,7 +440,7 @@ TRACING_TOOLS = (
         title="Link the items of two documents",
         description=(
             "Link each requirement of a document to what meets, refines or tests it in another: declared links, then "
-            "proposed ones with a probability and why, and what has no link."
+            "proposed ones, with probability and why."
         ),
         request=TraceRequest,
         response=TraceResponse,
@@ -452,8 +452,8 @@ TRACING_TOOLS = (
         name="knowledge_check",
         title="Hold a document against a standard",
         description=(
-            "For each obligation of a standard, quote the best evidence in a document, with a verdict whether anything "
-            "is said of it, and checks of limits, sections, terms and editions. A person decides."
+            "For each obligation of a standard, quote a document's best evidence, a verdict, and checks of limits, "
+            "sections, terms, editions. A person decides."
         ),
         request=CheckRequest,
         response=CheckResponse,
@@ -465,8 +465,8 @@ TRACING_TOOLS = (
         name="knowledge_conflicts",
         title="Find requirements that do not go together",
         description=(
-            "List pairs of requirements that contradict or double each other, and terms defined in two ways, "
-            "each with both citations and why."
+            "List requirements that contradict or double each other, and terms defined in two ways, with citations "
+            "and why."
         ),
         request=ConflictsRequest,
         response=ConflictsResponse,

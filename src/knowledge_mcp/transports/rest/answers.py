@@ -319,7 +319,7 @@ class HealthAnswer(_Answer):
     version: str
 
 
-class CheckAnswer(_Answer):
+class DependencyAnswer(_Answer):
     """Whether one dependency answers."""
 
     up: bool
@@ -339,7 +339,7 @@ class ReadyAnswer(_Answer):
     )
     status: Literal["ready", "not_ready"]
     health: Literal["healthy", "degraded", "unhealthy"]
-    checks: dict[str, CheckAnswer]
+    checks: dict[str, DependencyAnswer]
 
 
 DESCRIPTION = f"""\

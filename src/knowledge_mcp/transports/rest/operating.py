@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from knowledge_mcp.model.query import HealthReport
-from knowledge_mcp.transports.rest.answers import BEARER, CheckAnswer, HealthAnswer, ReadyAnswer, failures
+from knowledge_mcp.transports.rest.answers import BEARER, DependencyAnswer, HealthAnswer, ReadyAnswer, failures
 from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.errors import RefusedRequest
 from knowledge_mcp.transports.rest.gates import ROUTE, key_of
@@ -64,7 +64,7 @@ class _Operating:
     async def ready(self) -> Response:
         """Tell whether requests can be served now; needs no key."""
         if self._stopping():
-            stopping = CheckAnswer(up=False, message="the server is stopping", latency_ms=0)
+            stopping = DependencyAnswer(up=False, message="the server is stopping", latency_ms=0)
             answer = ReadyAnswer(status="not_ready", health="unhealthy", checks={"server": stopping})
         else:
             answer = _readiness(await self._desk.health())
@@ -147,7 +147,7 @@ def operating_routes(
 def _readiness(report: HealthReport) -> ReadyAnswer:
     """Tell who asks without a key whether a dependency is up, and nothing of what it says: that is in the log."""
     checks = {
-        name: CheckAnswer(
+        name: DependencyAnswer(
             up=check.up, message="answers" if check.up else "does not answer", latency_ms=check.latency_ms
         )
         for name, check in (("vector_store", report.vector_store), ("embedding_service", report.embedding_service))
