@@ -138,9 +138,10 @@ class LocalKnowledge:
             return ask(self._base)
         except NotFoundError:
             for name in self.collections() if document_id or chunk_id else ():
+                if name == self._base.collection:
+                    continue
                 held = self._base.store.open(name)
-                found = held.documents([document_id]) if document_id else held.chunks("id", [chunk_id or ""])
-                if found and name != self._base.collection:
+                if held.documents([document_id]) if document_id else held.chunks("id", [chunk_id or ""]):
                     return ask(base_of(self._base, name))
             raise
 

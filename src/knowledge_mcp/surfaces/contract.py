@@ -40,12 +40,7 @@ class Request(BaseModel):
     """Names of the arguments that narrow the answer."""
     BOUNDED: ClassVar[frozenset[str]] = frozenset({"n_results", "hybrid_weight"})
     """Names of the arguments whose bounds are published: those that the specification gives with them."""
-    PLAIN: ClassVar[frozenset[str]] = frozenset(
-        {
-            "chunk_type", "clause_exact", "cursor", "depth", "document_id", "document_type", "last_page", "limit",
-            "max_per_document", "n_results", "normative_only", "tags", "term", "verdict",
-        }
-    )  # fmt: skip
+    PLAIN: ClassVar[frozenset[str]] = frozenset()
     """Names of the arguments that are published without a word: the name says it."""
     ELSEWHERE: ClassVar[frozenset[str]] = frozenset()
     """Names of the arguments that are published by type and values: another tool of the surface tells the rest."""

@@ -1,4 +1,4 @@
-"""Twelve tools over standards and handbooks: the six of specification A, four for evidence, two for editions."""
+"""Tools over standards and handbooks: those of specification A, and for evidence, editions, traces and checks."""
 
 from knowledge_mcp.surfaces.standards.tools import SURFACE
 

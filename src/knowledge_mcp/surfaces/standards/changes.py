@@ -18,8 +18,9 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
-from knowledge_mcp.surfaces.contract import Request, Response, Tool
+from knowledge_mcp.surfaces.contract import Response, Tool
 from knowledge_mcp.surfaces.redline import counted
+from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 _LONGEST = 400
 """Characters of a sentence that are shown; both citations lead to all of it."""
@@ -28,7 +29,7 @@ KINDS = tuple(dict.fromkeys((*ChangeType, *(kind for kind in LinkKind if kind is
 Name = Annotated[Text, Field(min_length=1, max_length=200)]
 
 
-class _PairRequest(Request):
+class _PairRequest(StandardsRequest):
     """Which two editions."""
 
     SUBJECT = "document"

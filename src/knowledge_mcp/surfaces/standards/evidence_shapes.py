@@ -19,7 +19,18 @@ Page = Annotated[int, Field(ge=1, le=1_000_000), UNSAID, WHOLE]
 Cursor = Annotated[int, Field(ge=0, le=1_000_000_000), UNSAID, WHOLE]
 
 
-class PlaceRequest(Request):
+class StandardsRequest(Request):
+    """Base of the arguments of these tools."""
+
+    PLAIN = frozenset(
+        {
+            "chunk_type", "clause_exact", "cursor", "depth", "document_id", "document_type", "last_page", "limit",
+            "max_per_document", "n_results", "normative_only", "tags", "term", "verdict",
+        }
+    )  # fmt: skip
+
+
+class PlaceRequest(StandardsRequest):
     """A place in a document: a clause, or a passage that a search found."""
 
     FILTERS = frozenset({"document_id"})
@@ -36,7 +47,7 @@ class PlaceRequest(Request):
 class ReadRequest(PlaceRequest):
     """Arguments of `knowledge_read`."""
 
-    PLAIN = Request.PLAIN | {"after", "max_tokens"}
+    PLAIN = StandardsRequest.PLAIN | {"after", "max_tokens"}
 
     first_page: Page | None = Field(default=None, description="Counted from 1.")
     last_page: Page | None = Field(default=None, description="To here.")
@@ -60,7 +71,7 @@ class ReadRequest(PlaceRequest):
         return ReadQuery(*place, self.before, self.after, self.parents, max_tokens, self.cursor)
 
 
-class OutlineRequest(Request):
+class OutlineRequest(StandardsRequest):
     """Arguments of `knowledge_outline`."""
 
     FILTERS = frozenset({"document_id"})
@@ -68,7 +79,7 @@ class OutlineRequest(Request):
     document_id: Name = Field(description="The document.")
     clause: Clause | None = Field(default=None, description="Only this and below.")
     depth: Annotated[int, Field(ge=1, le=20), WHOLE] = Field(default=3, description="Levels of headings.")
-    coverage: bool = Field(default=False, description="Pages.")
+    coverage: bool = Field(default=False, description="Pages instead.")
     limit: Annotated[int, Field(ge=1, le=200), WHOLE] = Field(default=100, description="Most entries.")
     cursor: Cursor | None = Field(default=None, description="next_cursor of the answer before.")
 
@@ -89,7 +100,7 @@ class ReferencesRequest(PlaceRequest):
         return ReferenceQuery(self.document_id, self.clause, self.chunk_id, self.limit)
 
 
-class VerifyQuoteRequest(Request):
+class VerifyQuoteRequest(StandardsRequest):
     """Arguments of `knowledge_verify_quote`."""
 
     SUBJECT = "quote"

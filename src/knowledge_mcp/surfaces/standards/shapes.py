@@ -11,9 +11,9 @@ from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, one_or_list
-from knowledge_mcp.surfaces.contract import Request, Response
+from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.narrowing import narrowed
-from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator
+from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator, StandardsRequest
 
 DocumentIds = Annotated[
     list[Annotated[Text, Field(min_length=1, max_length=500), UNSAID]],
@@ -45,7 +45,7 @@ Metadata = Annotated[
 ]
 
 
-class ScopedRequest(Request):
+class ScopedRequest(StandardsRequest):
     """What may narrow a search (A-REQ-SEARCH-003)."""
 
     FILTERS = frozenset(
@@ -144,7 +144,7 @@ class KeywordSearchRequest(PagedRequest):
     n_results: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(default=10, description="Maximum number of results.")
 
 
-class LookupRequest(Request):
+class LookupRequest(StandardsRequest):
     """Arguments of `knowledge_lookup` (A-REQ-TOOL-002)."""
 
     SUBJECT = "term"
@@ -154,7 +154,7 @@ class LookupRequest(Request):
     edition: EditionAsked = None
 
 
-class RequirementsRequest(Request):
+class RequirementsRequest(StandardsRequest):
     """Arguments of `knowledge_requirements` (A-REQ-TOOL-003)."""
 
     SUBJECT = "topic"
@@ -169,7 +169,7 @@ class RequirementsRequest(Request):
     edition: EditionAsked = None
 
 
-class NoArguments(Request):
+class NoArguments(StandardsRequest):
     """Arguments of `knowledge_stats` and `knowledge_health`: none (A-REQ-TOOL-005, A-REQ-TOOL-006)."""
 
 

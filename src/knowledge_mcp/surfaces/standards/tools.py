@@ -252,7 +252,7 @@ TOOLS = (
     Tool(
         name="knowledge_lookup",
         title="Look up a term",
-        description=("Get all definitions of a term or abbreviation, word for word, or similar terms."),
+        description=("Get definitions of a term or abbreviation, word for word, or similar terms."),
         request=shapes.LookupRequest,
         response=shapes.LookupResponse,
         run=lookup,
@@ -282,7 +282,7 @@ TOOLS = (
     Tool(
         name="knowledge_stats",
         title="Describe the knowledge base",
-        description=("List the documents with ids and types, the totals, store and embedding model."),
+        description=("List documents with ids and types, totals, store and embedding model."),
         request=shapes.NoArguments,
         response=shapes.StatsResponse,
         run=stats,

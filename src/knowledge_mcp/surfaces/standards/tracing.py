@@ -29,8 +29,9 @@ from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
-from knowledge_mcp.surfaces.contract import Request, Response, Tool
+from knowledge_mcp.surfaces.contract import Response, Tool
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
+from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 from knowledge_mcp.surfaces.standards.runs import UnderWay, outcome
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _EVERY = "*"
 Cursor = Annotated[int, Field(ge=0, le=10_000_000), WHOLE]
 
 
-class TraceRequest(Request):
+class TraceRequest(StandardsRequest):
     """Arguments of `knowledge_trace`."""
 
     SUBJECT = "source"
@@ -56,7 +57,7 @@ class TraceRequest(Request):
     cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
 
 
-class CheckRequest(Request):
+class CheckRequest(StandardsRequest):
     """Arguments of `knowledge_check`."""
 
     SUBJECT = "document"
@@ -69,7 +70,7 @@ class CheckRequest(Request):
     cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
 
 
-class ConflictsRequest(Request):
+class ConflictsRequest(StandardsRequest):
     """Arguments of `knowledge_conflicts`."""
 
     documents: Annotated[list[Text], one_or_list("documents"), Field(min_length=1, max_length=200)] | None = Field(
