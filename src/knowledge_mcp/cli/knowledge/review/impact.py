@@ -75,6 +75,8 @@ def _print(answer: ImpactResponse) -> None:
         if line:
             console.print(line, markup=False)
     if answer.untouched:
-        console.print(f"{answer.untouched} references to clauses that did not change are not listed.", markup=False)
+        console.print(
+            f"References to clauses that did not change, which are not listed: {answer.untouched}.", markup=False
+        )
     if answer.next_cursor:
         console.print(f"More: --cursor {answer.next_cursor}", markup=False)
