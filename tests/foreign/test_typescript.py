@@ -37,8 +37,8 @@ def test_a_typescript_client_holds_the_whole_conversation(
     assert SECRET not in finished.stdout
     for name in ("unknown", "missing", "incomplete"):
         assert said[name]["thrown"]["code"] == -32602, name
-    first, *skills = [each["uri"] for each in said["resources"]]
-    assert first == "knowledge://documents"
+    first, *skills, view = [each["uri"] for each in said["resources"]]
+    assert (first, view) == ("knowledge://documents", "ui://knowledge/view")
     assert [skill.split("/")[2] for skill in skills] == [
         "answer-with-evidence", "edition-review", "find-requirements", "gap-analysis",
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -236,7 +236,7 @@ class RowDecision(BaseModel):
     standard: _DocumentId
     row: _ItemId
     requirement: Annotated[str, Field(min_length=1, max_length=100_000)]
-    mark: Annotated[str, Field(max_length=60, description="applicable, not-applicable, conditional or informative.")]
+    mark: Literal["", "applicable", "not-applicable", "conditional", "informative"]
     note: Annotated[str, Field(max_length=2_000)] = ""
 
 
@@ -372,7 +372,7 @@ def viewing_routes(desk: RestDesk) -> APIRouter:
     ):
         router.add_api_route(
             path, handler, methods=["POST"], operation_id=name, response_model=DecidedAnswer,
-            responses=failures(403, *_LOST), tags=["documents"],
+            responses=failures(400, 403, 408, 413, 415, *_LOST), tags=["documents"],
         )  # fmt: skip
     router.add_api_route(
         "/documents/{doc_id}/pages/{page}", own.page, methods=["GET"], operation_id="get_page_image",
