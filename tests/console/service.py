@@ -111,7 +111,7 @@ class Service:
         self.trace: Json = {}
         """What is told of every trace, beside the two documents."""
         self.check: Json = {}
-        """What is told of every check, beside the two documents."""
+        """The answer to every check, beside the two documents."""
         self.goes_on: list[str] = []
         """Jobs that traces and checks are answered with, one each, before what they come to."""
         self.outcome: Callable[[Json], Json] = lambda job: job

@@ -202,12 +202,14 @@ def test_a_run_whose_process_ended_is_done_by_the_next_and_found_there(
     assert [each.id for each in jobs.listed()] == [job.id]
 
 
-def test_a_result_is_kept_over_the_end_of_the_process(world: World, tmp_path: Path) -> None:
+def test_a_result_is_kept_over_the_end_of_the_process(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = ask(world, "knowledge_check", document="manual", standard="pumps")
     assert world.knowledge.reviews is not None
     world.knowledge.reviews.close()
     keep_runs(world, tmp_path)
-    world.knowledge.embed = no_more  # type: ignore[method-assign]
+    monkeypatch.setattr(world.knowledge, "embed", no_more)
     assert ask(world, "knowledge_check", document="manual", standard="pumps") == first
 
 

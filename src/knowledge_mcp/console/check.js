@@ -1,11 +1,10 @@
 /* What a document says of each obligation of a standard: the best evidence, quoted, what is missing, and a person's marks. */
 
-import { announce, byId, count, countTags, fill, h, notice, number, shareButton } from "./dom.js";
-import { decided, reviewing } from "./review.js";
-import { go, to } from "./route.js";
+import { announce, byId, count, countTags, fill, folded, h, number, shareButton, table } from "./dom.js";
+import { decided, place, reviewing } from "./review.js";
 
 const TONES = { "evidence found": "good", partial: "warn", "none found": "bad" };
-const VERDICTS = [["", "All"], ...Object.keys(TONES).map((each) => [each, each])];
+const HEADS = ["Requirement", "Verdict", "Evidence", "Checks", "Mark"];
 const MARKS = [
   ["", "As it was found"],
   ["applicable", "Applicable"],
@@ -15,29 +14,19 @@ const MARKS = [
 ];
 
 const view = reviewing({
-  path: "/check",
   prefix: "check",
   names: ["document", "standard"],
   work: "Every sentence is held against every obligation",
   missing: "Two documents are needed: what is checked, and what demands something of it.",
   parts: ["summary", "rows", "editions"],
+  rows: "rows",
+  verdicts: [["", "All"], ...Object.keys(TONES).map((each) => [each, each])],
+  isOne: (wanted, verdict) => verdict === wanted,
   render,
 });
 
+export const setUpCheck = view.setUp;
 export const showCheck = view.show;
-
-export function setUpCheck() {
-  fill(
-    byId("check-verdict"),
-    VERDICTS.map(([value, words]) => h("option", { value }, words)),
-  );
-  byId("check-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    go(to("check", "", { document: byId("check-document").value, standard: byId("check-standard").value }));
-  });
-  byId("check-verdict").addEventListener("change", narrow);
-  byId("check-words").addEventListener("input", narrow);
-}
 
 function render(answer, say) {
   const rows = answer.rows ?? [];
@@ -51,47 +40,10 @@ function render(answer, say) {
     ),
     h("p", { class: "row" }, shareButton("this check")),
   );
-  fill(byId("check-problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
-  fill(byId("check-editions"), editions(answer.editions ?? []));
-  fill(byId("check-rows"), rows.length ? table(answer, rows) : null);
-  byId("check-narrow").hidden = rows.length === 0;
-  narrow();
-}
-
-function editions(found) {
-  if (!found.length) return null;
-  return h(
-    "details",
-    { class: "gaps" },
-    h("summary", {}, `Editions that are not current: ${number(found.length)}`),
-    h(
-      "ul",
-      {},
-      found.map((each) => h("li", {}, each)),
-    ),
-  );
-}
-
-function table(answer, rows) {
-  const heads = ["Requirement", "Verdict", "Evidence", "Checks", "Mark"];
-  return h(
-    "table",
-    { class: "list check-table" },
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        heads.map((each) => h("th", { scope: "col" }, each)),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      rows.map((each) => row(answer, each)),
-    ),
-  );
+  const editions = (answer.editions ?? []).map((each) => h("li", {}, each));
+  fill(byId("check-editions"), folded(`Editions that are not current: ${number(editions.length)}`, editions));
+  const lines = rows.map((each) => row(answer, each));
+  fill(byId("check-rows"), lines.length ? table(HEADS, lines, "check-table") : null);
 }
 
 function row(answer, each) {
@@ -126,11 +78,6 @@ function row(answer, each) {
     ),
     cell("Mark", marking(answer, each, kind)),
   );
-}
-
-function place(held, document, words) {
-  if (!Number.isInteger(held.passage)) return words;
-  return h("a", { href: to("document", document.doc_id, { at: held.passage, c: document.collection }) }, words);
 }
 
 /** A choice and a note, each kept as soon as it is changed. */
@@ -171,14 +118,4 @@ function marking(answer, each, kind) {
     });
   }
   return h("div", { class: "marking" }, choice, note);
-}
-
-/** Show only the rows of one verdict, and with some words. */
-function narrow() {
-  const verdict = byId("check-verdict").value;
-  const words = byId("check-words").value.trim().toLowerCase();
-  for (const each of byId("check-rows").querySelectorAll("tbody tr")) {
-    each.hidden =
-      (verdict !== "" && each.dataset.verdict !== verdict) || !each.textContent.toLowerCase().includes(words);
-  }
 }

@@ -1,12 +1,13 @@
 /* The documents of a collection, page by page: their names, how much of them is searchable, and away with them. */
 
 import { call, isAborted } from "./api.js";
-import { announce, busy, byId, count, fill, h, moment, number, problem } from "./dom.js";
+import { announce, busy, byId, count, fill, h, moment, number, problem, table } from "./dom.js";
 import { changed, collections, current, fillChoice } from "./catalogue.js";
 import { documentMayGo } from "./confirm.js";
 import { go, to } from "./route.js";
 
 const PAGE = 25;
+const HEADS = ["Document", "Coverage", "Status", "Updated", "Actions"];
 
 let running = null;
 let state = { collection: "", name: "", page: 1, total: 0 };
@@ -78,7 +79,8 @@ function render(asked, answer, isFixed) {
   }
   const named = asked.name ? ` whose name contains “${asked.name}”` : "";
   byId("documents-status").textContent = `${count(state.total, "document")} in ${asked.collection}${named}`;
-  fill(byId("documents-table"), documents.length ? table(documents, isFixed) : none(asked));
+  const rows = documents.map((each) => row(each, isFixed));
+  fill(byId("documents-table"), rows.length ? table(HEADS, rows) : none(asked));
   const from = (asked.page - 1) * PAGE;
   byId("documents-range").textContent =
     `${number(from + 1)}–${number(from + documents.length)} of ${number(state.total)}`;
@@ -101,24 +103,6 @@ function none(asked) {
     asked.name
       ? null
       : h("p", {}, h("a", { class: "button", href: to("ingest", "", { c: asked.collection }) }, "Add documents")),
-  );
-}
-
-function table(documents, isFixed) {
-  const heads = ["Document", "Coverage", "Status", "Updated", "Actions"];
-  return h(
-    "table",
-    { class: "list" },
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        heads.map((each) => h("th", { scope: "col", data: { label: each } }, each)),
-      ),
-    ),
-    h("tbody", {}, documents.map((each) => row(each, isFixed))),
   );
 }
 

@@ -123,6 +123,29 @@ export function moment(iso) {
   return h("time", { datetime: at.toISOString(), title: iso }, words);
 }
 
+/** A table: `rows` are its lines, `kind` says more of what it looks like. */
+export function table(heads, rows, kind = "") {
+  return h(
+    "table",
+    { class: `list ${kind}`.trim() },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        heads.map((each) => h("th", { scope: "col", data: { label: each } }, each)),
+      ),
+    ),
+    h("tbody", {}, rows),
+  );
+}
+
+/** A list that is folded below its summary; nothing where it has no lines. */
+export function folded(summary, lines) {
+  return lines.length ? h("details", { class: "gaps" }, h("summary", {}, summary), h("ul", {}, lines)) : null;
+}
+
 /** A button that copies the address of what is shown, to be sent to somebody else. */
 export function shareButton(what, address = () => location.href) {
   return copyButton(address, `link to ${what}`, "Copy link");

@@ -1,7 +1,7 @@
 /* The jobs of the service, whoever began them: how far each is, how it ended; looked at again while any goes on. */
 
 import { call } from "./api.js";
-import { announce, busy, byId, count, fill, h, moment, problem } from "./dom.js";
+import { announce, busy, byId, count, fill, h, moment, problem, table } from "./dom.js";
 import { to } from "./route.js";
 
 const EVERY = 1500;
@@ -58,27 +58,11 @@ function render(jobs) {
     keepFocus(() => fill(body, jobs.map(row)));
   } else {
     const heads = ["Job", "Collection", "State", "Progress", "Changed", "Actions"];
-    fill(
-      byId("jobs-table"),
-      h(
-        "table",
-        { class: "list" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            heads.map((each) => h("th", { scope: "col", data: { label: each } }, each)),
-          ),
-        ),
-        h("tbody", {}, jobs.map(row)),
-      ),
-    );
+    fill(byId("jobs-table"), table(heads, jobs.map(row)));
   }
 }
 
-/** Draw the rows anew without taking the focus away from the button that has it. */
+/** Draw the rows again without taking the focus away from the button that has it. */
 function keepFocus(draw) {
   const had = document.activeElement?.id ?? "";
   draw();

@@ -1,19 +1,44 @@
 /* Two documents held against each other: what may take long is a job of the service, followed here until it is done. */
 
 import { ApiError, call } from "./api.js";
-import { busy, byId, fill, h, number, problem } from "./dom.js";
+import { busy, byId, fill, h, notice, number, problem } from "./dom.js";
 import { fillDocuments } from "./choosing.js";
+import { go, to } from "./route.js";
 
 const EVERY = 1000;
 const OPEN = new Set(["queued", "running"]);
 
 /**
- * Show a view of two chosen documents: `names` are the parameters of its address and of the request, `prefix` that of its
- * elements' ids, `work` what it says while it goes on; `render` gets the answer.
+ * Show a view of two chosen documents: `prefix` is its address, that of the request and that of its elements' ids, `names`
+ * are the parameters of both addresses, `work` is what it says while it goes on. `render` gets the answer and fills
+ * `parts`, its table the one called `rows`. Of that, people choose among `verdicts`, which `isOne` tells of a row, and by words.
  */
-export function reviewing({ path, prefix, names, work, render, parts, missing }) {
+export function reviewing({ prefix, names, work, render, parts, rows, verdicts, isOne, missing }) {
   const part = (name) => byId(`${prefix}-${name}`);
   let running = null;
+
+  function setUp() {
+    fill(
+      part("verdict"),
+      verdicts.map(([value, words]) => h("option", { value }, words)),
+    );
+    part("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      go(to(prefix, "", Object.fromEntries(names.map((name) => [name, part(name).value]))));
+    });
+    part("verdict").addEventListener("change", narrow);
+    part("words").addEventListener("input", narrow);
+  }
+
+  /** Show only the rows of one verdict, and with some words. */
+  function narrow() {
+    const verdict = part("verdict").value;
+    const words = part("words").value.trim().toLowerCase();
+    for (const each of part(rows).querySelectorAll("tbody tr")) {
+      const isWanted = verdict === "" || isOne(verdict, each.dataset.verdict);
+      each.hidden = !isWanted || !each.textContent.toLowerCase().includes(words);
+    }
+  }
 
   function say(...words) {
     fill(part("status"), ...words);
@@ -46,7 +71,11 @@ export function reviewing({ path, prefix, names, work, render, parts, missing })
     busy(part("submit"), true);
     try {
       const answer = await followed(signal, query);
-      if (!signal.aborted && answer) render(answer, say);
+      if (signal.aborted || !answer) return;
+      render(answer, say);
+      fill(part("problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
+      part("narrow").hidden = part(rows).childElementCount === 0;
+      narrow();
     } catch (error) {
       if (signal.aborted) return;
       say("");
@@ -58,7 +87,7 @@ export function reviewing({ path, prefix, names, work, render, parts, missing })
 
   /** Ask until it is done; a job that failed or was cancelled is not begun again by asking. */
   async function followed(signal, query) {
-    const answer = await call("GET", path, { query: { ...query, wait: 2 }, signal, seconds: 60 });
+    const answer = await call("GET", `/${prefix}`, { query: { ...query, wait: 2 }, signal, seconds: 60 });
     if (answer.status !== "accepted") return answer;
     const address = `/jobs/${encodeURIComponent(answer.job_id)}`;
     const stop = h("button", { type: "button", class: "small", id: `${prefix}-cancel`, onclick: cancel }, "Cancel");
@@ -92,7 +121,7 @@ export function reviewing({ path, prefix, names, work, render, parts, missing })
     fill(part("problem"), problem(error, h("button", { type: "button", onclick: again }, "Try again")));
   }
 
-  return { show, fail };
+  return { setUp, show, fail };
 }
 
 function pause(signal) {
@@ -103,6 +132,12 @@ function pause(signal) {
       reject(signal.reason);
     });
   });
+}
+
+/** Lead to the passage that an item or a quote begins in, where that is known. */
+export function place(held, document, words) {
+  if (!Number.isInteger(held.passage)) return words;
+  return h("a", { href: to("document", document.doc_id, { at: held.passage, c: document.collection }) }, words);
 }
 
 /** Keep what a person decides; what was shown before stays where that fails. */

@@ -1,11 +1,12 @@
 /* Which requirements of one document belong to which of another, why, how sure that is, what has no counterpart, and what
    a person decides of it. */
 
-import { announce, byId, count, countTags, fill, h, notice, number, shareButton } from "./dom.js";
-import { decided, reviewing } from "./review.js";
-import { go, to } from "./route.js";
+import { announce, byId, count, countTags, fill, folded, h, number, shareButton, table } from "./dom.js";
+import { decided, place, reviewing } from "./review.js";
 
 const TONES = { declared: "good", likely: "good", uncertain: "warn" };
+
+const HEADS = ["From", "To", "Verdict", "In common", "Decision"];
 
 const SURE = new Set(["declared", "likely"]);
 
@@ -18,29 +19,19 @@ const VERDICTS = [
 ];
 
 const view = reviewing({
-  path: "/trace",
   prefix: "trace",
   names: ["from", "to"],
   work: "Every requirement is held against every other",
   missing: "Two documents are needed: what is asked for, and what answers it.",
   parts: ["summary", "links", "gaps"],
+  rows: "links",
+  verdicts: VERDICTS,
+  isOne: (wanted, verdict) => (wanted === "sure" ? SURE.has(verdict) : verdict === wanted),
   render,
 });
 
+export const setUpTrace = view.setUp;
 export const showTrace = view.show;
-
-export function setUpTrace() {
-  fill(
-    byId("trace-verdict"),
-    VERDICTS.map(([value, words]) => h("option", { value }, words)),
-  );
-  byId("trace-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    go(to("trace", "", { from: byId("trace-from").value, to: byId("trace-to").value }));
-  });
-  byId("trace-verdict").addEventListener("change", narrow);
-  byId("trace-words").addEventListener("input", narrow);
-}
 
 function render(answer, say) {
   const links = answer.links ?? [];
@@ -61,44 +52,20 @@ function render(answer, say) {
     ),
     h("p", { class: "row" }, shareButton("this trace")),
   );
-  fill(byId("trace-problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
-  fill(byId("trace-links"), links.length ? table(answer, links) : null);
+  const lines = links.map((each) => row(answer, each));
+  fill(byId("trace-links"), lines.length ? table(HEADS, lines, "trace") : null);
   fill(
     byId("trace-gaps"),
     gaps(answer.gaps.from, answer.from),
     gaps(answer.gaps.to, answer.to),
     rejected(answer, answer.rejected ?? []),
   );
-  byId("trace-narrow").hidden = links.length === 0;
-  narrow();
 }
 
 function gapTag(items, document) {
   return items.length
     ? h("li", { class: "tag bad" }, `${number(items.length)} without a link in ${document.title}`)
     : null;
-}
-
-function table(answer, links) {
-  const heads = ["From", "To", "Verdict", "In common", "Decision"];
-  return h(
-    "table",
-    { class: "list trace" },
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        heads.map((each) => h("th", { scope: "col" }, each)),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      links.map((each) => row(answer, each)),
-    ),
-  );
 }
 
 function row(answer, each) {
@@ -168,62 +135,36 @@ function decision(answer, each, accepted) {
 }
 
 function rejected(answer, links) {
-  if (!links.length) return null;
-  return h(
-    "details",
-    { class: "gaps" },
-    h("summary", {}, `Rejected: ${count(links.length, "link")}`),
-    h(
-      "ul",
-      {},
-      links.map((each) => {
-        const label = `Take back the rejection of ${each.from.id} to ${each.to.id}`;
-        const back = h("button", { type: "button", class: "small", "aria-label": label, onclick: take }, "Take back");
-        const line = h("li", {}, item(each.from, answer.from), " → ", item(each.to, answer.to), back);
-        function take() {
-          return decided([back], "/trace/decisions", decision(answer, each, null), {
-            fail: view.fail,
-            done() {
-              fill(line, `${each.from.id} → ${each.to.id}: taken back; the next trace proposes it where it is likely.`);
-              announce("The decision is taken back");
-            },
-          });
-        }
-        return line;
-      }),
-    ),
+  return folded(
+    `Rejected: ${count(links.length, "link")}`,
+    links.map((each) => {
+      const label = `Take back the rejection of ${each.from.id} to ${each.to.id}`;
+      const back = h("button", { type: "button", class: "small", "aria-label": label, onclick: take }, "Take back");
+      const line = h("li", {}, item(each.from, answer.from), " → ", item(each.to, answer.to), back);
+      function take() {
+        return decided([back], "/trace/decisions", decision(answer, each, null), {
+          fail: view.fail,
+          done() {
+            fill(line, `${each.from.id} → ${each.to.id}: taken back; the next trace proposes it where it is likely.`);
+            announce("The decision is taken back");
+          },
+        });
+      }
+      return line;
+    }),
   );
 }
 
 function item(held, document) {
   return [
-    Number.isInteger(held.passage)
-      ? h("a", { href: to("document", document.doc_id, { at: held.passage, c: document.collection }) }, held.id)
-      : held.id,
+    place(held, document, held.id),
     h("div", { class: "small-text item-words" }, held.text || held.title),
   ];
 }
 
 function gaps(items, document) {
-  if (!items.length) return null;
-  return h(
-    "details",
-    { class: "gaps" },
-    h("summary", {}, `Without a link in ${document.title}: ${number(items.length)} of ${number(document.items)}`),
-    h(
-      "ul",
-      {},
-      items.map((each) => h("li", {}, item(each, document))),
-    ),
+  return folded(
+    `Without a link in ${document.title}: ${number(items.length)} of ${number(document.items)}`,
+    items.map((each) => h("li", {}, item(each, document))),
   );
-}
-
-/** Show only the links of one verdict, and with some words. */
-function narrow() {
-  const verdict = byId("trace-verdict").value;
-  const words = byId("trace-words").value.trim().toLowerCase();
-  for (const each of byId("trace-links").querySelectorAll("tbody tr")) {
-    const isWanted = verdict === "" || (verdict === "sure" ? SURE.has(each.dataset.verdict) : each.dataset.verdict === verdict);
-    each.hidden = !isWanted || !each.textContent.toLowerCase().includes(words);
-  }
 }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+
+from knowledge_mcp.model.errors import CancelledError
+from knowledge_mcp.support import checkpoints
 
 Progress = Callable[[float, float | None, str], None]
 """Tell how far work is: done, of how much (None where that is not known), and in words."""
@@ -25,3 +29,19 @@ class Call:
 
     progress: Progress = tell_nobody
     cancelled: Callable[[], bool] = bool
+
+    @contextlib.contextmanager
+    def watched(self, message: str) -> Generator[None]:
+        """Let every checkpoint below here end the work once the caller has given up.
+
+        Raises:
+            CancelledError: with this message; at once where the caller gave up before.
+        """
+
+        def look() -> None:
+            if self.cancelled():
+                raise CancelledError(message)
+
+        with checkpoints.watched(look):
+            look()
+            yield

@@ -22,10 +22,9 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
-from knowledge_mcp.model.errors import CancelledError, InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.ports import Knowledge, SharedLibrary
-from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.redline import counted
@@ -167,14 +166,9 @@ def held_against(
         linker: makes what proposes links.
         seeker: makes what finds evidence.
     """
-
-    def look() -> None:
-        if line.cancelled():
-            raise CancelledError("The job was cancelled.")
-
     one, other = (library.find(each) for each in request["documents"])
     decided = library.decisions(request["kind"], *request["documents"])
-    with watched(look):
+    with line.watched("The job was cancelled."):
         if request["kind"] == "trace":
             line.progress(0, 100, "every requirement is held against every other")
             return traced(one, other, linker(), decided.links())

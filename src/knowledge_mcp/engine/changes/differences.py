@@ -178,10 +178,11 @@ def _paired(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Place
     back = {other: one for one, other in joined.items()}
     lefts = _taken_in(bags, others, joined)
     rights = _taken_in(others, bags, back)
+    merged = {each for places in lefts.values() for each in places}
     spent = {each for places in rights.values() for each in places} | set(back)
     alone = [other for other in right if other not in spent]
     for one in left:
-        if any(one in places for places in lefts.values()):
+        if one in merged:
             continue
         while alone and one in joined and alone[0] < joined[one]:
             yield (), (alone.pop(0),)

@@ -176,7 +176,7 @@ class SeenCollection:
         """Tell what is seen; NotFoundError as a store raises it where nothing is."""
         sight = self._whole()
         if not sight.is_any:
-            raise NotFoundError(f"There is no collection '{self._name}'.")
+            raise _no_collection(self._name)
         return sight
 
     def _whole(self) -> _Sight:
@@ -184,8 +184,7 @@ class SeenCollection:
             return self._held
         info = self._now.info()
         if info is None:
-            self._now.documents([])  # says that there is none
-            raise NotFoundError("The collection has just been dropped.", suggestion="Ask again.")
+            raise _no_collection(self._name)
         return self._sight_of(info.name, info.state, self._now)
 
     @property
@@ -274,44 +273,45 @@ def _unlabelled(record: DocumentRecord) -> DocumentRecord:
     return dataclasses.replace(record, metadata=tuple(each for each in record.metadata if each[0] != ALLOWED))
 
 
+def _no_collection(name: str) -> NotFoundError:
+    return NotFoundError(f"There is no collection '{name}'.")
+
+
 class _Absent:
     """A handle on a collection that is not there (`Collection`)."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def _none(self) -> NotFoundError:
-        return NotFoundError(f"There is no collection '{self._name}'.")
-
     def snapshot(self) -> AbstractContextManager[Collection]:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
         return None
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def delete(self, document_id: str) -> int:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def parts(self, document_id: str) -> DocumentParts | None:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def defined_terms(self) -> dict[str, str]:
-        raise self._none()
+        raise _no_collection(self._name)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        raise self._none()
+        raise _no_collection(self._name)

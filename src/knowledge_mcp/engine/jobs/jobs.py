@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from knowledge_mcp import __version__
 from knowledge_mcp.engine.jobs.journal import Job, JobState, Journal
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
@@ -38,7 +39,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.support.events import log_event
 
 RESULT = "content"
-"""Name of the bytes that are kept beside a job, and not listed with it."""
+"""Name of the values that are kept beside a job, and not listed with it."""
 
 _logger = logging.getLogger(__name__)
 _KEPT = timedelta(days=7)
@@ -78,7 +79,7 @@ class Jobs:
 
     Args:
         journal: where they are written down.
-        work: does what a request says and returns plain JSON values, and bytes as `RESULT` where there are many; a
+        work: does what a request says and returns plain JSON values; those under `RESULT` may be many; a
             KnowledgeError fails the job, `CancelledError` cancels it.
         explain: makes the result of a failed job from its error.
         workers: jobs that run at the same time; the others wait.
@@ -130,12 +131,18 @@ class Jobs:
         job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
         return self._start(RunningJob(job, journaled))
 
-    def once(self, request: Mapping[str, Any]) -> Job:
-        """Return the job of a request: under way, done within the last week, else begun now; its id is the request's.
+    def once(self, request: Mapping[str, Any], *state: object) -> Job:
+        """Return the job of a request: under way, done within the last week, else started now.
+
+        Args:
+            request: of the job; one like it is the same job.
+            state: what its result is made of, told apart by `repr`; with another one it is another job.
 
         Raises:
             CancelledError, InternalError: as `submit`.
         """
+        digest = hashlib.sha256(repr((__version__, *state)).encode("utf-8", "surrogatepass")).hexdigest()
+        request = {**request, "state": digest}
         text = json.dumps(request, sort_keys=True, ensure_ascii=True)
         job_id = hashlib.sha256(text.encode()).hexdigest()[:16]
         with self._asking:
@@ -148,7 +155,7 @@ class Jobs:
             if job is not None:
                 self._journal.forget(job_id)
             now = _now()
-            begun = Job(job_id, dict(request), JobState.QUEUED, now, now, owner=self._owner)
+            begun = Job(job_id, request, JobState.QUEUED, now, now, owner=self._owner)
             return self._start(RunningJob(begun, journaled=True)).job
 
     def wait(self, job_id: str, seconds: float) -> Job:
@@ -164,12 +171,12 @@ class Jobs:
             return running.job
         job = self.look_up(job_id)
         if not job.state.is_final:
-            time.sleep(seconds)
+            time.sleep(seconds)  # another process does it, and nothing here is told of its end
         return job
 
-    def result(self, job_id: str) -> bytes:
+    def result(self, job_id: str) -> Any:
         """Return what work gave as `RESULT` besides the job's own result; NotFoundError where it gave none."""
-        return self._journal.result(job_id)
+        return json.loads(self._journal.result(job_id))
 
     def look_up(self, job_id: str, may_see: Callable[[Job], bool] | None = None) -> Job:
         """Return a job as it stands, also one of another process.
@@ -330,7 +337,8 @@ class Jobs:
             result = dict(self._work(running.job.request, line))
             content = result.pop(RESULT, None)
             if content is not None:
-                self._journal.keep_result(running.job.id, content)
+                kept = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+                self._journal.keep_result(running.job.id, kept)
             return {"state": JobState.DONE, "result": result}
         except CancelledError as exc:
             running.error = exc
@@ -409,7 +417,7 @@ class Jobs:
 def error_of(job: Job) -> KnowledgeError:
     """Build the error again that a job ended with, of what its `explain` kept."""
     if job.state is JobState.CANCELLED:
-        return CancelledError("The job was cancelled.", suggestion="Ask again, and it is begun anew.")
+        return CancelledError("The job was cancelled.", suggestion="Ask again to start it again.")
     told = job.result or {}
     kinds = (InvalidInputError, NotFoundError, ConnectionFailedError, TimedOutError, AuthError, ConfigError)
     kind = next((each for each in kinds if each.code.value == told.get("error")), InternalError)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import hashlib
 import itertools
-import json
 import logging
 import threading
 import time
@@ -21,7 +19,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp import __version__
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health
@@ -369,7 +366,7 @@ class LibraryDesk:
         names = [self.where(each) for each in (one, other)]
         records = [documents.document(self._of(name), each) for name, each in zip(names, (one, other), strict=True)]
         decided = self.decisions(what, one, other)
-        state = [__version__, records, decided.links() if what == "trace" else decided.marks()]
+        state = [records, decided.links() if what == "trace" else decided.marks()]
         if what == "check":  # which editions are current is told by all that is there
             state += [self.records(name) for name in sorted(set(names))]
         request = {
@@ -379,9 +376,8 @@ class LibraryDesk:
             "collections": names,
             "groups": sorted(self._groups),
             "filename": " → ".join(each.title or each.file_name for each in records),
-            "state": hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest(),
         }
-        job, due = self._jobs.once(request), time.monotonic() + wait
+        job, due = self._jobs.once(request, *state), time.monotonic() + wait
         while not job.state.is_final and time.monotonic() < due:
             checkpoint()
             job = self._jobs.wait(job.id, _GLANCE)
@@ -391,7 +387,7 @@ class LibraryDesk:
 
     def reviewed(self, job_id: str) -> Any:
         self.job(job_id)
-        return json.loads(self._jobs.result(job_id))
+        return self._jobs.result(job_id)
 
     def decisions(self, what: str, one: str, other: str) -> Decisions:
         places = [f"{self.where(each)}/{each}" for each in (one, other)]
@@ -401,7 +397,7 @@ class LibraryDesk:
         if "kind" in request and self._holds_against is not None:
             seen = self.seen_by(lambda name: name in request["collections"], groups=request["groups"])
             found = self._holds_against(seen, request, line)
-            return {RESULT: json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")}
+            return {RESULT: found}
         deposit = request_from_json(request, self._journal.content)
         done = self.deposit(deposit, on_progress=line.progress, cancelled=line.cancelled)
         return asdict(done)

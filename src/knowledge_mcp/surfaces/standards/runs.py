@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from knowledge_mcp.engine.jobs.jobs import Jobs, error_of
 from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
 from knowledge_mcp.surfaces.following import watch
 
@@ -32,16 +32,18 @@ class UnderWay:
     words: str
 
 
-def outcome(jobs: Jobs, request: Mapping[str, Any], call: Call) -> dict[str, Any] | UnderWay:
-    """Return what came of a request, which is begun now unless it is known; how far it is after a while.
+def outcome(
+    jobs: Jobs, request: Mapping[str, Any], records: Sequence[DocumentRecord], call: Call
+) -> dict[str, Any] | UnderWay:
+    """Return what came of a request over documents, started now unless it is known; how far it is after a while.
 
-    A caller that gives up ends the run, unless another one waits for it. A run that failed is begun anew by the next.
+    A caller that gives up ends the run, unless another one waits for it. The next call starts a failed one again.
 
     Raises:
         CancelledError: the caller gave up, or somebody cancelled the job.
         KnowledgeError: as the work says.
     """
-    job = jobs.once(request)
+    job = jobs.once(request, list(records))
     due = time.monotonic() + PATIENCE
 
     def ended(seconds: float) -> bool:
@@ -71,11 +73,10 @@ def outcome(jobs: Jobs, request: Mapping[str, Any], call: Call) -> dict[str, Any
     if job.state is not JobState.DONE:
         raise error_of(job)
     try:
-        found: dict[str, Any] = json.loads(jobs.result(job.id))
+        return jobs.result(job.id)
     except NotFoundError:
         jobs.forget(job.id)
         raise
-    return found
 
 
 def _state(job: Job) -> tuple[float, str]:

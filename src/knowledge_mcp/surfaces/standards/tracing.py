@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field
 
-from knowledge_mcp import __version__
 from knowledge_mcp.engine.changes.comparing import document_named
 from knowledge_mcp.engine.jobs.jobs import RESULT
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, marked
@@ -22,10 +19,9 @@ from knowledge_mcp.engine.tracing.readings import demands_in, held, items_in, me
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import CancelledError, InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
@@ -192,16 +188,11 @@ def reviewed(knowledge: Knowledge, request: Mapping[str, Any], line: Call) -> di
     if "read" in request:
         rights = Rights(tuple(request["read"]), tuple(request["groups"]))
         knowledge = cast("LocalKnowledge", knowledge).seen_by(rights)
-    return {RESULT: json.dumps(_worked(knowledge, request, line), ensure_ascii=False).encode("utf-8", "replace")}
+    return {RESULT: _worked(knowledge, request, line)}
 
 
 def _worked(knowledge: Knowledge, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
-    def look() -> None:
-        if line.cancelled():
-            raise CancelledError("Nobody waits for it.")
-
-    with watched(look):
-        look()
+    with line.watched("Nobody waits for it."):
         return _WORK[request["tool"]](knowledge, request, line.progress)
 
 
@@ -212,10 +203,9 @@ def _outcome(
     reviews = _reviews(knowledge)
     if reviews is None:
         return _worked(knowledge, request, call)
-    state = hashlib.sha256(repr((__version__, list(records))).encode("utf-8", "surrogatepass")).hexdigest()
     rights: Rights = getattr(knowledge, "rights", FULL_RIGHTS)
     seen = {} if rights.are_full else {"read": list(rights.read), "groups": list(rights.groups)}
-    return outcome(reviews.jobs, {**request, **seen, "state": state}, call)
+    return outcome(reviews.jobs, {**request, **seen}, records, call)
 
 
 def _reviews(knowledge: Knowledge) -> Reviews | None:

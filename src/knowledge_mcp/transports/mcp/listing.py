@@ -1,4 +1,4 @@
-"""What a client is told of the surfaces before it asks anything: instructions, tools, prompts and resources.
+"""What a client gets of the surfaces before it asks anything: instructions, tools, prompts and resources.
 
 Making schemas of models, and importing what the tools run on, take longer than all the rest of a start. So the lists
 stand in `listing.json`: `python -m tools.generate_tool_docs` writes it, and a test holds it to the surfaces.

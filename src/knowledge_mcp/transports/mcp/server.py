@@ -173,7 +173,7 @@ class KnowledgeServer(MCPServer[Any]):
 
     Args:
         providers: hold the Knowledge of each.
-        listings: what clients are told of them.
+        listings: their lists, as clients get them.
         load: loads them, once a client asks more.
         version: ours; `audit`: where it is written down who read what.
     """

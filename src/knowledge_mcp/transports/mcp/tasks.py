@@ -101,7 +101,7 @@ class TasksExtension(Extension):
 
     Args:
         is_long: tells whether a tool may take long.
-        run: runs a call of such a tool; what it is told of the progress comes from worker threads.
+        run: runs a call of such a tool; worker threads report its progress.
         owner: names who asks. A task is there for whoever began it, and for nobody else.
         patience: seconds that a call may take before it becomes a task.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -171,9 +172,10 @@ def _drawn(settings: Settings, name: str, changes: Sequence[ClauseChange], side:
         say(f"{name}: only the first {_MOST_DRAWN} of {len(places)} pages with changes are drawn.")
     found: dict[tuple[str, int], bytes] = {}
     passwords = build_passwords(settings, ask_password if can_ask() else None)
+    item_of = functools.cache(file_item)  # it reads the whole file for its check sum
     with contextlib.closing(PdfReader(passwords=passwords)) as reader:
         for (file, page), place in list(places.items())[:_MOST_DRAWN]:
-            found[file, page] = reader.draw(file_item(place), page, (), "", _DOTS)[2]
+            found[file, page] = reader.draw(item_of(place), page, (), "", _DOTS)[2]
     return found
 
 

@@ -187,7 +187,7 @@ def _print(found: list[Conflict], compared: int) -> None:
         out().print(_table(found))
     counts = Counter(each.kind for each in found)
     told = ", ".join(counts_in_words({kind.value: counts[kind] for kind in ConflictKind if counts[kind]}))
-    among = f"{compared} requirement{'' if compared == 1 else 's'}"
+    (among,) = counts_in_words({"requirement": compared})
     say(f"{told or 'None found'}, among {among}. A person decides; other words are not recognised.")
 
 
