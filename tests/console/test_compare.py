@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.console.browser import Console
 from tests.console.service import TIME, Failure, Service, a_document
+from tests.waiting import wait_until
 
 OLD, NEW = f"{1:016x}", f"{2:016x}"
 
@@ -88,7 +89,7 @@ def test_changes_stand_side_by_side_and_lead_to_their_passages(console: Console,
     console.page.go_back()
     console.at("#compare-swap").click()
     expect(console.at("#compare-old option:checked")).to_have_text("Crossing 2026 (file-2.pdf)")
-    assert two.took("GET /changes")[-1]["old"] == NEW
+    wait_until(lambda: two.took("GET /changes")[-1]["old"] == NEW)
 
 
 def test_documents_that_cannot_be_compared_say_why(console: Console, two: Service) -> None:
