@@ -33,8 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.product import environment
-from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import Base, counts_of
 from knowledge_mcp.engine.search import blending, search
 from knowledge_mcp.evals import EvalSet, ingest_set, open_set
 from knowledge_mcp.evals.measures import Reliability, reliability

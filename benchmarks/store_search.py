@@ -29,7 +29,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument

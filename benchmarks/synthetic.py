@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.product import environment
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.chunk import Chunk, ChunkType, EmbeddedChunk, embedding_key
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.document import DocumentType, Span

@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 import pytest
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.sqlite.backup import check_copy, copy_store, put_in_place

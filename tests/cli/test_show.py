@@ -18,7 +18,7 @@ from knowledge_mcp import wiring
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.cli.knowledge.inspect import inspect
 from knowledge_mcp.cli.knowledge.show import show
-from knowledge_mcp.engine.ingest.structure import structure_of
+from knowledge_mcp.engine.ingest.facts import structure_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Box, Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.engine.evidence.doubt import uncertain_pages
+from knowledge_mcp.engine.evidence.quotes import uncertain_pages
 from knowledge_mcp.model.collection import DocumentParts, DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, Span
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowledge_mcp.engine.ingest.single import progress_of
+from knowledge_mcp.engine.ingest.ingest import progress_of
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import pytest
 
-from knowledge_mcp.engine.core.snapshots import record_of
+from knowledge_mcp.engine.core.base import record_of
 from knowledge_mcp.engine.jobs import store_journal
 from knowledge_mcp.engine.jobs.journal import Job, JobState, job_from_json, job_to_json
 from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION, StoreJournal

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine.ingest import plan
-from knowledge_mcp.engine.ingest.structure import structure_of
+from knowledge_mcp.engine.ingest.facts import structure_of
 from knowledge_mcp.model.collection import NO_STRUCTURE, OutlineEntry
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.source import SourceItem

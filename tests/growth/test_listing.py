@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.engine.core import known_records
+from knowledge_mcp.engine.core import base
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import RequirementQuery
 from knowledge_mcp.stores.memory import MemoryStore
@@ -78,7 +78,7 @@ def test_a_change_by_another_process_is_in_the_next_answer(tmp_path: Path) -> No
 
 
 def test_more_records_than_are_kept_are_read_each_time(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(known_records, "_MOST_KEPT", 3)
+    monkeypatch.setattr(base, "_MOST_KEPT", 3)
     store, world = filled(tmp_path / "many", 5)
     for _ in range(2):
         calls, _given = counted(store, world.knowledge.documents)

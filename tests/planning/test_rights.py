@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.engine.core.relabelling import relabel
+from knowledge_mcp.engine.core.documents import relabel
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.rights import ALLOWED, Rights
 from knowledge_mcp.surfaces.arguments import parse

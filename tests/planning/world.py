@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
-from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import Base, counts_of
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
 from knowledge_mcp.language.document_types import PlanningClassifier

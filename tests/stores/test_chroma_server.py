@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
 from knowledge_mcp.stores.chroma.client import Address

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError

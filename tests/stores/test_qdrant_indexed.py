@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 from qdrant_client import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import And, Equals, In, Prefix
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig

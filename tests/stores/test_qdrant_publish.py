@@ -14,7 +14,7 @@ import pytest
 from qdrant_client import models
 from qdrant_client.local.local_collection import LocalCollection
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig

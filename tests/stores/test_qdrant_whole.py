@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import InternalError, KnowledgeError

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import (
     AuthError,

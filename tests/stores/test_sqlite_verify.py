@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json
 from knowledge_mcp.stores.sqlite.store import SqliteStore

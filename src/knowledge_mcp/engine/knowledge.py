@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Self, TypeVar
 
 from knowledge_mcp.engine.changes.code import code_passages
-from knowledge_mcp.engine.core import documents, health, soundness
+from knowledge_mcp.engine.core import documents, health
 from knowledge_mcp.engine.core.base import Base, base_of
-from knowledge_mcp.engine.core.relabelling import set_by_hand
+from knowledge_mcp.engine.core.documents import set_by_hand
+from knowledge_mcp.engine.core.health import sound_answer
 from knowledge_mcp.engine.core.seen import seen_base
-from knowledge_mcp.engine.core.soundness import sound_answer
 from knowledge_mcp.engine.evidence import quotes, reading, references
-from knowledge_mcp.engine.ingest.editions import settled
+from knowledge_mcp.engine.ingest.facts import settled
 from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.search import lookup, requirements, search
@@ -279,7 +279,7 @@ class LocalKnowledge:
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         """Check the store against itself, and its evidence against its check sums."""
-        return soundness.verify(self._base, repair=repair)
+        return health.verify(self._base, repair=repair)
 
     def warm_up(self) -> None:
         """Load the models and the store's search structures, as a first query would; nothing is paid for."""

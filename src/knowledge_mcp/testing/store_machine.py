@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentStructure

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Collection, Store

@@ -17,7 +17,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
     InvalidInputError,

@@ -12,7 +12,7 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.errors import NotFoundError
 
 if TYPE_CHECKING:

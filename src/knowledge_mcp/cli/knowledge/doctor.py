@@ -18,7 +18,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.chunk import numbers_of
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, noticing
 from knowledge_mcp.support.retry import without_retries
@@ -309,7 +309,7 @@ def _synonyms(synonyms: Synonyms, settings: Settings) -> CheckOutcome:
 
 
 def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
-    from knowledge_mcp.engine.core.soundness import verify
+    from knowledge_mcp.engine.core.health import verify
 
     try:
         if base.opened.info() is None:

@@ -146,8 +146,8 @@ def family(
     Example: knowledge documents family lifts-2018 --split
     """
     with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+        from knowledge_mcp.engine.core.documents import SETTABLE
         from knowledge_mcp.engine.core.editions import ALONE, Editions
-        from knowledge_mcp.engine.core.relabelling import SETTABLE
 
         labels: dict[str, str] = dict.fromkeys(SETTABLE, "") if reset else {}
         labels |= {"family": ALONE} if split else {}

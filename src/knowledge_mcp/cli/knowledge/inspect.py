@@ -19,7 +19,7 @@ import typer
 from knowledge_mcp import registry
 from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, harmless, print_failure, say
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
-from knowledge_mcp.engine.ingest.structure import structure_of
+from knowledge_mcp.engine.ingest.facts import structure_of
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage

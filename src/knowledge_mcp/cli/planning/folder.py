@@ -11,9 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.engine.planning.batch import Batch
 from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
-from knowledge_mcp.engine.planning.values import FilingRequest, explain
+from knowledge_mcp.engine.planning.values import Batch, FilingRequest, explain
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
     AuthError,

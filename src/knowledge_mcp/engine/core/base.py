@@ -1,4 +1,4 @@
-"""What every use case works on: one collection of one store, its embedder, its analyser, its fusion."""
+"""What every use case works on: a collection of a store, its snapshot and records, its embedder, analyser, fusion."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import contextlib
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from knowledge_mcp.engine.core.editions import Editions
-from knowledge_mcp.engine.core.known_records import KnownRecords
-from knowledge_mcp.engine.core.snapshots import opened, record_of, snapshot
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     DamagedError,
     InvalidInputError,
     KnowledgeError,
+    NotFoundError,
     RateLimitedError,
     SpaceMismatchError,
     TimedOutError,
@@ -33,6 +32,137 @@ from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import Analyser, Collection, Embedder, Fusion, Reranker, Store, Synonyms
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
+
+
+class _Held(threading.local):
+    """Keep this thread's snapshots by store and name."""
+
+    def __init__(self) -> None:
+        self.collections: dict[tuple[int, str], Collection] = {}
+
+
+_HELD = _Held()
+
+
+def opened(store: Store, name: str) -> Collection:
+    """Give this thread's snapshot of a collection, or a handle on it where there is none."""
+    return _HELD.collections.get((id(store), name)) or store.open(name)
+
+
+def record_of(collection: Collection, document_id: str) -> DocumentRecord | None:
+    """Return a document's record, None where there is none."""
+    return next(iter(collection.documents([document_id])), None)
+
+
+def counts_of(collection: Collection) -> StoreStatistics:
+    """Count what a collection holds.
+
+    Raises:
+        NotFoundError: there is no such collection.
+    """
+    info = collection.info(counted=True)
+    if info is None or info.statistics is None:
+        raise NotFoundError("There is no such collection.")
+    return info.statistics
+
+
+@contextmanager
+def snapshot(store: Store, name: str) -> Generator[Collection]:
+    """Let what this thread reads of a collection by `opened` be of one state until the context ends.
+
+    Raises:
+        NotFoundError: there is no such collection; where a server is asked, the first read says so.
+    """
+    key = (id(store), name)
+    held = _HELD.collections.get(key)
+    if held is not None:
+        yield held
+        return
+    with store.open(name).snapshot() as collection:
+        _HELD.collections[key] = collection
+        try:
+            yield collection
+        finally:
+            del _HELD.collections[key]
+
+
+_MOST_KEPT = 50_000
+"""Records that are kept, at about a kilobyte each; a collection of more is read each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Hold what was read of one state, and what was looked for in it since."""
+
+    state: str = ""
+    records: tuple[DocumentRecord, ...] = ()
+    labelled: dict[str, dict[str, list[DocumentRecord]]] = field(
+        default_factory=dict[str, dict[str, list[DocumentRecord]]]
+    )
+
+    def by_label(self, name: str, value: str) -> Sequence[DocumentRecord]:
+        found = self.labelled.get(name)
+        if found is None:
+            found = dict[str, list[DocumentRecord]]()
+            for each in self.records:
+                found.setdefault(each.label(name), []).append(each)
+            self.labelled[name] = found
+        return found.get(value, ())
+
+
+class KnownRecords:
+    """List the records of one collection, asking the store no more than its state while nothing changes. Thread-safe.
+
+    A reading that met damage is not kept: each answer has to name it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: _Reading | None = None
+        self._editions: tuple[str, Editions] | None = None
+
+    def all(self, collection: Collection) -> tuple[DocumentRecord, ...]:
+        """List all records by id."""
+        return self._read(collection).records
+
+    def labelled(self, collection: Collection, name: str, value: str) -> Sequence[DocumentRecord]:
+        """List the records whose metadata has a value under a name, by id."""
+        return self._read(collection).by_label(name, value)
+
+    def editions(self, collection: Collection) -> Editions:
+        """Give the families among the records; they are kept however many records there are."""
+        state = _state_of(collection)
+        known = self._editions
+        if known is None or known[0] != state:
+            known = state, Editions(self._read(collection).records)
+            self._editions = known
+        return known[1]
+
+    def _read(self, collection: Collection) -> _Reading:
+        state = _state_of(collection)
+        kept = self._kept
+        if kept is not None and kept.state == state:
+            return kept
+        with noticing() as damage:
+            reading = _Reading(state, tuple(collection.documents()))
+        for each in damage:
+            leave_out(each)
+        # what changed meanwhile may be in the records, but not in the name
+        if not damage and len(reading.records) <= _MOST_KEPT and _state_of(collection) == state:
+            self._kept = reading
+        return reading
+
+
+def _state_of(collection: Collection) -> str:
+    """Name the state of a collection's documents.
+
+    Raises:
+        NotFoundError: there is no such collection any more.
+    """
+    info = collection.info()
+    if info is None:
+        raise NotFoundError("The collection has just been dropped.", suggestion="Ask again.")
+    return info.state
+
 
 A = TypeVar("A")
 T = TypeVar("T")

@@ -11,13 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp import __version__
-from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.base import Base, record_of
+from knowledge_mcp.engine.core.documents import SETTABLE
 from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED
-from knowledge_mcp.engine.core.relabelling import SETTABLE
-from knowledge_mcp.engine.core.snapshots import record_of
-from knowledge_mcp.engine.ingest.claims import claims_of
-from knowledge_mcp.engine.ingest.editions import stated_edition
-from knowledge_mcp.engine.ingest.structure import STRUCTURE_VERSION
+from knowledge_mcp.engine.ingest.facts import STRUCTURE_VERSION, claims_of, stated_edition
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CLAIMED, FILE_NAME_KEYS, GIVEN, DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Classification, Document

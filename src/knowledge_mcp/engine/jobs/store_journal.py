@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 
-from knowledge_mcp.engine.core.snapshots import record_of
+from knowledge_mcp.engine.core.base import record_of
 from knowledge_mcp.engine.jobs.journal import Job, SignsOfLife, job_from_json, job_to_json
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError

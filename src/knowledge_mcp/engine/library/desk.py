@@ -20,13 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine.core import documents
-from knowledge_mcp.engine.core.base import Base, base_of
-from knowledge_mcp.engine.core.health import EmbeddingProbe, health
+from knowledge_mcp.engine.core.base import Base, base_of, counts_of, record_of
+from knowledge_mcp.engine.core.health import EmbeddingProbe, health, sound_answer
 from knowledge_mcp.engine.core.seen import hidden_ids, seen_base
-from knowledge_mcp.engine.core.snapshots import counts_of, record_of
-from knowledge_mcp.engine.core.soundness import sound_answer
+from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.ingest.single import ingest_one
 from knowledge_mcp.engine.jobs.jobs import RESULT, Job, Jobs, JobState, error_of
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.engine.library.originals import Originals

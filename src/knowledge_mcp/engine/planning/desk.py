@@ -21,13 +21,12 @@ from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.confinement import AllowedFile, allowed_path, look_at
 from knowledge_mcp.engine.core.seen import hidden_ids, is_readable
+from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.ingest.single import ingest_one
 from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.jobs.journal import FolderJournal, Job
 from knowledge_mcp.engine.knowledge import LocalKnowledge
-from knowledge_mcp.engine.planning.batch import Batch
-from knowledge_mcp.engine.planning.values import Filing, FilingError, FilingRequest, explain, page_coverage
+from knowledge_mcp.engine.planning.values import Batch, Filing, FilingError, FilingRequest, explain, page_coverage
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, cast
 
 from knowledge_mcp.engine.core.confinement import PathNotAllowedError
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, KnowledgeError
 
 _NOTHING = 0.005
@@ -148,3 +149,47 @@ def explain(error: KnowledgeError) -> dict[str, Any]:
     """Put an error into the form `{status: "error", error_type, message}`; `suggestion` where there is one."""
     told = {"status": "error", "error_type": error_type_of(error), "message": error.message}
     return told | ({"suggestion": error.suggestion} if error.suggestion else {})
+
+
+class Batch:
+    """Tell which documents of an application may be those of a file; used by one thread.
+
+    They are read at the first question and kept up to date by `add`; what others file or remove meanwhile is not seen.
+    So whoever asks reads these few again, and looks once more at the end.
+
+    Args:
+        application_ref: whose documents.
+        read: lists their records.
+
+    Attributes:
+        filed: records of what the batch has filed, by source path.
+    """
+
+    def __init__(self, application_ref: str, read: Callable[[], Iterable[DocumentRecord]]) -> None:
+        self.application_ref = application_ref
+        self.filed: dict[str, DocumentRecord] = {}
+        self._read = read
+        self._ids: dict[str, set[str]] | None = None
+
+    def like(self, uri: str, sha256: str) -> set[str]:
+        """List the ids of documents that came by a path, or whose bytes have a hash."""
+        known = self._known()
+        return known.get(uri, set()) | known.get(sha256, set())
+
+    def add(self, record: DocumentRecord) -> None:
+        """Count a document as filed."""
+        self.filed[record.source_path] = record
+        _note(self._known(), record)
+
+    def _known(self) -> dict[str, set[str]]:
+        if self._ids is None:
+            known = dict[str, set[str]]()
+            for each in self._read():
+                _note(known, each)
+            self._ids = known
+        return self._ids
+
+
+def _note(known: dict[str, set[str]], record: DocumentRecord) -> None:
+    for key in (record.source_path, record.sha256):
+        known.setdefault(key, set()).add(record.id)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Self
 
 from knowledge_mcp.engine.core import health
-from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.base import Base, record_of
 from knowledge_mcp.engine.core.seen import seen_base
-from knowledge_mcp.engine.core.snapshots import record_of
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.repositories.index import IndexRun
 from knowledge_mcp.engine.repositories.manifest import (

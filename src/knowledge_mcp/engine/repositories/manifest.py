@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from knowledge_mcp.engine.core.snapshots import opened, record_of
+from knowledge_mcp.engine.core.base import opened, record_of
 from knowledge_mcp.engine.repositories.values import RepositoryInfo
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import InternalError

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from typing import Self
 
-from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of
-from knowledge_mcp.engine.core.snapshots import snapshot
-from knowledge_mcp.engine.core.soundness import notes_of
+from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of, snapshot
+from knowledge_mcp.engine.core.health import notes_of
 from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.engine.search.blending import EXAMPLES, feedback, places, words_in_full

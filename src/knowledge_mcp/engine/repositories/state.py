@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, Self
 
-from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.snapshots import counts_of, snapshot
+from knowledge_mcp.engine.core.base import Base, counts_of, snapshot
 from knowledge_mcp.engine.jobs.journal import SignsOfLife
 from knowledge_mcp.engine.repositories.index import HOST
 from knowledge_mcp.engine.repositories.manifest import (

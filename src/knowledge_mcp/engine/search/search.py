@@ -11,12 +11,20 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records
+from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
 from knowledge_mcp.engine.core.citing import cite
-from knowledge_mcp.engine.core.snapshots import counts_of
-from knowledge_mcp.engine.search.blending import Ranked, blend, estimate, feedback, nearness, places, words_in_full
-from knowledge_mcp.engine.search.phrases import first_verbatim, phrased
+from knowledge_mcp.engine.search.blending import (
+    Ranked,
+    blend,
+    estimate,
+    feedback,
+    first_verbatim,
+    nearness,
+    phrased,
+    places,
+    words_in_full,
+)
 from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness
 from knowledge_mcp.language.phrases import word_runs
 from knowledge_mcp.model.chunk import Chunk, Vector

@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from knowledge_mcp.engine.core.base import Base, base_of
-from knowledge_mcp.engine.core.snapshots import counts_of
-from knowledge_mcp.engine.core.soundness import sound_answer
+from knowledge_mcp.engine.core.base import Base, base_of, counts_of
+from knowledge_mcp.engine.core.health import sound_answer
 from knowledge_mcp.engine.search.blending import nearness, score_of, words_in_full
 from knowledge_mcp.engine.search.search import NAMED_FROM, candidates, folded, reranked, search, with_other_words
 from knowledge_mcp.language.names import asked_for

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from knowledge_mcp.engine.core.snapshots import record_of
+from knowledge_mcp.engine.core.base import record_of
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import (
     NO_STRUCTURE,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from knowledge_mcp.engine.core.snapshots import counts_of
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.engine.transfer.compare import Comparison, compare
 from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,

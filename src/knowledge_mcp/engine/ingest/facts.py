@@ -1,0 +1,248 @@
+"""What is kept of a document beside its text: its shape, what only its file claims, of what it is an edition."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from pathlib import PurePath
+
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.core.documents import kept_by_hand, relabel
+from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED, Editions, edition_of_record, facts_of
+from knowledge_mcp.language.editions import mark_of, said_in
+from knowledge_mcp.language.phrases import word_runs
+from knowledge_mcp.language.titles import plain_name
+from knowledge_mcp.model.collection import (
+    CLAIMED,
+    DESIGNATION_KEYS,
+    DocumentRecord,
+    DocumentStructure,
+    OutlineEntry,
+    PageCoverage,
+)
+from knowledge_mcp.model.document import Block, BlockKind, Document
+from knowledge_mcp.model.errors import noticing
+from knowledge_mcp.model.rights import ALLOWED
+from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.support.checkpoints import checked
+
+STRUCTURE_VERSION = "structure/4"
+"""Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
+
+_BLANK = re.compile(r"\s+")
+_FIGURE = re.compile(r"\W*fig(?:ure|s)?\b", re.IGNORECASE)
+
+
+def structure_of(document: Document) -> DocumentStructure:
+    """Describe a document's sections, pages and anchors.
+
+    A section's page is the one its heading begins on. A table, or the caption of a figure, counts for the first page
+    that it stands on.
+    """
+    page_of = _finder(document)
+    tables, figures = _counted(document)
+    return DocumentStructure(
+        sections=tuple(
+            OutlineEntry(
+                level=each.level,
+                number=each.number,
+                title=each.title,
+                span=each.span,
+                page=page_of(each.heading.start),
+                informative=each.informative,
+            )
+            for each in document.sections
+        ),
+        pages=tuple(
+            PageCoverage(
+                number=each.number,
+                label=each.label,
+                span=each.span,
+                method=each.method,
+                characters=len(_BLANK.sub("", each.span.of(document.text))),
+                tables=tables[each.number],
+                figures=figures[each.number],
+                note=each.note,
+            )
+            for each in document.pages
+        ),
+        anchors=document.anchors,
+        hidden=document.hidden,
+    )
+
+
+def _finder(document: Document) -> Callable[[int], int | None]:
+    """Return what names the page of a place in the text: by the block there, else by the pages' own spans."""
+    starts = [block.span.start for block in document.blocks]
+    filled = [page for page in document.pages if len(page.span)]
+    reach = list(accumulate((page.span.end for page in filled), max))
+
+    def page_of(place: int) -> int | None:
+        index = bisect_right(starts, place) - 1
+        if index >= 0:
+            block = document.blocks[index]
+            if block.pages and (place < block.span.end or place == block.span.start):
+                return block.pages[0]
+        # the first page that reaches beyond the place, the last one behind all of them
+        return filled[min(bisect_right(reach, place), len(filled) - 1)].number if filled else None
+
+    return page_of
+
+
+def _counted(document: Document) -> tuple[Counter[int], Counter[int]]:
+    """Count tables and captions of figures by the first page of each."""
+    tables: Counter[int] = Counter()
+    figures: Counter[int] = Counter()
+    for block in document.blocks:
+        if not block.pages:
+            continue
+        if block.kind is BlockKind.TABLE:
+            tables[block.pages[0]] += 1
+        elif _is_figure(block, document.text):
+            figures[block.pages[0]] += 1
+    return tables, figures
+
+
+def _is_figure(block: Block, text: str) -> bool:
+    """Tell whether a block is the caption of a figure: its label says so, or its first word where it has none."""
+    return block.kind is BlockKind.CAPTION and _FIGURE.match(block.marker or block.span.of(text)) is not None
+
+
+_MARKS = re.compile(r"[\W_]+")
+_BEGINNING = 20_000
+"""Characters, about ten printed pages, in which a document prints its own title and designation."""
+_COVER = 2_000
+"""Characters of a cover or first page, where the words of a title may stand in another order."""
+
+
+def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ...]:
+    """Name what only the file's front matter or properties say, as a pair of the document's metadata.
+
+    A title or a designation that is printed at the beginning of the text is no claim: it can be checked there. Nor is
+    what whoever ingests has said of the document.
+
+    Args:
+        document: as it was read, with its own id, title, type and metadata.
+        item: what whoever ingests says of it.
+
+    Returns:
+        Nothing, or the pair `("claimed", "title, document_type, …")`.
+    """
+    metadata = dict(document.metadata)
+    told = dict(item.labels)
+    beginning = _plain(document.text[:_BEGINNING])
+    found: list[str] = []
+    if item.title is None and document.title not in {item.name, PurePath(item.name).stem, plain_name(item.name)}:
+        title = document.title.removesuffix(" …")
+        is_printed = _plain(title) in beginning or _words(title) <= _words(document.text[:_COVER])
+        found += [] if is_printed else ["title"]
+    if item.document_type is None and document.document_type is not None:
+        found.append("document_type")
+    if item.document_id is None and metadata.get("document_id"):
+        found.append("document_id")
+    for name in DESIGNATION_KEYS:
+        if metadata.get(name) and name not in told and _plain(metadata[name]) not in beginning:
+            found.append(name)
+    return ((CLAIMED, ", ".join(found)),) if found else ()
+
+
+def _words(text: str) -> set[str]:
+    return set(_MARKS.split(text.casefold())) - {""}
+
+
+def _plain(text: str) -> str:
+    """Keep letters and digits, for print may set blanks and marks otherwise."""
+    return _MARKS.sub("", text.casefold())
+
+
+LEAST_IN_COMMON = 0.15
+"""Share of the shorter text's runs of four words that stand in the other too, from which on a title or a path that
+looks like another edition's is believed: editions of four real specifications share .76 to .95, other ones .015."""
+_END = re.compile(r"\.\s+[A-Z]")
+_EDITION_KEYS = ("edition", "version", "revision", "issue")
+
+
+def stated_edition(document: Document, earlier: DocumentRecord | None) -> dict[str, str]:
+    """Add what the beginning of a document says of its edition, where its metadata do not, and what was set by hand."""
+    metadata = dict(document.metadata)
+    told = said_in(document.text)
+    found: dict[str, str] = {}
+    if told.edition and not any(metadata.get(key) for key in _EDITION_KEYS) and mark_of(document.title) is None:
+        found["edition"] = f"{told.edition}, {told.published}" if told.published else told.edition
+    if told.published:
+        found["published"] = told.published
+    if told.replaces:
+        found["replaces"] = "; ".join(_END.split(each)[0].strip() for each in told.replaces)
+    if told.status:
+        found["edition_status"] = told.status
+    own = {key: value for key, value in found.items() if not metadata.get(key)}
+    return own | kept_by_hand(earlier) | _kept_rights(earlier)
+
+
+def _kept_rights(earlier: DocumentRecord | None) -> dict[str, str]:
+    """Give the groups that the version before was for: a new one is for no others until somebody says so."""
+    allowed = earlier.label(ALLOWED) if earlier is not None else ""
+    return {ALLOWED: allowed} if allowed else {}
+
+
+def settled(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[DocumentRecord, str]]:
+    """Say of what each new document was taken as an edition; what only looks like one is compared first.
+
+    Returns:
+        The documents with a sentence each, in order; those that are no editions are left out.
+    """
+    told: list[tuple[DocumentRecord, str]] = []
+    if not any(facts_of(record).by or facts_of(record).replaces for record in new):
+        return told
+    apart: dict[str, str] = {}
+    with noticing():  # what is damaged is told by whoever asks for it
+        records = base.opened.documents()
+        for record in checked(new):
+            if facts_of(record).is_guess:
+                apart |= _compared(base, record, records)
+        known = Editions(base.opened.documents())
+    for record in new:
+        family = known.family_of(record.id)
+        if family is not None:
+            label = edition_of_record(record) or facts_of(record).label or "undated"
+            now = "the current one" if record.id in {each.id for each in family.current} else "not the current one"
+            others = ", ".join(each.id for each in family.records if each.id != record.id)
+            told.append(
+                (record, f"{record.id} is taken as edition {label} of {family.title}, {now} (others: {others}).")
+            )
+        elif record.id in apart:
+            told.append((record, apart[record.id]))
+    return told
+
+
+def _compared(base: Base, record: DocumentRecord, records: Sequence[DocumentRecord]) -> dict[str, str]:
+    """Compare a document with those that its title or path takes for other editions, and keep what comes of it."""
+    facts = facts_of(record)
+    others = [
+        each
+        for each in records
+        if each.id != record.id and facts_of(each).family == facts.family and facts_of(each).label != facts.label
+    ]
+    if not others or BY_HAND in dict(record.metadata):
+        return {}
+    own = _runs(base, record)
+    share, nearest = max((_in_common(own, _runs(base, each)), each.id) for each in others)
+    if share >= LEAST_IN_COMMON:
+        relabel(base, record.id, {CONFIRMED: facts.family})
+        return {}
+    said = (
+        f"{record.id} is called like another edition of {nearest}, but has {share:.0%} in common with it: kept apart."
+    )
+    return {record.id: said}
+
+
+def _runs(base: Base, record: DocumentRecord) -> set[tuple[str, ...]]:
+    parts = base.opened.parts(record.id)
+    return word_runs((parts.text if parts else None) or "")
+
+
+def _in_common(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> float:
+    return len(one & other) / max(1, min(len(one), len(other)))
