@@ -12,7 +12,7 @@ The first table leaves one set out at a time: the constants come from the others
 `evidence found` against what the set says, `partial or better` is R at the lower cut, agreement is the share of rows
 whose verdict is `evidence found` where there is evidence and another where there is none. `best` and `in three` tell
 whether the best sentence, or one of three, is one that says it. The constants fitted on all sets are what
-`ranking/seeking.py` holds. The last lines run the whole product over `compliance/*`, with the constants that it has.
+`ranking/linking.py` holds. The last lines run the whole product over `compliance/*`, with the constants that it has.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.evidence import QuoteVerdict
-from knowledge_mcp.ranking import seeking
+from knowledge_mcp.ranking import linking
 from knowledge_mcp.settings import load_settings
 
 Table = NDArray[np.float64]
@@ -172,7 +172,7 @@ def sets_of(data: Path) -> dict[str, list[Asked]]:
 # ---- leaving one out
 
 
-def rated(sets: Mapping[str, Sequence[Asked]], terms: seeking.Terms, embed: seeking.Embed) -> dict[str, Rows]:
+def rated(sets: Mapping[str, Sequence[Asked]], terms: linking.Terms, embed: linking.Embed) -> dict[str, Rows]:
     """Rate every demand of every set in its document, in what is left of it, and in documents of other sets."""
     found: dict[str, Rows] = {}
     for name, documents in sets.items():
@@ -180,7 +180,7 @@ def rated(sets: Mapping[str, Sequence[Asked]], terms: seeking.Terms, embed: seek
         labels = Counter(label for each in documents for label in each.labels)
         hides = labels["none"] < _FEW * labels.total()
         for each in documents:
-            shares, cosines = seeking.shares(each.demands, each.sentences, terms, embed)
+            shares, cosines = linking.shares(each.demands, each.sentences, terms, embed)
             for place, (label, saying) in enumerate(zip(each.labels, each.saying, strict=True)):
                 rows.add(shares[place], cosines[place], label, saying)
                 if hides and label == "there" and len(saying) < len(each.sentences):
@@ -189,7 +189,7 @@ def rated(sets: Mapping[str, Sequence[Asked]], terms: seeking.Terms, embed: seek
         asked = documents[0].demands[:_FOREIGN]
         for other, foreign in sets.items():
             if other != name:
-                shares, cosines = seeking.shares(asked, foreign[0].sentences, terms, embed)
+                shares, cosines = linking.shares(asked, foreign[0].sentences, terms, embed)
                 for place in range(len(asked)):
                     rows.add(shares[place], cosines[place], "foreign")
     return found
@@ -227,7 +227,7 @@ def row_of(rows: Rows, constants: Table) -> list[str]:
 # ---- the whole product
 
 
-def whole(documents: Sequence[Asked], seek: checking.Seeks, terms: seeking.Terms) -> str:
+def whole(documents: Sequence[Asked], seek: checking.Seeks, terms: linking.Terms) -> str:
     """Check every contract as the command does."""
     verdicts: Counter[tuple[str, str]] = Counter()
     quotes = verified = 0
@@ -262,7 +262,7 @@ def main() -> None:
     for name, own in rows.items():
         constants = fitted([each for other, each in rows.items() if other != name])
         print(f"| {name} | {' | '.join(row_of(own, constants))} |")
-    print(f"\nAll sets: {', '.join(f'{each:.2f}' for each in fitted(list(rows.values())))}; used: {seeking.ODDS}\n")
+    print(f"\nAll sets: {', '.join(f'{each:.2f}' for each in fitted(list(rows.values())))}; used: {linking.ODDS}\n")
     seek = wiring.build_seeker(load_settings())
     for path in sorted(asked.data.glob("compliance/*")):
         if path.name in sets:

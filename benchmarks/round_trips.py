@@ -25,8 +25,7 @@ from typing import Any
 
 from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
-from knowledge_mcp.model.requirement import RequirementItem
-from knowledge_mcp.readers.requirements.reader import RequirementReader
+from knowledge_mcp.readers.requirements.reader import RequirementItem, RequirementReader
 from knowledge_mcp.surfaces.interchange import as_needs, as_reqif
 
 _NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

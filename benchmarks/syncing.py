@@ -28,8 +28,8 @@ from benchmarks.killing import kill_at
 from knowledge_mcp.engine.ingest.syncing import sync
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.syncing import SyncReport
-from knowledge_mcp.sources.synced.folder import FolderSource
+from knowledge_mcp.model.ingest import SyncReport
+from knowledge_mcp.sources.synced.folders import FolderSource
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from tests.engine.world import World
 

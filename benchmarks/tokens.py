@@ -29,7 +29,7 @@ from typing import Any
 
 from benchmarks.answerability import tell_nobody
 from benchmarks.product import environment
-from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
+from knowledge_mcp.embedders.services.embedder import RemoteTokenizer
 from knowledge_mcp.evals import AnswerPlace, EvalSet, Question, draft_questions, ingest_set, open_set
 from knowledge_mcp.evals.judging import fits, names_of
 from knowledge_mcp.model.errors import InvalidInputError

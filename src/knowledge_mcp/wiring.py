@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.call import Call
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.model.document import Box
-    from knowledge_mcp.model.syncing import SourceKind, SourceSpec
+    from knowledge_mcp.model.ingest import SourceKind, SourceSpec
     from knowledge_mcp.ports import (
         Knowledge,
         OcrEngine,
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
         Store,
         SyncedSource,
     )
-    from knowledge_mcp.ranking.linking import Linker
-    from knowledge_mcp.ranking.seeking import Seeker
+    from knowledge_mcp.ranking.linking import Linker, Seeker
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.sources.files import FileSource
     from knowledge_mcp.sources.synced.registered import SourceList
@@ -339,7 +338,7 @@ def build_linker(settings: Settings) -> Linker:
 def build_seeker(settings: Settings) -> Seeker:
     """Make what finds evidence for demands, with the embedding model of the standards."""
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
-    from knowledge_mcp.ranking.seeking import Seeker
+    from knowledge_mcp.ranking.linking import Seeker
 
     return Seeker(EnglishAnalyser().document_terms, _embedding(settings))
 

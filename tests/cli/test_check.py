@@ -13,7 +13,7 @@ import pytest
 
 from knowledge_mcp import wiring
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.ranking.seeking import Seeker
+from knowledge_mcp.ranking.linking import Seeker
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.surfaces.table_page import counts_in_words
 from tests.cli.conftest import Command

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from knowledge_mcp.cli.knowledge.clients.forms import Client, ServerEntry, form_of, pasted, with_entry, without_entry
-from knowledge_mcp.cli.knowledge.clients.starting import launch
+from knowledge_mcp.cli.knowledge.clients.install import launch
 from knowledge_mcp.model.errors import InvalidInputError
 from tests.cli.conftest import Command
 

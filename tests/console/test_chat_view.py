@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from knowledge_mcp.transports.mcp.serving_view import view_page
+from knowledge_mcp.transports.mcp.extensions import view_page
 from tests.console.test_safety import FORBIDDEN, HOSTILE
 
 POLICY = (

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
+from knowledge_mcp.embedders.services.embedder import RemoteTokenizer
 from knowledge_mcp.embedders.services.providers import from_openai_options
 from knowledge_mcp.embedders.services.service import MODELS
-from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
 from knowledge_mcp.model.collection import EmbeddingUsage
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import Embedder

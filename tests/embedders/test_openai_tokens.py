@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
-from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
+from knowledge_mcp.embedders.services.embedder import RemoteTokenizer
 from knowledge_mcp.model.document import BlockKind, DocumentType
 from tests.fakes.documents import Part, build_document
 

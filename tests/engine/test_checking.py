@@ -24,7 +24,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
-from knowledge_mcp.ranking.seeking import Seeker
+from knowledge_mcp.ranking.linking import Seeker
 from tests.engine.test_tracing import embed
 
 DOCUMENT = """# Pump manual

@@ -217,8 +217,7 @@ def test_every_citation_names_the_edition(tmp_path: Path) -> None:
 
 
 def test_an_edition_told_at_the_ingest_is_taken_up_though_the_file_is_unchanged(world: World) -> None:
-    from knowledge_mcp.sources.files import FileSource
-    from knowledge_mcp.sources.labelled import LabelledSource
+    from knowledge_mcp.sources.files import FileSource, LabelledSource
 
     source = LabelledSource(FileSource(world.folder / "valves.md"), (("edition", "3"),))
     done = world.knowledge.ingest(source, IngestOptions()).documents

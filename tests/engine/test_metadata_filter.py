@@ -10,8 +10,7 @@ from knowledge_mcp.model.collection import GIVEN
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.query import Equals, SearchMode, SearchQuery
-from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.sources.labelled import LabelledSource
+from knowledge_mcp.sources.files import FileSource, LabelledSource
 from tests.engine.world import World
 
 _FRONT = {

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.answerability import DEFAULT_SETS
 from benchmarks.prepared import SCORED
-from knowledge_mcp.evals.choices import choices_by
+from knowledge_mcp.evals.running import choices_by
 
 
 @pytest.mark.parametrize(

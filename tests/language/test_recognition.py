@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.language.multilingual.function_words import FUNCTION_WORDS
-from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, LANGUAGE_NAMES, language_of
 
 _SENTENCES = {
     "en": "The pump shall be switched off before the cover is opened by the operator.",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.model.hidden import HiddenReason, hidden_sentence
+from knowledge_mcp.model.document import HiddenReason, hidden_sentence
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.plain.reader import PlainTextReader

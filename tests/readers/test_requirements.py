@@ -11,8 +11,7 @@ import pytest
 
 from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.model.errors import UnreadableDocumentError
-from knowledge_mcp.model.requirement import DeclaredLink, RequirementSet
-from knowledge_mcp.readers.requirements.reader import RequirementReader
+from knowledge_mcp.readers.requirements.reader import DeclaredLink, RequirementReader, RequirementSet
 from knowledge_mcp.readers.requirements.reqif import reqif
 from knowledge_mcp.readers.requirements.texts import doorstop, needs_json, sphinx_needs, strictdoc
 from tests.readers.requirement_files import NEEDS, REQIF, RST, SDOC, zipped

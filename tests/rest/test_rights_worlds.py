@@ -22,8 +22,7 @@ from knowledge_mcp.engine.library.desk import LibraryDesk
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.rights import ALLOWED, admits
-from knowledge_mcp.ranking.linking import Linker, stacked
-from knowledge_mcp.ranking.seeking import Seeker
+from knowledge_mcp.ranking.linking import Linker, Seeker, stacked
 from knowledge_mcp.surfaces.contract import load_surfaces
 from knowledge_mcp.surfaces.viewing import held_against
 from knowledge_mcp.testing.embedders import HashingEmbedder

@@ -16,7 +16,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.library import Deposit
-from knowledge_mcp.ranking.seeking import Seeker
+from knowledge_mcp.ranking.linking import Seeker
 from knowledge_mcp.support.checkpoints import checkpoint, watched
 from knowledge_mcp.surfaces.viewing import held_against
 from knowledge_mcp.transports.shared.keys import KeyRing

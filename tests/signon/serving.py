@@ -14,8 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.rights import ALLOWED
-from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.sources.labelled import LabelledSource
+from knowledge_mcp.sources.files import FileSource, LabelledSource
 from knowledge_mcp.transports.mcp.http import build_app
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.shared.admission import ProtectedResource

@@ -11,9 +11,8 @@ import pytest
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 
 from knowledge_mcp.transports.shared.admission import ProtectedResource
-from knowledge_mcp.transports.shared.issuer import Issuer
 from knowledge_mcp.transports.shared.keys import KeyRing
-from knowledge_mcp.transports.shared.tokens import TokenRefusedError, TokenVerifier
+from knowledge_mcp.transports.shared.tokens import Issuer, TokenRefusedError, TokenVerifier
 from tests.rest.world import keys_file
 from tests.signon.provider import Kept, Person, provider
 from tests.signon.serving import client_of, restricted_world, served_world

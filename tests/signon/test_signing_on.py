@@ -12,9 +12,8 @@ from starlette.types import Message
 
 from knowledge_mcp.transports.mcp.http import BearerAuth
 from knowledge_mcp.transports.shared.admission import Admission, Admitted, ProtectedResource, Rejection
-from knowledge_mcp.transports.shared.issuer import Issuer
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
-from knowledge_mcp.transports.shared.tokens import TokenVerifier
+from knowledge_mcp.transports.shared.tokens import Issuer, TokenVerifier
 from tests.rest.world import keys_file, make_world
 from tests.signon.issuer import AUDIENCE, TestIssuer
 from tests.transports.asgi import Echo, ask

@@ -16,8 +16,15 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from knowledge_mcp.transports.shared.issuer import FRESH_SECONDS, PAUSE_SECONDS, STALE_SECONDS, Issuer, IssuerDownError
-from knowledge_mcp.transports.shared.tokens import TokenRefusedError, TokenVerifier
+from knowledge_mcp.transports.shared.tokens import (
+    FRESH_SECONDS,
+    PAUSE_SECONDS,
+    STALE_SECONDS,
+    Issuer,
+    IssuerDownError,
+    TokenRefusedError,
+    TokenVerifier,
+)
 from tests.signon.issuer import AUDIENCE, TestIssuer, public_jwk, rsa_key
 
 

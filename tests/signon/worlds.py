@@ -15,8 +15,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.rights import ALLOWED, Rights, allowed_label, may_see
 from knowledge_mcp.ports import Store
-from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.sources.labelled import LabelledSource
+from knowledge_mcp.sources.files import FileSource, LabelledSource
 from tests.engine.world import World
 from tests.signon.asks import CALLS, NOUNS, Ask, Drawn, forget_results
 

@@ -9,9 +9,9 @@ import pytest
 
 from knowledge_mcp.engine.ingest.syncing import sync
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
-from knowledge_mcp.model.syncing import SourceKind, SourceSpec, SyncReport
+from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SyncReport
 from knowledge_mcp.sources.git.source import GitClones
-from knowledge_mcp.sources.synced.repository import RepositorySource
+from knowledge_mcp.sources.synced.folders import RepositorySource
 from tests.engine.world import World
 from tests.servers.git_server import GitServer, MadeRepository
 

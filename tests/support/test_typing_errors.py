@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.support.typing_errors import letters_apart, typing_errors_within
+from knowledge_mcp.engine.search.lookup import letters_apart, typing_errors_within
 
 
 @pytest.mark.parametrize(

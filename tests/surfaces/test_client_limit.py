@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
+from knowledge_mcp.embedders.services.embedder import RemoteTokenizer
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Span

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from knowledge_mcp.embedders.services.tokens import RemoteTokenizer
+from knowledge_mcp.embedders.services.embedder import RemoteTokenizer
 from knowledge_mcp.model.errors import ConfigError, ErrorCode, InvalidInputError
 from knowledge_mcp.surfaces.answers import MAX_DETAILS, ErrorEnvelope, render_error
 from knowledge_mcp.surfaces.arguments import input_schema, output_schema, parse

@@ -24,8 +24,7 @@ from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFou
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.rights import ALLOWED, Rights
-from knowledge_mcp.sources.files import FileSource
-from knowledge_mcp.sources.labelled import LabelledSource
+from knowledge_mcp.sources.files import FileSource, LabelledSource
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE, runs, tracing

@@ -14,7 +14,7 @@ from mcp import Client
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.transports.rest.streaming import Streaming, Tell
+from knowledge_mcp.transports.rest.engine import Streaming, Tell
 from knowledge_mcp.transports.shared import threads
 from knowledge_mcp.transports.shared.threads import MOST_WAITING, Outbox, Threads
 from tests.transports.test_long_tools import Done, Nothing, server_with

@@ -12,8 +12,8 @@ import yaml
 from mcp import Client, MCPError, types
 from pydantic import Field
 
+from knowledge_mcp.transports.mcp.extensions import SKILLS, skill_text
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
-from knowledge_mcp.transports.mcp.serving_skills import SKILLS, skill_text
 from tests.deploy.manifests import ROOT
 from tests.fakes.knowledge import FakeKnowledge
 

@@ -13,7 +13,7 @@ import pytest
 
 from knowledge_mcp.model.errors import RateLimitedError, may_pass
 from knowledge_mcp.remote.failures import error_from_payload
-from knowledge_mcp.transports.rest.streaming import Streaming, Tell
+from knowledge_mcp.transports.rest.engine import Streaming, Tell
 from knowledge_mcp.transports.shared.threads import Threads
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from knowledge_mcp.cli.shared.commands import CONTEXT, Version, run_command
+from knowledge_mcp.cli.shared.commands import CONTEXT, Version, given_labels, run_command
 from knowledge_mcp.cli.shared.failures import (
     ExitCode,
     ask_password,
@@ -24,7 +24,6 @@ from knowledge_mcp.cli.shared.failures import (
     print_failure,
     say,
 )
-from knowledge_mcp.cli.shared.pairs import given_labels
 from knowledge_mcp.cli.shared.progress import BarProgress, IngestTally, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
@@ -44,7 +43,7 @@ from knowledge_mcp.model.ingest import (
     SkippedFile,
 )
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
-from knowledge_mcp.sources.vanished import vanished_below
+from knowledge_mcp.sources.files import vanished_below
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
@@ -129,7 +128,7 @@ class IngestRun:
         if self._choices.allow:
             labels = (*labels, (ALLOWED, allowed_label(self._choices.allow)))
         if labels:
-            from knowledge_mcp.sources.labelled import LabelledSource
+            from knowledge_mcp.sources.files import LabelledSource
 
             source = LabelledSource(files, labels)
         knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)

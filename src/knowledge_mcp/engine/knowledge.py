@@ -35,7 +35,15 @@ from knowledge_mcp.model.evidence import (
     ReferenceAnswer,
     ReferenceQuery,
 )
-from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import (
+    Finding,
+    IngestEvent,
+    IngestEventKind,
+    IngestOptions,
+    IngestReport,
+    SkippedFile,
+    SourceStatus,
+)
 from knowledge_mcp.model.query import (
     DefinitionHit,
     HealthReport,
@@ -47,7 +55,6 @@ from knowledge_mcp.model.query import (
     Stats,
 )
 from knowledge_mcp.model.rights import EVERYBODY, FULL_RIGHTS, Rights, names_one
-from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Source
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from knowledge_mcp.language.multilingual.function_words import FUNCTION_WORDS
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
 
 ENGLISH: frozenset[str] = FUNCTION_WORDS["en"]
 """Of the modal verbs, `shall` and `must` give a statement its force in a standard and are kept on purpose."""

@@ -20,8 +20,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from knowledge_mcp.language.multilingual.function_words import FUNCTION_WORDS
-from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.lexical.analyser import CHUNK, LONGEST_TERM, MEMO_ENTRIES, UNSPACED, EnglishAnalyser, fold
 
 STEMMED: Mapping[str, str] = {

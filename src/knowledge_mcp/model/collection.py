@@ -11,8 +11,7 @@ from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
-from knowledge_mcp.model.document import Anchor, Span
-from knowledge_mcp.model.hidden import Hidden
+from knowledge_mcp.model.document import Anchor, Hidden, Span
 
 CLAIMED = "claimed"
 """Name in a record's metadata: which facts only the file's own front matter or properties say, by comma."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 from knowledge_mcp.model.chunk import Chunk, Definition, Statement
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.syncing import SourceStatus
+from knowledge_mcp.model.ingest import SourceStatus
 
 ChunkKey = Literal["id", "document", "term", "content"]
 """What chunks are read by: their own ids, the ids of documents, keys of terms that they define, content hashes."""

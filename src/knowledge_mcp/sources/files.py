@@ -10,10 +10,13 @@ import fnmatch
 import functools
 import hashlib
 import os
+import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile
 from knowledge_mcp.model.source import (
@@ -24,6 +27,7 @@ from knowledge_mcp.model.source import (
     is_unread_document,
     media_type_of,
 )
+from knowledge_mcp.ports import Source
 from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES
 from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_text
 
@@ -305,3 +309,47 @@ def _inaccessible(path: Path, error: OSError, what: str) -> SkippedFile:
     said = error.strerror or type(error).__name__
     message = f"{path_text(path.name)}: The {what} cannot be read: {said}."
     return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
+
+
+def vanished_below(
+    folder: Path, records: Iterable[DocumentRecord], seen: Sequence[str] | frozenset[str] = ()
+) -> list[DocumentRecord]:
+    """List the records whose file lay below a folder and is gone; what cannot be looked at counts as there.
+
+    Args:
+        folder: absolute; where it is no folder, nothing is gone.
+        records: of all documents.
+        seen: sources that were just met, whatever the disk says of their names.
+    """
+    if not folder.is_dir():
+        return []
+    below = (each for each in records if lies_below(folder, each) and each.source_path not in seen)
+    return [each for each in below if is_gone(each.source_path)]
+
+
+def lies_below(folder: Path, record: DocumentRecord) -> bool:
+    """Tell whether a document was read from a file below a folder."""
+    return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
+
+
+def is_gone(path: str) -> bool:
+    """Tell whether there is no file of that name any more; False where that cannot be looked at."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):  # closed to us, or no name of this machine
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSource:
+    """Add labels to every item of another source (`Source`)."""
+
+    source: Source
+    labels: tuple[tuple[str, str], ...]
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield what the other source yields."""
+        for item in self.source.items():
+            yield item if isinstance(item, SkippedFile) else replace(item, labels=(*item.labels, *self.labels))

@@ -33,8 +33,8 @@ from typing import IO, Any, BinaryIO
 from knowledge_mcp.support import sandbox_worker as worker
 from knowledge_mcp.support.sandbox_linux import hide_memory
 from knowledge_mcp.support.system.locking import lock, open_folder, release_folder, try_lock
-from knowledge_mcp.support.system.pipes import PipeEnd
 from knowledge_mcp.support.system.processes import (
+    PipeEnd,
     end_tree,
     interpreter,
     limit,

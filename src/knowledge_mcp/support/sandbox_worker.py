@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.support.system.pipes import PipeEnd
-from knowledge_mcp.support.system.processes import own_peak
+from knowledge_mcp.support.system.processes import PipeEnd, own_peak
 
 HEADER = struct.Struct(">cQ")
 """Before each frame: its kind, and the length of what follows in bytes."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from knowledge_mcp.cli.shared.commands import pairs_of
 from knowledge_mcp.cli.shared.failures import harmless, in_commands
-from knowledge_mcp.cli.shared.pairs import pairs_of
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,

@@ -148,8 +148,7 @@ def resource_of(settings: Settings) -> ProtectedResource | None:
     if settings.oauth_issuer is None or settings.oauth_resource is None:
         return None
     from knowledge_mcp.transports.shared.admission import ProtectedResource
-    from knowledge_mcp.transports.shared.issuer import Issuer
-    from knowledge_mcp.transports.shared.tokens import TokenVerifier
+    from knowledge_mcp.transports.shared.tokens import Issuer, TokenVerifier
 
     name, secret = settings.oauth_introspection_client_id, settings.oauth_introspection_client_secret
     client = (name, secret.get_secret_value()) if name is not None and secret is not None else None

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, noticing
-from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile, SyncReport
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.model.syncing import SyncReport
 from knowledge_mcp.ports import Knowledge, SyncedSource
 
 

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import HiddenReason, ReferenceKind
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, unseen_drawing
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.html.hidden import reason_of
 from knowledge_mcp.readers.shared.hidden import shown_length
 

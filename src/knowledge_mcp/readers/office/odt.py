@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.model.document import BlockKind, ReferenceKind
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
 from knowledge_mcp.readers.shared.containers import (
     core_properties,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml
 from knowledge_mcp.readers.shared.hidden import is_alike, shown_length
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, from_page, matrix_of, placed, raw, times
 from knowledge_mcp.readers.pdf.lines import size_of
 from knowledge_mcp.readers.pdf.scans import COVERED, graphics_of

@@ -30,9 +30,10 @@ from knowledge_mcp.model.document import (
     Reference,
     Section,
     Span,
+    hidden_sentence,
+    listed_hidden,
 )
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.hidden import hidden_sentence, listed_hidden
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.hidden import without_hidden
 from knowledge_mcp.support.checkpoints import checkpoint

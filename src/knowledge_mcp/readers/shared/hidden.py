@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from knowledge_mcp.model.hidden import HiddenReason
+from knowledge_mcp.model.document import HiddenReason
 
 WHITE = "FFFFFF"
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")

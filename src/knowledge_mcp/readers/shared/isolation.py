@@ -12,9 +12,8 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import Any, ClassVar
 
-from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.document import Document, hidden_sentence, summed_hidden
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.hidden import hidden_sentence, summed_hidden
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem, media_type_of
 from knowledge_mcp.ports import Reader

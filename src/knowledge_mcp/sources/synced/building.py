@@ -10,16 +10,13 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
-from knowledge_mcp.model.syncing import SourceKind, SourceSpec
+from knowledge_mcp.model.ingest import SourceKind, SourceSpec
 from knowledge_mcp.ports import SyncedSource
 from knowledge_mcp.sources.git import source as git
 from knowledge_mcp.sources.git.url import check_branch, parse_url, repository_name
-from knowledge_mcp.sources.synced.folder import FolderSource
-from knowledge_mcp.sources.synced.pages import PageSource, SitemapSource
+from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource, check_below
 from knowledge_mcp.sources.synced.registered import SourceList
-from knowledge_mcp.sources.synced.repository import RepositorySource, check_below
-from knowledge_mcp.sources.synced.visiting import Visitor
-from knowledge_mcp.sources.synced.webdav import WebDavSource
+from knowledge_mcp.sources.synced.web import PageSource, SitemapSource, Visitor, WebDavSource
 from knowledge_mcp.sources.web.address import WebAddress, parse_address
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.distribution import Secret

@@ -16,7 +16,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
-from knowledge_mcp.model.syncing import SourceKind, SourceSpec, SourceState, SourceStatus, Visited
+from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus, Visited
 from knowledge_mcp.support.files import write_whole
 from knowledge_mcp.support.locks import locked
 

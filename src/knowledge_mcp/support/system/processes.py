@@ -1,4 +1,4 @@
-"""Processes that end with all that they start: a session of their own, on Windows a job."""
+"""Processes that end with all that they start (a session of their own, on Windows a job), and waits for their pipes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,43 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
+
+_GLANCE = 0.005
+"""Seconds between two looks; reading a page takes longer."""
+
+
+class PipeEnd:
+    """Watch the end of a pipe that is read.
+
+    Args:
+        descriptor: of an open pipe.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        if sys.platform != "win32":
+            import select
+
+            self._poll = select.poll()
+            self._poll.register(descriptor, select.POLLIN)
+
+    def is_readable(self, seconds: float) -> bool:
+        """Wait until there is something to read or the other end is closed; tells whether that came in time."""
+        if sys.platform != "win32":
+            return bool(self._poll.poll(seconds * 1000))
+        from knowledge_mcp.support.system import windows
+
+        deadline = time.monotonic() + seconds
+        while not windows.has_input(self._descriptor):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, _GLANCE))
+        return True
 
 
 def start_tree(

@@ -13,9 +13,9 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.surfaces.arguments import among_documents
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.narrowing import among_documents
 from knowledge_mcp.surfaces.planning import shapes
 
 

@@ -10,9 +10,8 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, one_or_list
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
-from knowledge_mcp.surfaces.narrowing import narrowed
 
 Collection = Annotated[
     str,

@@ -10,9 +10,8 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, one_or_list
+from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import Response
-from knowledge_mcp.surfaces.narrowing import narrowed
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator, StandardsRequest
 
 DocumentIds = Annotated[

@@ -8,8 +8,8 @@ from typing import Any
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.ingest import SourceStatus
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
-from knowledge_mcp.model.syncing import SourceStatus
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import (
     ROOM_FOR_RESULTS,

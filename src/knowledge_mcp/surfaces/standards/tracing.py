@@ -317,7 +317,7 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
 
 def _checked(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
-    from knowledge_mcp.ranking.seeking import Seeker
+    from knowledge_mcp.ranking.linking import Seeker
 
     analyser = EnglishAnalyser()
     seek = Seeker(analyser.document_terms, _Embedding(knowledge, progress))

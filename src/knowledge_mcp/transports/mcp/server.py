@@ -34,9 +34,8 @@ from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFou
 from knowledge_mcp.surfaces.answers import render_error
 from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Completer, Prompt, Surface, load_surfaces
+from knowledge_mcp.transports.mcp.extensions import SkillsExtension, view_extension
 from knowledge_mcp.transports.mcp.listing import Listing, read_listings
-from knowledge_mcp.transports.mcp.serving_skills import SkillsExtension
-from knowledge_mcp.transports.mcp.serving_view import view_extension
 from knowledge_mcp.transports.mcp.tasks import TasksExtension
 from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, desk_of
 from knowledge_mcp.transports.shared.audit import AuditLog

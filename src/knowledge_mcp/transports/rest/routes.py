@@ -50,8 +50,6 @@ from knowledge_mcp.transports.rest.models import (
     PageQuery,
     SearchRequest,
     UploadFields,
-)
-from knowledge_mcp.transports.rest.views import (
     accepted,
     collection_listed,
     document,

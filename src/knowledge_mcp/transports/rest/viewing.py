@@ -18,9 +18,8 @@ from knowledge_mcp.transports.rest.answers import AcceptedAnswer, JobAnswer, fai
 from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
-from knowledge_mcp.transports.rest.models import MAX_OFFSET
+from knowledge_mcp.transports.rest.models import MAX_OFFSET, accepted, job_answer
 from knowledge_mcp.transports.rest.routes import checked_document_id
-from knowledge_mcp.transports.rest.views import accepted, job_answer
 from knowledge_mcp.transports.shared.keys import Key
 
 

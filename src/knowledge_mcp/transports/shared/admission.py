@@ -16,9 +16,8 @@ from starlette.types import Send
 
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.shared.guards import send_body
-from knowledge_mcp.transports.shared.issuer import IssuerDownError
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
-from knowledge_mcp.transports.shared.tokens import TokenRefusedError, TokenVerifier
+from knowledge_mcp.transports.shared.tokens import IssuerDownError, TokenRefusedError, TokenVerifier
 
 logger = logging.getLogger(__name__)
 

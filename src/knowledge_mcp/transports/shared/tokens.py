@@ -2,16 +2,285 @@
 
 A JWT is checked by the issuer's keys. With an introspection client every token is shown to the issuer too, so that one
 taken back ends within a minute; tokens that are no JWT need it.
+
+The issuer is asked over https, or on this machine; never through a redirect, never for more than a megabyte or ten
+seconds. What cannot be asked is an error of its own (`IssuerDownError`): that a token could not be checked does not
+mean that it is wrong.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import http.client
+import ipaddress
+import json
+import logging
+import threading
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from knowledge_mcp.transports.shared.issuer import Issuer
+from knowledge_mcp.support.events import log_event
+
+logger = logging.getLogger(__name__)
+
+FETCH_SECONDS = 10.0
+"""How long one answer of the issuer may take, whole."""
+
+MOST_BYTES = 1024 * 1024
+"""Most bytes of one answer; a set of keys has some thousands."""
+
+FRESH_SECONDS = 300.0
+"""How long metadata and keys are used before they are asked for again, as most issuers' own cache headers say."""
+
+STALE_SECONDS = 3600.0
+"""How long keys are used of an issuer that does not answer: an outage ends no service, a key taken back ends."""
+
+PAUSE_SECONDS = 10.0
+"""Least time between two requests for keys: unknown key ids cost the issuer nothing more."""
+
+RECHECK_SECONDS = 30.0
+"""How long an introspected token is believed; with the second between two looks, one taken back ends within 60."""
+
+MOST_TOKENS = 10_000
+"""Tokens of which it is kept what the issuer said, at about a kilobyte each."""
+
+_BLOCK = 65_536
+_FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+
+
+class IssuerDownError(Exception):
+    """Say that the issuer could not be asked, and why."""
+
+
+class JsonClient(Protocol):
+    """Ask an address for a JSON object, with a form by POST where one is given."""
+
+    def __call__(
+        self, url: str, form: Mapping[str, str] | None = None, client: tuple[str, str] | None = None
+    ) -> Mapping[str, Any]:
+        """Return the object; `client` is a client's id and secret, for HTTP Basic.
+
+        Raises:
+            IssuerDownError: there is no such answer.
+        """
+        ...
+
+
+def is_safe(url: str, *, loopback: bool = True) -> bool:
+    """Tell whether an address is https, or, where `loopback`, on this machine."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if parts.username is not None or parts.fragment or not host:
+        return False
+    return parts.scheme == "https" or (loopback and parts.scheme == "http" and _is_loopback(host))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
+        return None
+
+
+def fetch_json(
+    url: str, form: Mapping[str, str] | None = None, client: tuple[str, str] | None = None
+) -> Mapping[str, Any]:
+    """Ask an address, as `JsonClient` says."""
+    if not is_safe(url):
+        raise IssuerDownError(f"{_shown(url)} is neither https nor on this machine")
+    headers = {"Accept": "application/json", "User-Agent": "knowledge-mcp"}
+    if client is not None:
+        pair = ":".join(urllib.parse.quote_plus(each) for each in client)  # RFC 6749, 2.3.1
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    body = None if form is None else urllib.parse.urlencode(form).encode()
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    if _is_loopback(urllib.parse.urlsplit(url).hostname or ""):
+        handlers.append(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(*handlers)
+    deadline = time.monotonic() + FETCH_SECONDS
+    try:
+        with opener.open(urllib.request.Request(url, body, headers), timeout=FETCH_SECONDS / 2) as response:
+            found = json.loads(_bounded(response, deadline))
+    except urllib.error.HTTPError as exc:
+        exc.close()
+        raise IssuerDownError(f"{_shown(url)} answered with {exc.code}") from exc
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as exc:
+        raise IssuerDownError(f"{_shown(url)}: {type(exc).__name__}") from exc
+    if not isinstance(found, dict):
+        raise IssuerDownError(f"{_shown(url)} answered with no JSON object")
+    return cast("Mapping[str, Any]", found)
+
+
+def _bounded(response: http.client.HTTPResponse, deadline: float) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while part := response.read1(_BLOCK):
+        parts.append(part)
+        size += len(part)
+        if size > MOST_BYTES:
+            raise ValueError("the answer is too large")
+        if time.monotonic() > deadline:
+            raise TimeoutError("the answer takes too long")
+    return b"".join(parts)
+
+
+def _shown(url: str) -> str:
+    return url.partition("?")[0][:200]
+
+
+class Issuer:
+    """Ask one issuer, and keep what it said for a while; thread-safe, blocking.
+
+    Args:
+        url: as its tokens and its metadata name it.
+        client: id and secret with which tokens are introspected; None where they are not.
+        fetch: asks an address.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        client: tuple[str, str] | None = None,
+        fetch: JsonClient = fetch_json,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.url = url
+        self._client = client
+        self._fetch = fetch
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._metadata: tuple[float, Mapping[str, Any]] | None = None
+        self._keys: tuple[float, list[Mapping[str, Any]]] | None = None
+        self._tried = float("-inf")
+        self._told: OrderedDict[str, tuple[float, Mapping[str, Any]]] = OrderedDict()
+
+    @property
+    def introspects(self) -> bool:
+        """Tell whether tokens are introspected."""
+        return self._client is not None
+
+    def signing_key(self, kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
+        """Return the public key (a JWK) that a token names, None where the issuer has none such.
+
+        A key that is not known is asked for once more, for the issuer may have changed its keys; at most every ten
+        seconds, whatever is shown.
+
+        Raises:
+            IssuerDownError: the issuer's keys are not known, and cannot be had.
+        """
+        found = _chosen(self._known_keys(FRESH_SECONDS), kid, algorithm)
+        return found if found is not None else _chosen(self._known_keys(PAUSE_SECONDS), kid, algorithm)
+
+    def introspected(self, token: str) -> Mapping[str, Any]:
+        """Return what the issuer says of a token (RFC 7662), asked at most every half a minute.
+
+        Raises:
+            IssuerDownError: the issuer cannot be asked.
+        """
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        now = self._clock()
+        with self._lock:
+            known = self._told.get(digest)
+        if known is not None and now - known[0] < RECHECK_SECONDS:
+            return known[1]
+        address = self._address("introspection_endpoint")
+        told = self._fetch(address, {"token": token, "token_type_hint": "access_token"}, self._client)
+        with self._lock:
+            self._told[digest] = (now, told)
+            self._told.move_to_end(digest)
+            while len(self._told) > MOST_TOKENS:
+                self._told.popitem(last=False)
+        return told
+
+    def _known_keys(self, age: float) -> list[Mapping[str, Any]]:
+        """Return the keys as they were at most so many seconds ago, or where the issuer is down, longer ago."""
+        with self._lock:
+            now = self._clock()
+            known = self._keys
+            if known is not None and (now - known[0] < age or now - self._tried < PAUSE_SECONDS):
+                return known[1]
+            if known is None and now - self._tried < 1.0:  # it has just failed: who waited behind it is told the same
+                raise IssuerDownError("its keys could not be had a moment ago")
+            self._tried = now
+            try:
+                keys = self._fetch(self._address("jwks_uri")).get("keys")
+                if not isinstance(keys, list):
+                    raise IssuerDownError("its set of keys has no list of keys")
+            except IssuerDownError as exc:
+                log_event(logger, logging.ERROR, "issuer_down", issuer=self.url, reason=str(exc))
+                if known is None or now - known[0] > STALE_SECONDS:
+                    raise
+                return known[1]
+            found = [cast("Mapping[str, Any]", each) for each in cast("list[object]", keys) if isinstance(each, dict)]
+            self._keys = (now, found)
+            return found
+
+    def _address(self, name: str) -> str:
+        """Return an address of the issuer's metadata (RFC 8414, or OpenID Connect discovery)."""
+        now = self._clock()
+        known = self._metadata
+        if known is None or now - known[0] >= FRESH_SECONDS:
+            try:
+                known = self._metadata = (now, self._discovered())
+            except IssuerDownError:
+                if known is None or now - known[0] > STALE_SECONDS:
+                    raise
+        address = known[1].get(name)
+        if not isinstance(address, str) or not is_safe(address, loopback=self.url.startswith("http:")):
+            raise IssuerDownError(f"the metadata of {_shown(self.url)} has no safe {name}")
+        return address
+
+    def _discovered(self) -> Mapping[str, Any]:
+        parts = urllib.parse.urlsplit(self.url)
+        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+        addresses = (
+            f"{origin}/.well-known/oauth-authorization-server{path}",
+            f"{origin}/.well-known/openid-configuration{path}",
+            f"{origin}{path}/.well-known/openid-configuration",
+        )
+        why = ""
+        for address in dict.fromkeys(addresses):
+            try:
+                found = self._fetch(address)
+            except IssuerDownError as exc:
+                why = str(exc)
+                continue
+            if found.get("issuer") == self.url:  # another's metadata would bring another's keys
+                return found
+            why = f"{_shown(address)} is of another issuer than {_shown(self.url)}"
+        raise IssuerDownError(why)
+
+
+def _chosen(keys: list[Mapping[str, Any]], kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
+    """Choose the key for a token: of the right kind, for signing, and the one named; without a name, the only one."""
+    kind = _FAMILIES.get(algorithm[:2], "")
+    fitting = [
+        key
+        for key in keys
+        if key.get("kty") == kind
+        and key.get("use", "sig") == "sig"
+        and key.get("alg", algorithm) == algorithm
+        and (kid is None or key.get("kid") == kid)
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
 
 ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split())
 """Signatures by public keys; none by shared secrets, and not none."""

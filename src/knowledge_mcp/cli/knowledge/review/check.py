@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.decisions import decisions_about
 from knowledge_mcp.cli.knowledge.review.files import (
     AsCsv,
     AsHtml,
     AsXlsx,
     ColumnNames,
     console_on_stderr,
+    decisions_about,
     write_results,
 )
 from knowledge_mcp.cli.knowledge.review.items import columns_given, documents_of, items_of

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.decisions import decided_links, decisions_about
-from knowledge_mcp.cli.knowledge.review.files import AsCsv, AsHtml, AsXlsx, ColumnNames, write_results
+from knowledge_mcp.cli.knowledge.review.files import (
+    AsCsv,
+    AsHtml,
+    AsXlsx,
+    ColumnNames,
+    decided_links,
+    decisions_about,
+    write_results,
+)
 from knowledge_mcp.cli.knowledge.review.items import columns_given, items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (

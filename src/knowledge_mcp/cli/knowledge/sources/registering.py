@@ -22,8 +22,8 @@ from knowledge_mcp.cli.shared.session import (
     write_json,
 )
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
 from knowledge_mcp.model.rights import allowed_label
-from knowledge_mcp.model.syncing import SourceKind, SourceSpec, SourceState, SourceStatus
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge

@@ -1,22 +1,256 @@
-"""`knowledge sync`: make the knowledge base hold what its registered sources hold, once or from now on."""
+"""`knowledge sync`: make the knowledge base hold what its registered sources hold, once or from now on.
+
+With `--watch` folders are followed by what the system tells of them, everything else by its interval.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.knowledge.sources.running import Syncing, tell
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, one_line, say
+from knowledge_mcp.cli.shared.progress import BarProgress, LineProgress, ProgressBars
+from knowledge_mcp.cli.shared.report import left_out_lines
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
     ConfigFile,
     Verbose,
     guarded,
+    out,
     settings_of,
+    shown,
     write_json,
 )
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceStatus, SyncReport
+from knowledge_mcp.model.rights import ALLOWED, allowed_label
+
+if TYPE_CHECKING:
+    from knowledge_mcp.cli.knowledge.sources.syncing import Synced, Syncing
+    from knowledge_mcp.ports import Knowledge
+    from knowledge_mcp.settings import Settings
+    from knowledge_mcp.sources.synced.registered import SourceList
+
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """Tell how the sync of one source went: a report, or the error that ended it."""
+
+    status: SourceStatus
+    report: SyncReport | None = None
+    error: KnowledgeError | None = None
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def code(self) -> ExitCode:
+        """Choose the exit code."""
+        if self.error is not None:
+            return exit_code_of(self.error)
+        assert self.report is not None
+        ingest = self.report.ingest
+        went_wrong = ingest.skipped or ingest.failed or self.report.kept or self.report.unread
+        return ExitCode.FAILURE if went_wrong else ExitCode.SUCCESS
+
+    def plain(self) -> dict[str, Any]:
+        """Give it as JSON values."""
+        spec, state = self.status.spec, self.status.state
+        content: dict[str, Any] = {"name": spec.name, "kind": spec.kind.value, "location": spec.location}
+        content |= {"last_synced": state.last_synced, "stale": self.status.is_stale(), "last_error": state.last_error}
+        if self.report is None:
+            return content
+        ingest = self.report.ingest
+        return content | {
+            "stored": [each.record.id for each in ingest.documents if not each.unchanged],
+            "unchanged": sum(each.unchanged for each in ingest.documents),
+            "passages_embedded": sum(each.embedded for each in ingest.documents),
+            "removed": [{"document_id": each.id, "source_path": each.source_path} for each in self.report.removed],
+            "kept": [{"document_id": each.id, "source_path": each.source_path} for each in self.report.kept],
+            "skipped": [
+                {"source": each.source, "reason": each.reason, "message": each.message}
+                for each in (*ingest.skipped, *ingest.failed)
+            ],
+            "left_out": [{"what": each.what, "count": each.count} for each in self.left_out],
+            "editions": list(ingest.editions),
+        }
+
+
+class Syncing:
+    """Sync sources one after another, with one open knowledge base, and write down how each went."""
+
+    def __init__(self, settings: Settings, knowledge: Knowledge, *, allow_empty: bool, verbose: bool) -> None:
+        from knowledge_mcp import wiring
+
+        self._settings = settings
+        self._knowledge = knowledge
+        self._allow_empty = allow_empty
+        self._verbose = verbose
+        self.listed: SourceList = wiring.list_sources(settings)
+
+    def run(self, name: str) -> Synced:
+        """Sync one source; an error of it is told, and ends nothing else."""
+        try:
+            with self.listed.working(name):
+                return self._synced(name)
+        except KnowledgeError as error:
+            return Synced(self.listed.get(name), error=error)
+
+    def _synced(self, name: str) -> Synced:
+        from knowledge_mcp import wiring
+        from knowledge_mcp.engine.ingest.syncing import sync as sync_one
+
+        before = self.listed.get(name)
+        progress = self._progress()
+        try:
+            source = wiring.build_synced(self._settings, before.spec)
+            try:
+                report = sync_one(
+                    self._knowledge,
+                    source,
+                    labels=((ALLOWED, allowed_label(before.spec.allow)),) if before.spec.allow else (),
+                    allow_empty=self._allow_empty,
+                    is_others=wiring.owned_by_others(self._settings, name),
+                    on_event=progress.show,
+                )
+                left_out = source.left_out
+            finally:
+                source.close()
+        except KnowledgeError as error:
+            state = replace(before.state, last_tried=_now(), last_error=error.message)
+            self.listed.note(name, state)
+            return Synced(SourceStatus(before.spec, state), error=error)
+        finally:
+            progress.close()
+        state = _state_after(before.state, report)
+        self.listed.note(name, state)
+        return Synced(SourceStatus(before.spec, state), report, left_out=left_out)
+
+    def _progress(self) -> ProgressBars:
+        if sys.stderr.isatty() and not self._verbose:
+            from rich.console import Console
+
+            return BarProgress(Console(stderr=True))
+        return LineProgress(verbose=self._verbose)
+
+
+def _state_after(before: SourceState, report: SyncReport) -> SourceState:
+    """Tell how a source stands: what could not be had this time leaves it stale, what nobody can read does not."""
+    now = _now()
+    if report.unread:
+        told = f"{len(report.unread)} documents could not be had: {report.unread[0]}"
+        return replace(before, last_tried=now, last_error=told)
+    return SourceState(now, now, "", len(report.ingest.documents))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def tell(done: Synced, *, errors_only: bool = False) -> None:
+    """Write how a sync went: results to stdout, what went wrong to stderr."""
+    name = done.status.spec.name
+    if done.error is not None:
+        say(f"{name}: not synced. {one_line(done.error.message)}\nNext: {done.error.suggestion}")
+        return
+    assert done.report is not None
+    report = done.report
+    if not errors_only:
+        stored = sum(not each.unchanged for each in report.ingest.documents)
+        unchanged = len(report.ingest.documents) - stored
+        line = f"{name}: {stored} stored, {unchanged} unchanged, {len(report.removed)} removed."
+        out().print(shown(line), soft_wrap=True)
+        for each in report.removed:
+            out().print(shown(f"  removed {each.id}: {one_line(each.source_path)} is gone"), soft_wrap=True)
+        for line in (*report.ingest.editions, *left_out_lines(done.left_out)):
+            out().print(shown(f"  {line}"), soft_wrap=True)
+    for each in report.kept:
+        say(f"{name}: {each.id} is kept although {one_line(each.source_path)} is gone: {report.why_kept}.")
+    _name(
+        [f"{one_line(each.source)}: {each.message}" for each in (*report.ingest.skipped, *report.ingest.failed)], name
+    )
+
+
+def _name(lines: Sequence[str], name: str) -> None:
+    for line in lines[:_MOST_NAMED]:
+        say(f"{name}: not taken: {line}")
+    if len(lines) > _MOST_NAMED:
+        say(f"{name}: and {len(lines) - _MOST_NAMED} more; --json names all.")
+
+
+_LOOK = 1.0
+"""Seconds between two looks at the list, and at what is due: sources are added and removed by other processes."""
+_AGAIN = 60.0
+"""Seconds, at least, between two tries of a source that fails."""
+
+
+def follow(run: Syncing, settings: Settings, names: Sequence[str], tell: Callable[[Synced], None]) -> None:
+    """Sync all, then each as it changes or is due, until the process is ended.
+
+    Args:
+        run: syncs one source.
+        settings: what was read; what is written in the data folder is no change.
+        names: which sources; none for all, those that are registered later too.
+        tell: told how each went.
+    """
+    watch = _Watch(settings.data_folder.absolute())
+    known: set[str] = set()
+    while True:
+        listed = [each for each in run.listed.all() if not names or each.spec.name in names]
+        changed = watch.changed({Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER})
+        for each in listed:
+            is_new = each.spec.name not in known
+            if is_new or _is_due(each) or Path(each.spec.location) in changed:
+                known.add(each.spec.name)
+                tell(run.run(each.spec.name))
+
+
+def _is_due(status: SourceStatus) -> bool:
+    """Tell whether a source's interval is over; after a failure it is tried again sooner."""
+    tried = status.state.last_tried
+    if not tried:
+        return True
+    passed = (datetime.now(UTC) - datetime.fromisoformat(tried)).total_seconds()
+    return passed >= (min(status.spec.every, _AGAIN) if status.state.last_error else status.spec.every)
+
+
+class _Watch:
+    """Tell below which folders something changed since it was asked last; nothing is missed between two questions.
+
+    Args:
+        data: what the program itself writes there does not count.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._folders: set[Path] = set()
+        self._told: Iterator[set[tuple[Any, str]]] | None = None
+
+    def changed(self, folders: set[Path]) -> set[Path]:
+        """Wait for a change, a second at the most; folders that were not watched before count as changed."""
+        import watchfiles
+
+        there = {each for each in folders if each.is_dir()}
+        if there != self._folders or (there and self._told is None):
+            self._folders = there
+            self._told = watchfiles.watch(*there, rust_timeout=int(_LOOK * 1000), yield_on_timeout=True)
+            if there:
+                next(self._told)  # the watch begins here, before anybody looks at the files
+            return there
+        if self._told is None or not there:
+            threading.Event().wait(_LOOK)
+            return set()
+        places = [Path(path) for _, path in next(self._told)]
+        outside = [place for place in places if not place.is_relative_to(self._data)]
+        return {each for each in there if any(place.is_relative_to(each) for place in outside)}
 
 
 def sync(
@@ -59,7 +293,7 @@ def sync(
         try:
             run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=verbose)
             if watch:
-                from knowledge_mcp.cli.knowledge.sources.following import follow
+                from knowledge_mcp.cli.knowledge.sources.syncing import follow
 
                 follow(run, settings, wanted, tell)
                 return

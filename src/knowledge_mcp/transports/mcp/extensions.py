@@ -1,6 +1,11 @@
-"""Skills over MCP (SEP-2640): how to work with these tools, as resources that a client lists, checks and reads.
+"""Extensions of MCP that are served: skills (SEP-2640), and the page that clients with MCP Apps (SEP-1865) show.
 
-The texts beside this module are the plugin's too; `tools/publishing.py` copies them there.
+A skill says how to work with these tools, as a resource that a client lists, checks and reads. Its text beside this
+module is the plugin's too; `tools/publishing.py` copies it there.
+
+The page shows what was read with its page and the passage marked, and what changed between editions, struck out and
+put in. Other clients lack nothing: the answers are the same, and `picture` of `knowledge_read` gives the page as an
+image.
 """
 
 from __future__ import annotations
@@ -12,8 +17,11 @@ from importlib.resources import files
 from typing import Any
 
 from mcp import MCPError, types
+from mcp.server.apps import Apps
 from mcp.server.extension import Extension, MethodBinding, ResourceBinding
 from mcp.server.mcpserver.resources import TextResource
+
+from knowledge_mcp.transports.mcp.listing import VIEW
 
 SKILLS = {
     "standards": ("answer-with-evidence", "edition-review", "find-requirements", "gap-analysis"),
@@ -89,3 +97,22 @@ def _entry(uri: str, text: str) -> dict[str, Any]:
 
 def _complete(**told: Any) -> dict[str, Any]:
     return {"resultType": "complete", **told, "ttlMs": _KEPT_MS, "cacheScope": "public"}
+
+
+def view_page() -> str:
+    """Read the page: HTML that needs nothing else, and gets its answers from the client that shows it."""
+    return files("knowledge_mcp.transports.mcp").joinpath("view.html").read_text(encoding="utf-8")
+
+
+def view_extension() -> Apps:
+    """Serve the page; it reaches no address, and asks for no rights."""
+    apps = Apps()
+    apps.add_html_resource(
+        VIEW,
+        view_page(),
+        name="view",
+        title="Knowledge",
+        description="Shows answers of knowledge_read and knowledge_changes in the chat.",
+        prefers_border=True,
+    )
+    return apps

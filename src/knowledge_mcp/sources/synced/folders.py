@@ -1,7 +1,7 @@
-"""A git repository of documents that is kept in sync; fills `ports.SyncedSource`.
+"""Folders of this machine and git repositories of documents that are kept in sync; both fill `ports.SyncedSource`.
 
-It is cloned below the list of sources and brought to where its branch is, with the care that the clones of code get:
-no hook, filter, submodule or link out of it is followed. Its documents are named by their place in the clone.
+A repository is cloned below the list of sources and brought to where its branch is, with the care that the clones of
+code get: no hook, filter, submodule or link out of it is followed. Its documents are named by their place in the clone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,56 @@ from pathlib import Path, PurePosixPath
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.model.ingest import LeftOut, SkippedFile
+from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceSpec
 from knowledge_mcp.model.source import Checkout, SourceItem
-from knowledge_mcp.model.syncing import SourceSpec
+from knowledge_mcp.sources.files import FileSource, is_gone, lies_below
 from knowledge_mcp.sources.git.source import GitClones
-from knowledge_mcp.sources.synced.folder import FolderSource
+
+
+class FolderSource:
+    """Hold a folder to be the truth of the files below it.
+
+    Args:
+        folder: absolute.
+        patterns: as `FileSource` takes them; empty for every document.
+        links: whether links to files outside of the folder are followed, which is their maker's will.
+    """
+
+    def __init__(self, folder: Path, patterns: Sequence[str] = (), *, links: bool = True) -> None:
+        self._folder = folder
+        self._patterns = tuple(patterns) or None
+        self._links = links
+        self._files: FileSource | None = None
+
+    def look(self, records: Sequence[DocumentRecord]) -> bool:
+        if not self._folder.is_dir():
+            raise NotFoundError(
+                f"There is no folder {self._folder}.",
+                suggestion="If it lies on a disk that is not mounted, mount it; else remove the source.",
+            )
+        self._files = FileSource(self._folder, patterns=self._patterns, links=self._links)
+        return next(self._files.items(), None) is not None
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        assert self._files is not None, "look comes first"
+        return self._files.items()
+
+    def owns(self, record: DocumentRecord) -> bool:
+        return lies_below(self._folder, record)
+
+    def is_gone(self, record: DocumentRecord) -> bool:
+        return is_gone(record.source_path)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return self._files.left_out if self._files is not None else ()
+
+    def close(self) -> None:
+        """Do nothing: nothing is held."""
 
 
 def check_below(below: str) -> str:

@@ -1,0 +1,453 @@
+"""Documents of the web that are kept in sync: one address, all that a sitemap names, or a folder of a WebDAV server.
+
+All fill `ports.SyncedSource`. What is fetched is told by validators; a folder (SharePoint, Nextcloud, many document
+systems) is walked by PROPFIND of depth 1, and a file whose entity tag is the one of the last sync is not asked for.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+from urllib.parse import quote, unquote, urljoin
+
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import (
+    AuthError,
+    ConnectionFailedError,
+    InvalidInputError,
+    KnowledgeError,
+    NotFoundError,
+    RateLimitedError,
+    TimedOutError,
+    UnreadableReason,
+)
+from knowledge_mcp.model.ingest import LeftOut, SkippedFile, Visited
+from knowledge_mcp.model.source import (
+    DOCUMENT_PATTERNS,
+    MEDIA_TYPES,
+    SourceItem,
+    advice_on_kind,
+    is_unread_document,
+)
+from knowledge_mcp.sources.synced.listing import list_in_child
+from knowledge_mcp.sources.web.address import parse_address
+from knowledge_mcp.sources.web.exchange import WebRequest
+from knowledge_mcp.sources.web.fetcher import WebAnswer, WebFetcher
+from knowledge_mcp.support.sandbox import Sandbox
+
+_GIVEN_UP_AFTER = 3
+"""Places in a row that could not be had: the server is down, not a page, and each try may take a minute."""
+_UNCHANGED = 304
+
+
+class Visitor:
+    """Fetch documents for one sync, and keep the bytes of those that changed in a folder of its own.
+
+    What was remembered of an address counts only where the knowledge base holds those very bytes: a sync that was
+    killed after the fetch fetches again.
+
+    Args:
+        fetcher: asks the addresses.
+        visited: what earlier syncs remembered, by address.
+        login: value of `Authorization`, empty for none.
+    """
+
+    def __init__(self, fetcher: WebFetcher, visited: Mapping[str, Visited], *, login: str = "") -> None:
+        self._fetcher = fetcher
+        self._visited = dict(visited)
+        self._login = login
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._held: dict[str, str] = {}
+        self._missed_in_a_row = 0
+        self._asked_to_wait = False
+        self.unread: list[str] = []
+
+    def knows(self, url: str) -> bool:
+        """Tell whether an earlier sync has fetched an address."""
+        return url in self._visited
+
+    def holds(self, records: Sequence[DocumentRecord]) -> None:
+        """Take note of what the knowledge base holds."""
+        self._held = {record.source_path: record.sha256 for record in records}
+
+    def visit(self, url: str, *, etag: str = "") -> SourceItem:
+        """Fetch a document, unless it is unchanged; its bytes are fetched then only if somebody opens it.
+
+        Args:
+            url: its address.
+            etag: what a list of the server says of it now.
+
+        Raises:
+            KnowledgeError: as `WebFetcher.ask`.
+        """
+        known = self._visited.get(url)
+        if known is not None and self._held.get(url) != known.sha256:
+            known = None
+        if known is None or not etag or etag != known.etag:
+            answer = self._ask(url, known)
+            if known is None or answer.status != _UNCHANGED:
+                return self._item(url, self._kept(url, answer, etag), self._file(url))
+        return self._item(url, known, None)
+
+    def tried(self, url: str, *, etag: str = "") -> SourceItem | SkippedFile:
+        """Visit as `visit` does; what cannot be had is told as a skipped file, and named in `unread` if it may pass."""
+        if self._asked_to_wait or self._missed_in_a_row >= _GIVEN_UP_AFTER:
+            told = "The server asked to wait." if self._asked_to_wait else "The server does not answer."
+            self.unread.append(f"{url}: {told}")
+            return SkippedFile(url, ConnectionFailedError.code.value, told, "Sync again later.")
+        try:
+            item = self.visit(url, etag=etag)
+        except KnowledgeError as error:
+            if isinstance(error, ConnectionFailedError | TimedOutError | RateLimitedError):
+                self._missed_in_a_row += 1
+                self._asked_to_wait = isinstance(error, RateLimitedError)
+                self.unread.append(f"{url}: {error.message}")
+            return SkippedFile(url, error.code.value, error.message, error.suggestion)
+        self._missed_in_a_row = 0
+        return item
+
+    def remembered(self, there: Collection[str]) -> dict[str, Visited]:
+        """Give what the next sync should know: of what is there, and of what the knowledge base still holds."""
+        return {url: each for url, each in self._visited.items() if url in there or url in self._held}
+
+    def close(self) -> None:
+        """Remove the bytes."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def _ask(self, url: str, known: Visited | None) -> WebAnswer:
+        headers: list[tuple[str, str]] = []
+        if known is not None and known.etag:
+            headers.append(("If-None-Match", known.etag))
+        elif known is not None and known.last_modified:
+            headers.append(("If-Modified-Since", known.last_modified))
+        return self._fetcher.ask(url, WebRequest(headers=tuple(headers)), as_document=True, login=self._login)
+
+    def _kept(self, url: str, answer: WebAnswer, etag: str) -> Visited:
+        found = Visited(
+            sha256=hashlib.sha256(answer.body).hexdigest(),
+            size=len(answer.body),
+            media_type=answer.media_type,
+            name=answer.name,
+            etag=answer.etag or etag,
+            last_modified=answer.last_modified,
+        )
+        self._file(url).write_bytes(answer.body)
+        self._visited[url] = found
+        return found
+
+    def _file(self, url: str) -> Path:
+        self._folder = self._folder or tempfile.TemporaryDirectory(prefix="knowledge-sync-")
+        return Path(self._folder.name) / hashlib.sha256(url.encode()).hexdigest()
+
+    def _item(self, url: str, found: Visited, file: Path | None) -> SourceItem:
+        opened: Callable[[], BinaryIO] = functools.partial(self._opened, url, found)
+        if file is not None:
+            opened = functools.partial(file.open, "rb")
+        return SourceItem(
+            uri=url,
+            name=found.name,
+            media_type=found.media_type,
+            size=found.size,
+            sha256=found.sha256,
+            open=opened,
+            labels=(("filename", found.name),),
+        )
+
+    def _opened(self, url: str, found: Visited) -> BinaryIO:
+        """Fetch what was taken for unchanged after all: it is to be read in another way than before."""
+        file = self._file(url)
+        if not file.exists():
+            try:
+                answer = self._ask(url, None)
+            except KnowledgeError as error:
+                raise OSError(error.message) from error
+            if hashlib.sha256(answer.body).hexdigest() != found.sha256:
+                raise OSError("it has changed since it was looked at; sync again")
+            file.write_bytes(answer.body)
+        return file.open("rb")
+
+
+_ASKED = (
+    b'<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getetag/></prop></propfind>'
+)
+_PROPFIND = WebRequest("PROPFIND", (("Depth", "1"), ("Content-Type", "application/xml; charset=utf-8")), _ASKED)
+_MOST_FOLDERS = 100_000
+"""Folders of one source: a server that makes them up as it is asked would be walked for ever."""
+
+
+class WebDavSource:
+    """Hold a folder of a WebDAV server to be the truth of the files below it.
+
+    Args:
+        url: of the folder.
+        fetcher: asks for folders.
+        visitor: fetches files.
+        remember: keeps what the next sync should know.
+        login: value of `Authorization`, empty for none.
+        patterns: names of the files that are taken; empty for every document.
+        sandbox: where lists of folders are read.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        fetcher: WebFetcher,
+        visitor: Visitor,
+        remember: Callable[[Mapping[str, Visited]], None],
+        *,
+        login: str = "",
+        patterns: Sequence[str] = (),
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._root = _spelled(parse_address(url).url).rstrip("/") + "/"
+        self._fetcher = fetcher
+        self._visitor = visitor
+        self._remember = remember
+        self._login = login
+        self._patterns = tuple(pattern.lower() for pattern in (patterns or DOCUMENT_PATTERNS))
+        self._asked = bool(patterns)
+        self._sandbox = sandbox or Sandbox()
+        self._files: dict[str, str] = {}
+        self._skipped: dict[str, SkippedFile] = {}
+        self._closed: list[str] = []
+        self._left: Counter[str] = Counter()
+
+    def look(self, records: Sequence[DocumentRecord]) -> bool:
+        self._visitor.holds(records)
+        waiting, seen = [self._root], {self._root}
+        while waiting:
+            folder = waiting.pop()
+            for entry in self._listed(folder):
+                place = self._below(folder, entry["href"])
+                if place is None or place.rstrip("/") == folder.rstrip("/"):
+                    continue
+                if entry["folder"]:
+                    place = place.rstrip("/") + "/"
+                    if place not in seen and not self._is_hidden(place):
+                        seen.add(place)
+                        waiting.append(place)
+                else:
+                    self._take(place, entry["etag"])
+            if len(seen) > _MOST_FOLDERS:
+                raise InvalidInputError(
+                    f"There are more than {_MOST_FOLDERS:,} folders below {parse_address(self._root).shown}.",
+                    suggestion="Register folders further down.",
+                )
+        return bool(self._files or self._skipped)
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        for url in sorted({*self._files, *self._skipped}):
+            yield self._skipped[url] if url in self._skipped else self._visitor.tried(url, etag=self._files[url])
+        self._remember(self._visitor.remembered(self._files.keys()))
+
+    def owns(self, record: DocumentRecord) -> bool:
+        return record.source_path.startswith(self._root)
+
+    def is_gone(self, record: DocumentRecord) -> bool:
+        place = record.source_path
+        is_there = place in self._files or place in self._skipped
+        return not is_there and not any(place.startswith(each) for each in self._closed)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return tuple(self._visitor.unread)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return tuple(LeftOut(what, count) for what, count in self._left.most_common())
+
+    def close(self) -> None:
+        self._visitor.close()
+        self._sandbox.close()
+
+    def _listed(self, folder: str) -> list[dict[str, str]]:
+        shown = parse_address(folder).shown
+        try:
+            answer = self._fetcher.ask(folder, _PROPFIND, login=self._login)
+        except (AuthError, NotFoundError) as error:
+            if folder == self._root:
+                raise
+            self._closed.append(folder)
+            self._skipped[folder] = SkippedFile(
+                folder, UnreadableReason.INACCESSIBLE, f"The folder cannot be read: {error.message}", error.suggestion
+            )
+            return []
+        if answer.status != 207:
+            raise InvalidInputError(f"{shown} does not speak WebDAV.", suggestion="Give the WebDAV address.")
+        return list_in_child(self._sandbox, "propfind_answer", answer.body, shown)
+
+    def _below(self, folder: str, href: str) -> str | None:
+        """Spell what a folder lists in one way; None for what does not lie below the source."""
+        try:
+            place = _spelled(parse_address(urljoin(folder, href)).url)
+        except (InvalidInputError, ValueError):
+            return None
+        steps = unquote(place.removeprefix(self._root)).split("/")
+        return place if place.startswith(self._root) and ".." not in steps else None
+
+    def _is_hidden(self, place: str) -> bool:
+        hidden = unquote(place.rstrip("/").rpartition("/")[2]).startswith((".", "~$"))
+        self._left["hidden files and folders"] += hidden
+        return hidden
+
+    def _take(self, place: str, etag: str) -> None:
+        name = unquote(place.rpartition("/")[2])
+        if self._is_hidden(place):
+            return
+        if any(fnmatch.fnmatchcase(name.lower(), pattern) for pattern in self._patterns):
+            self._files[place] = etag
+        elif not self._asked and is_unread_document(name):
+            advice = advice_on_kind(name, MEDIA_TYPES)
+            told = f"{name}: Files of this kind are not read."
+            self._skipped[place] = SkippedFile(place, UnreadableReason.UNSUPPORTED, told, advice)
+        else:
+            self._left[f"{PurePosixPath(name).suffix.lower() or 'other'} files"] += 1
+
+
+def _spelled(url: str) -> str:
+    """Escape an address as this program does, whatever its server escapes."""
+    origin, path = url[: url.index("/", 8)], url[url.index("/", 8) :]
+    return origin + quote(unquote(path.partition("?")[0]), safe="/:@!$&'()*+,;=-._~")
+
+
+_MOST_SITEMAPS = 500
+"""Sitemaps of one index; with 50,000 addresses each they name more than anybody syncs."""
+_EXAMPLES = 3
+
+Remember = Callable[[Mapping[str, Visited]], None]
+"""Keep what the next sync should know of addresses."""
+
+
+class PageSource:
+    """Hold one address to be the truth of its document; an address that gives nothing removes nothing.
+
+    Args:
+        url: of the page.
+        visitor: fetches it.
+        remember: keeps what the next sync should know.
+    """
+
+    def __init__(self, url: str, visitor: Visitor, remember: Remember) -> None:
+        self._url = parse_address(url).url
+        self._visitor = visitor
+        self._remember = remember
+        self._item: SourceItem | None = None
+
+    def look(self, records: Sequence[DocumentRecord]) -> bool:
+        self._visitor.holds(records)
+        self._item = self._visitor.visit(self._url)
+        self._remember(self._visitor.remembered({self._url}))
+        return True
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        assert self._item is not None, "look comes first"
+        yield self._item
+
+    def owns(self, record: DocumentRecord) -> bool:
+        return record.source_path == self._url
+
+    def is_gone(self, record: DocumentRecord) -> bool:
+        return False
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return ()
+
+    def close(self) -> None:
+        self._visitor.close()
+
+
+class SitemapSource:
+    """Hold a sitemap, or an index of sitemaps, to be the truth of the pages that it names.
+
+    Args:
+        url: of the sitemap.
+        fetcher: asks for sitemaps.
+        visitor: fetches pages.
+        remember: keeps what the next sync should know.
+        sandbox: where sitemaps are read.
+    """
+
+    def __init__(
+        self, url: str, fetcher: WebFetcher, visitor: Visitor, remember: Remember, sandbox: Sandbox | None = None
+    ) -> None:
+        self._address = parse_address(url)
+        self._fetcher = fetcher
+        self._visitor = visitor
+        self._remember = remember
+        self._sandbox = sandbox or Sandbox()
+        self._pages: dict[str, None] = {}
+        self._elsewhere: dict[str, None] = {}
+
+    def look(self, records: Sequence[DocumentRecord]) -> bool:
+        self._visitor.holds(records)
+        waiting = [self._address.url]
+        seen: set[str] = set()
+        while waiting:
+            url = waiting.pop()
+            if url in seen:
+                continue
+            seen.add(url)
+            if len(seen) > _MOST_SITEMAPS:
+                raise InvalidInputError(
+                    f"{self._address.shown} names more than {_MOST_SITEMAPS} sitemaps.",
+                    suggestion="Register some of them one by one.",
+                )
+            for entry in self._read(url):
+                place = self._own(entry["loc"])
+                if place is None:
+                    self._elsewhere[entry["loc"]] = None
+                elif entry["kind"] == "sitemap":
+                    waiting.append(place)
+                else:
+                    self._pages[place] = None
+        return bool(self._pages)
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        for url in self._pages:
+            yield self._visitor.tried(url)
+        self._remember(self._visitor.remembered(self._pages.keys()))
+
+    def owns(self, record: DocumentRecord) -> bool:
+        return record.source_path in self._pages or self._visitor.knows(record.source_path)
+
+    def is_gone(self, record: DocumentRecord) -> bool:
+        return record.source_path not in self._pages
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return tuple(self._visitor.unread)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        if not self._elsewhere:
+            return ()
+        named = tuple(list(self._elsewhere)[:_EXAMPLES])
+        return (LeftOut("addresses of other sites", len(self._elsewhere), named, "Register them by themselves."),)
+
+    def close(self) -> None:
+        self._visitor.close()
+        self._sandbox.close()
+
+    def _read(self, url: str) -> list[dict[str, str]]:
+        body = self._fetcher.ask(url, WebRequest()).body
+        return list_in_child(self._sandbox, "sitemap", body, parse_address(url).shown)
+
+    def _own(self, loc: str) -> str | None:
+        """Spell an address in one way; None for one of another site, for which a sitemap cannot speak."""
+        try:
+            address = parse_address(loc)
+        except InvalidInputError:
+            return None
+        return address.url if address.origin == self._address.origin else None
