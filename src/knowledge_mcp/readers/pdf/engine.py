@@ -9,7 +9,7 @@ import contextlib
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 BATCH = 25
 """Pages that are held parsed at a time; the file is reopened for each batch, which frees what PDFium caches."""
+
+_TALL = 2.2
+"""Height of type, of its size, above which lines would lie over each other; no script in use is taller."""
+_FONT = re.compile(rb"<<[^\r\n]{0,2000}?/Type/FontDescriptor")
+_HEIGHT = re.compile(rb"/(Ascent|Descent) (-?\d[\d.]{0,12})")
+_USUAL = {b"Ascent": b"900", b"Descent": b"-250"}
 
 _FILE, _FORMAT, _PASSWORD, _SECURITY = 2, 3, 4, 5
 _FACTS_OF_INTEREST = ("Title", "Author", "Subject", "Keywords", "Creator", "Producer", "CreationDate", "ModDate")
@@ -211,11 +217,8 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> Counte
 
     counted: Counter[str] = Counter()
     document: Any
-    cleaned: Any
-    with (
-        contextlib.closing(pypdfium2.PdfDocument(path)) as document,
-        contextlib.closing(pypdfium2.PdfDocument.new()) as cleaned,
-    ):
+    with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+        _parse_again([index for index, parsed in enumerate(pages) if _is_tall(parsed)], pages, document, parser)
         again: dict[int, list[HiddenText]] = {}
         for index, parsed in enumerate(pages):
             with contextlib.closing(document[parsed.page_num - 1]) as page:
@@ -227,17 +230,46 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> Counte
                     again[index] = hidden
                 else:
                     write_as_printed(page, parsed, [each.box for each in hidden])
-        if again:
-            cleaned.import_pages(document, [pages[index].page_num - 1 for index in again])
-            written = io.BytesIO()
-            cleaned.save(written)
-            for index, page in zip(again, parser.parse(written.getvalue()).pages, strict=True):
-                page.page_num = pages[index].page_num
-                leave_out(page, again[index])
-                pages[index] = page
-                with contextlib.closing(document[page.page_num - 1]) as shown:
-                    write_as_printed(shown, page, [each.box for each in again[index]])
+        _parse_again(list(again), pages, document, parser)
+        for index, hidden in again.items():
+            leave_out(pages[index], hidden)
+            with contextlib.closing(document[pages[index].page_num - 1]) as shown:
+                write_as_printed(shown, pages[index], [each.box for each in hidden])
     return counted
+
+
+def _parse_again(indexes: Sequence[int], pages: list[ParsedPage], document: Any, parser: LiteParse) -> None:
+    """Parse pages of an open document as they are now, with type of a usual height, and put them in their place."""
+    import pypdfium2
+
+    if not indexes:
+        return
+    copied: Any
+    with contextlib.closing(pypdfium2.PdfDocument.new()) as copied:
+        copied.import_pages(document, [pages[index].page_num - 1 for index in indexes])
+        written = io.BytesIO()
+        copied.save(written)
+    for index, page in zip(indexes, parser.parse(_with_usual_type(written.getvalue())).pages, strict=True):
+        page.page_num = pages[index].page_num
+        page.structure_tree = pages[index].structure_tree  # copies of pages have none
+        pages[index] = page
+
+
+def _is_tall(page: ParsedPage) -> bool:
+    """Tell whether words of a page reach over the lines above and below: their font has signs of a formula as well."""
+    return any(item.height > _TALL * (item.font_height or item.height) for item in page.text_items)
+
+
+def _with_usual_type(data: bytes) -> bytes:
+    """Set the height of fonts that say they are taller than type is; the file's bytes stay where they are."""
+
+    def usual(font: re.Match[bytes]) -> bytes:
+        heights = {match[1]: float(match[2]) for match in _HEIGHT.finditer(font.group())}
+        if heights.get(b"Ascent", 0.0) - heights.get(b"Descent", 0.0) <= _TALL * 1000:
+            return font.group()
+        return _HEIGHT.sub(lambda match: b"/%s %s" % (match[1], _USUAL[match[1]].ljust(len(match[2]))), font.group())
+
+    return _FONT.sub(usual, data)
 
 
 def _tagged(element: StructureTreeElement, page: int) -> Iterator[TaggedHeading]:
