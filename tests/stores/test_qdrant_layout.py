@@ -94,7 +94,7 @@ def test_a_foreign_collection_is_refused_and_never_altered(local: LocalQdrant) -
             call()
     store.create_collection("c", SPACE)
     assert [each.name for each in store.collections()] == ["c"]
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(ConfigError, match="mine"):
         store.rename_collections({"c": "mine"})
     assert [each.payload for each in client.scroll("mine")[0]] == [{"x": 1}]
     assert [each.name for each in store.collections()] == ["c"]
@@ -119,6 +119,10 @@ def test_a_collection_of_another_layout_version_is_refused_and_never_altered(
             call()
     with pytest.raises(NotFoundError):
         store.rename_collections({"c": "d"})
+    store.create_collection("other", SPACE)
+    with pytest.raises(ConfigError, match="layout 99"):
+        store.rename_collections({"other": "c"})
+    store.drop_collection("other")
     caplog.clear()
     assert store.collections() == []
     assert [each.getMessage() for each in caplog.records] == ["collection_left_out"], "it is told in the log"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+import grpc
 import httpx
 import pytest
 from pydantic import BaseModel
@@ -159,6 +160,16 @@ def test_every_operation_has_the_answer_of_local_mode(server: QdrantServer) -> N
     used = {path.split("?")[0] for path in server.seen.paths}
     assert len(used) >= len(ROUTES) - 1
     client.close()
+
+
+def test_changes_of_names_before_a_refused_one_stay_as_on_a_server() -> None:
+    client = LocalQdrant().client
+    for name in ("c", "r"):
+        client.create_collection(name, vectors_config={})
+    named = (models.CreateAlias(alias_name=name, collection_name="c") for name in ("n", "r"))
+    with pytest.raises((UnexpectedResponse, grpc.RpcError)):
+        client.update_collection_aliases([models.CreateAliasOperation(create_alias=each) for each in named])
+    assert [each.alias_name for each in client.get_aliases().aliases] == ["n"]
 
 
 @pytest.mark.parametrize(

@@ -248,6 +248,8 @@ def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
     changed = checked_renames(names, places)
     for new in changed.values():
         _check_name(new)
+        if new not in places:
+            look(connection, new)  # a server refuses a name in use, or takes it away, after it has changed others
     for place in places.values():
         if place.is_naming:  # that was given up before any name was changed
             _tell(connection, place.home, {"names": {}})
