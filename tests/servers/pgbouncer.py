@@ -14,13 +14,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-
-import psycopg
 
 from tests.machine import needs
 from tests.servers.postgres_server import PostgresServer, as_nobody, free_port
@@ -36,12 +35,15 @@ class Pooler:
 
     Args:
         server: that it stands in front of.
+        certificate: file of a key and its certificate; clients must speak TLS then.
+        clients: certificate of the authority that must have signed the clients' own, in text; "" asks for none.
     """
 
-    def __init__(self, server: PostgresServer) -> None:
+    def __init__(self, server: PostgresServer, *, certificate: Path | None = None, clients: str = "") -> None:
         self._program = needs("pgbouncer")
         self._server = server
         self._port = free_port()
+        self._certificate, self._clients = certificate, clients
         self._folder = Path(tempfile.mkdtemp(prefix="pgbouncer-"))
         self._process: subprocess.Popen[Any] | None = None
 
@@ -58,10 +60,10 @@ class Pooler:
             f"[databases]\n* = host=127.0.0.1 port={self._server.port}\n"
             f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self._port}\nunix_socket_dir =\n"
             f"auth_type = trust\nauth_file = {users}\n"
-            f"pool_mode = transaction\ndefault_pool_size = {CONNECTIONS}\nmax_client_conn = 200\n"
+            f"pool_mode = transaction\ndefault_pool_size = {CONNECTIONS}\nmax_client_conn = 200\n{self._tls()}"
         )
         if os.geteuid() == 0:
-            for each in (self._folder, users, settings):
+            for each in (self._folder, *self._folder.iterdir()):
                 shutil.chown(each, "nobody")
         with (self._folder / "log").open("ab") as log:
             process: subprocess.Popen[Any] = subprocess.Popen(
@@ -92,9 +94,15 @@ class Pooler:
         """Name a database of the server by way of the pooler."""
         return url.replace(f":{self._server.port}/", f":{self._port}/")
 
+    def _tls(self) -> str:
+        if self._certificate is None:
+            return ""
+        server, authority = self._folder / "server.pem", self._folder / "clients.pem"
+        server.write_bytes(self._certificate.read_bytes())
+        authority.write_text(self._clients)
+        asked = f"verify-full\nclient_tls_ca_file = {authority}" if self._clients else "require"
+        return f"client_tls_sslmode = {asked}\nclient_tls_key_file = {server}\nclient_tls_cert_file = {server}\n"
+
     def _answers(self) -> bool:
-        try:
-            psycopg.connect(self.through(self._server.url("postgres"))).close()
-        except psycopg.OperationalError:
-            return False
-        return True
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self._port)) == 0

@@ -63,6 +63,12 @@ class Authority:
 
     def server(self, *names: str, expired: bool = False) -> ssl.SSLContext:
         """Make the context of a server that is called so."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certified(*names, expired=expired))
+        return context
+
+    def certified(self, *names: str, expired: bool = False) -> Path:
+        """Write key and certificate of somebody who is called so into one file."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
         certificate = self._sign(subject, key.public_key(), names, expired=expired)
@@ -73,9 +79,7 @@ class Authority:
             )
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(file)
-        return context
+        return file
 
     def _sign(
         self,

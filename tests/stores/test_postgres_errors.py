@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from importlib.resources import files
 
 import psycopg
 import pytest
@@ -114,6 +115,15 @@ def test_a_server_or_extension_that_is_too_old_is_refused(
     assert isinstance(error, ConfigError)
     assert said in error.message
     assert rows(url, _TABLES) == []
+
+
+def test_tables_are_made_by_statements_that_postgresql_15_knows() -> None:
+    tables = files(schema.__package__ or "").joinpath("schema.sql").read_text("utf-8")
+    made = [each for each in tables.split(";") if "CREATE TABLE" in each]
+    assert len(made) > 5
+    assert [each for each in made if " STORAGE " in each] == [], (
+        "known there from 16 on; ALTER TABLE has known it before"
+    )
 
 
 def test_a_database_of_another_encoding_is_refused(postgres: PostgresServer) -> None:

@@ -1,15 +1,16 @@
-"""PostgreSQL behind PgBouncer in transaction mode: the whole contract, many clients on few connections, and its end."""
+"""PostgreSQL behind PgBouncer in transaction mode: the whole contract, many clients on few connections, a kill, TLS."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.errors import ConnectionFailedError
+from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.testing.store_search import expect, put
@@ -17,6 +18,7 @@ from knowledge_mcp.testing.store_values import SPACE
 from knowledge_mcp.testing.stores import StoreContract
 from tests.servers.pgbouncer import CONNECTIONS, Pooler
 from tests.servers.postgres_server import PostgresServer
+from tests.sources.web_site import Authority
 from tests.stores.killing import start
 from tests.stores.processes import check, generation
 from tests.stores.test_postgres import rows
@@ -98,3 +100,42 @@ def test_a_pooler_that_is_killed_is_a_failed_connection_and_loses_nothing(
         expect(ConnectionFailedError, lambda: store.open("c").documents())
         own.start()
         assert [each.id for each in store.open("c").documents()] == ["d"]
+
+
+def test_tls_settings_are_those_of_libpq_and_one_that_does_not_fit_is_a_setting_to_correct(
+    postgres: PostgresServer, database: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, direct = Authority(tmp_path), database()
+    own = authority.certified("localhost")
+    own.chmod(0o600)
+    trusted, missing = tmp_path / "authority.pem", tmp_path / "missing.pem"
+    trusted.write_text(authority.pem())
+
+    def refused(url: str) -> ConfigError:
+        with closing(PostgresStore(url, ANALYSER)) as store:
+            return expect(ConfigError, store.collections)
+
+    with Pooler(postgres, certificate=own, clients=authority.pem()) as pooler:
+        url = pooler.through(direct).replace("127.0.0.1", "localhost")
+        known = f"{url}?sslcert={own}&sslkey={own}&sslmode="
+        checked = f"{known}verify-full&sslrootcert={trusted}"
+        with closing(PostgresStore(checked, ANALYSER)) as store:
+            store.create_collection("c", SPACE)
+        for wrong in (
+            f"{url}?sslmode=disable",
+            f"{url}?sslmode=verify-full&sslrootcert={trusted}",  # without a certificate of its own
+            checked.replace("localhost:", "127.0.0.1:"),
+            f"{known}verify-full&sslrootcert={missing}",
+            f"{known}verify-full&sslrootcert=system",
+            f"{known}unheard-of",
+            f"{direct}?sslmode=require",
+        ):
+            error = refused(wrong)
+            assert "TLS settings" in error.message, (wrong, error.details)
+            assert "sslrootcert" in error.suggestion
+        monkeypatch.setenv("PGSSLMODE", "verify-full")
+        monkeypatch.setenv("PGSSLROOTCERT", str(trusted))
+        with closing(PostgresStore(known.removesuffix("&sslmode="), ANALYSER)) as store:
+            assert [each.name for each in store.collections()] == ["c"]
+        monkeypatch.setenv("PGSSLROOTCERT", str(missing))
+        assert "TLS settings" in refused(known.removesuffix("&sslmode=")).message

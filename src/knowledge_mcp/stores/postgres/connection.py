@@ -238,9 +238,12 @@ class PostgresDatabase:
 
 
 _LOST = "The connection to {} was lost."
+_TLS = "Correct sslmode, sslrootcert, sslcert or sslkey in DATABASE_URL, or the server's certificate."
+_TLS_WORDS = (" certificate", "private key", "SSL required", "but SSL", "sslmode", "SSL error: tlsv", "signature fail")
 _REFUSALS = (
     ("password", "{} refused user or password.", "Correct the user and password in DATABASE_URL."),
     ('role "', "{} does not know the user.", "Correct the user in DATABASE_URL, or let it be made on the server."),
+    *((said, "{} does not go with these TLS settings.", _TLS) for said in _TLS_WORDS),
     ("pg_hba.conf", "{} takes no connection of this kind from here.", "Let the server's pg_hba.conf allow it."),
     ('" does not exist', "The server has no database {}.", "Make it with CREATE DATABASE, or correct DATABASE_URL."),
 )

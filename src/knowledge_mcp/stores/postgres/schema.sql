@@ -53,9 +53,10 @@ CREATE TABLE knowledge_mcp.postings (
     collection int NOT NULL,
     term text COLLATE "C" NOT NULL,
     block bigint NOT NULL,
-    data bytea STORAGE EXTERNAL NOT NULL,
+    data bytea NOT NULL,
     PRIMARY KEY (collection, term, block)
 );
+ALTER TABLE knowledge_mcp.postings ALTER data SET STORAGE EXTERNAL;
 CREATE INDEX postings_by_block ON knowledge_mcp.postings (block);
 CREATE TABLE knowledge_mcp.definitions (
     collection int NOT NULL,
