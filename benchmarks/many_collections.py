@@ -21,6 +21,7 @@ from benchmarks.retrieval import Labelled, ndcg, read_set
 from knowledge_mcp import wiring
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import Hit, SearchQuery
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.settings import load_settings
 
@@ -53,7 +54,7 @@ def measure(labelled: Labelled, data: Path) -> dict[str, float]:
     library = wiring.build_library(load_settings(environ={"DATA_PATH": str(data)}, folder=data, surface="rag"))
     filled(library, labelled)
     parts = [each.name for each in library.collections() if each.name.startswith("part")]
-    only_parts = library.seen_by(lambda name: name.startswith("part"))
+    only_parts = library.seen_by(Rights(("part*",)))
     totals: dict[str, float] = defaultdict(float)
     for question, text in labelled.questions.items():
         query = SearchQuery(text[:2000], LIMIT)

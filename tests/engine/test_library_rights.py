@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from knowledge_mcp.engine.core.seen import copy_with
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
-from knowledge_mcp.model.rights import ALLOWED
+from knowledge_mcp.model.rights import ALLOWED, Rights
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.shelf import PUMPS, VALVES, Shelf, ended
 
@@ -41,7 +42,7 @@ def test_what_one_may_not_reach_is_answered_like_what_is_not_there_by_the_same_s
     desk.deposit(Deposit("docs", "pumps.md", PUMPS))
     foreign = desk.deposit(Deposit("secret", "valves.md", VALVES)).document_id
     job = ended(desk, desk.submit(Deposit("secret", "more.md", PUMPS)).id).id
-    seen = desk.seen_by(lambda name: name == "docs")
+    seen = desk.seen_by(Rights(("docs",)))
 
     def answer(ask: Callable[[str], Any], name: str) -> tuple[str, str | None, tuple[str, ...]]:
         store._forget()  # pyright: ignore[reportPrivateUsage] - every public name counts as a call
@@ -71,7 +72,7 @@ def test_what_one_may_not_reach_is_answered_like_what_is_not_there_by_the_same_s
 def test_collections_are_found_that_may_be_written_but_never_suggested(shelf: Shelf) -> None:
     desk = shelf.open()
     desk.deposit(Deposit("inbox", "pumps.md", PUMPS))
-    seen = desk.seen_by(lambda _: False, lambda name: name == "inbox")
+    seen = desk.seen_by(Rights((), reach=("inbox",)))
     with pytest.raises(NotFoundError) as raised:
         seen.drop_collection("inbux")
     assert "inbox" not in str(raised.value.suggestion)
@@ -82,8 +83,8 @@ def test_documents_for_some_groups_are_not_there_for_others_whatever_is_asked(sh
     desk = shelf.open()
     desk.deposit(Deposit("docs", "pumps.md", PUMPS))
     secret = desk.deposit(Deposit("docs", "valves.md", VALVES, metadata=((ALLOWED, "legal"),))).document_id
-    lawyer = desk.seen_by(lambda _: True, groups=("legal",))
-    other = desk.seen_by(lambda _: True, groups=("eng",))
+    lawyer = desk.seen_by(Rights(groups=("legal",)))
+    other = desk.seen_by(Rights(groups=("eng",)))
     assert lawyer.find(secret).record.id == secret
     assert [each.documents for each in other.collections() if each.name == "docs"] == [1]
     assert [each.documents for each in lawyer.collections() if each.name == "docs"] == [2]
@@ -104,8 +105,8 @@ def test_jobs_of_documents_for_some_groups_are_not_there_for_others(shelf: Shelf
     later = ended(desk, desk.submit(Deposit("docs", "bonus.md", f"{VALVES}\nMore.\n")).id).id  # says no group again
     failed = ended(desk, desk.submit(Deposit("docs", "audit.md", url="https://a.example/x", metadata=legal)).id).id
     seen = ended(desk, desk.submit(Deposit("docs", "pumps.md", PUMPS)).id).id
-    lawyer = desk.seen_by(lambda _: True, groups=("legal",))
-    other = desk.seen_by(lambda _: True, groups=("eng",))
+    lawyer = desk.seen_by(Rights(groups=("legal",)))
+    other = desk.seen_by(Rights(groups=("eng",)))
     assert {each.id for each in lawyer.jobs()} == {named, later, failed, seen}
     assert [each.id for each in other.jobs()] == [seen]
     for hidden in (named, later, failed):
@@ -119,7 +120,7 @@ def test_jobs_of_documents_for_some_groups_are_not_there_for_others(shelf: Shelf
 def test_a_collection_that_holds_hidden_documents_alone_is_not_there(shelf: Shelf) -> None:
     desk = shelf.open()
     desk.deposit(Deposit("merger-2026", "valves.md", VALVES, metadata=((ALLOWED, "legal"),)))
-    other = desk.seen_by(lambda _: True, groups=("eng",))
+    other = desk.seen_by(Rights(groups=("eng",)))
     assert [each.name for each in other.collections()] == ["default"]
     for ask in (other.records, other.drop_collection):
         with pytest.raises(NotFoundError) as raised:
@@ -128,7 +129,7 @@ def test_a_collection_that_holds_hidden_documents_alone_is_not_there(shelf: Shel
             ask("merger-2027")
         assert raised.value.message.replace("2026", "2027") == absent.value.message
         assert raised.value.suggestion == absent.value.suggestion
-    assert [each.name for each in desk.seen_by(lambda _: True, groups=("legal",)).collections()][1:] == ["merger-2026"]
+    assert [each.name for each in desk.seen_by(Rights(groups=("legal",))).collections()][1:] == ["merger-2026"]
 
 
 def test_a_new_version_of_a_document_is_for_the_same_groups_until_somebody_says_otherwise(shelf: Shelf) -> None:
@@ -142,4 +143,9 @@ def test_a_new_version_of_a_document_is_for_the_same_groups_until_somebody_says_
     assert allowed(f"{VALVES}\nMore.\n") == "legal"
     assert allowed(f"---\n{ALLOWED}: eng\n---\n{VALVES}\nStill more.\n") == "legal"  # a file says nothing of rights
     assert allowed(f"{VALVES}\nThe end.\n", (ALLOWED, "*")) == "*"
-    assert desk.seen_by(lambda _: True, groups=()).records("docs")
+    assert desk.seen_by(Rights(groups=())).records("docs")
+
+
+def test_a_view_of_a_desk_changes_no_field_that_the_desk_does_not_have(shelf: Shelf) -> None:
+    with pytest.raises(TypeError, match="LibraryDesk has no field _reights"):
+        copy_with(shelf.open(), _reights=Rights())

@@ -13,6 +13,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.readers.pdf import PdfReader
 from tests.engine.shelf import PUMPS, VALVES, Shelf
 from tests.ocr.engines import HereSandbox
@@ -155,7 +156,7 @@ def test_every_collection_is_asked_and_one_that_fails_is_told(tmp_path: Path) ->
     assert set(places) == {"pumps", "valves"}
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
     assert answer.searched_documents == 2
-    seen = desk.seen_by(lambda name: name == "pumps").search_all(SearchQuery("valve", 5))
+    seen = desk.seen_by(Rights(("pumps",))).search_all(SearchQuery("valve", 5))
     assert {hit.collection for hit in seen.hits} == {"pumps"}
     with pytest.raises(InvalidInputError, match="empty"):
         desk.search_all(SearchQuery("  ", 5))
@@ -166,4 +167,4 @@ def test_jobs_are_listed_to_who_may_reach_their_collections(tmp_path: Path) -> N
     for name in ("pumps", "valves"):
         desk.submit(Deposit(name, "a.md", PUMPS))
     assert sorted(job.collection for job in desk.jobs()) == ["pumps", "valves"]
-    assert [job.collection for job in desk.seen_by(lambda name: name == "pumps").jobs()] == ["pumps"]
+    assert [job.collection for job in desk.seen_by(Rights(("pumps",))).jobs()] == ["pumps"]

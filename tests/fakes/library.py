@@ -45,7 +45,7 @@ from knowledge_mcp.model.query import (
     SearchAnswer,
     SearchQuery,
 )
-from knowledge_mcp.model.rights import EVERYBODY
+from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.model.source import media_type_of
 from tests.fakes.passages import ranked_hits, sha256
 
@@ -158,8 +158,7 @@ class FakeLibrary:
         self._web = dict(web or {})
         self._before: Callable[[str], None] = before or (lambda _: None)
         self._degraded = degraded
-        self._may_read: Callable[[str], bool] = lambda _: True
-        self._may_reach = self._may_read
+        self._rights = FULL_RIGHTS
         self._lock = threading.RLock()
         self._collections: dict[str, dict[str, LibraryDocument]] = {DEFAULT_COLLECTION: {}}
         self._jobs: dict[str, _Job] = {}
@@ -171,18 +170,10 @@ class FakeLibrary:
         self.warmed_up = threading.Event()
         self.closed = False
 
-    def seen_by(
-        self,
-        may_read: Callable[[str], bool],
-        may_reach: Callable[[str], bool] | None = None,
-        *,
-        groups: Collection[str] = (EVERYBODY,),
-    ) -> FakeLibrary:
+    def seen_by(self, rights: Rights) -> FakeLibrary:
         """Return the library as one sees it; its documents are for everybody."""
-        del groups
         seen = copy.copy(self)
-        seen._may_read = may_read
-        seen._may_reach = may_reach or may_read
+        seen._rights = rights
         return seen
 
     # ---- collections
@@ -192,7 +183,7 @@ class FakeLibrary:
         self._before("collections")
         with self._lock:
             held = {name: list(documents.values()) for name, documents in sorted(self._collections.items())}
-        return [_summary(name, documents) for name, documents in held.items() if self._may_read(name)]
+        return [_summary(name, documents) for name, documents in held.items() if self._rights.may_read(name)]
 
     def drop_collection(self, collection: str) -> int:
         """Remove one; `default` is emptied."""
@@ -251,7 +242,7 @@ class FakeLibrary:
         self._before("jobs")
         with self._lock:
             told = [job.told for job in reversed(self._jobs.values())]
-        return [job for job in told if self._may_reach(job.collection)]
+        return [job for job in told if self._rights.may_reach(job.collection)]
 
     def review(self, what: str, one: str, other: str, *, wait: float = 0.0) -> IngestJob:
         """Refuse: nothing is held against anything here."""
@@ -289,7 +280,7 @@ class FakeLibrary:
         """Ask every collection that is listed."""
         self._before("search_all")
         with self._lock:
-            names = sorted(filter(self._may_read, self._collections))
+            names = sorted(filter(self._rights.may_read, self._collections))
         return merged([Answered(name, self.search_in(name, query)) for name in names], query)
 
     def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
@@ -416,21 +407,21 @@ class FakeLibrary:
             tell(state="done", done=100.0, message="done", result=result)
 
     def _held(self, collection: str) -> dict[str, LibraryDocument]:
-        if collection in self._collections and self._may_reach(collection):
+        if collection in self._collections and self._rights.may_reach(collection):
             return self._collections[collection]
-        names = sorted(filter(self._may_read, self._collections))
+        names = sorted(filter(self._rights.may_read, self._collections))
         near = difflib.get_close_matches(collection, names) or names
         raise NotFoundError(f"There is no collection '{collection}'.", suggestion=f"There is {', '.join(near)}.")
 
     def _job(self, job_id: str) -> _Job:
-        if job_id not in self._jobs or not self._may_reach(self._jobs[job_id].told.collection):
+        if job_id not in self._jobs or not self._rights.may_reach(self._jobs[job_id].told.collection):
             raise NotFoundError(f"There is no job '{job_id}'.")
         return self._jobs[job_id]
 
     def _find(self, document_id: str) -> LibraryDocument:
         with self._lock:
             for name, documents in self._collections.items():
-                if document_id in documents and self._may_reach(name):
+                if document_id in documents and self._rights.may_reach(name):
                     return documents[document_id]
         raise NotFoundError(f"There is no document '{document_id}'.")
 

@@ -16,6 +16,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.transports.rest.app import build_rest_app, living
@@ -98,7 +99,7 @@ def test_a_document_that_was_found_before_is_found_by_one_look_whatever_collecti
         store.rename_collections({place: "moved"})
         assert desk.where(again) == "moved"
         with pytest.raises(NotFoundError):
-            desk.seen_by(lambda name: name != "moved").where(again)
+            desk.seen_by(Rights((place,))).where(again)
     assert costs[0] == costs[1]
 
 

@@ -16,6 +16,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
@@ -87,7 +88,7 @@ def test_what_one_may_not_reach_costs_the_store_what_a_missing_one_costs(
     pause = threading.Event()
     while store.open(ENDED_COLLECTION).info() is None or not store.open(ENDED_COLLECTION).documents():
         assert not pause.wait(0.02)  # the job is moved there at its very end
-    seen = desk.seen_by(lambda name: name == "docs")
+    seen = desk.seen_by(Rights(("docs",)))
     near = foreign[:-1] + ("0" if foreign[-1] != "0" else "1")
     no_job = job[:-1] + ("0" if job[-1] != "0" else "1")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from knowledge_mcp.engine.core import documents, health
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.documents import set_by_hand
 from knowledge_mcp.engine.core.health import sound_answer
-from knowledge_mcp.engine.core.seen import seen_base
+from knowledge_mcp.engine.core.seen import copy_with, seen_base
 from knowledge_mcp.engine.evidence import quotes, reading, references
 from knowledge_mcp.engine.ingest.facts import settled
 from knowledge_mcp.engine.ingest.ingest import Ingest
@@ -103,12 +102,9 @@ class LocalKnowledge:
 
     def seen_by(self, rights: Rights) -> Self:
         """Give the knowledge base as somebody sees it: what may not be read is answered like what is not there."""
-        seen = copy.copy(self)
-        seen._base = seen_base(self._base, rights)  # noqa: SLF001 - a copy of this one
-        seen.rights = rights
-        if seen._base is not self._base:  # noqa: SLF001 - as above
-            seen._sources = tuple  # noqa: SLF001 - their counts tell of documents that may be hidden
-        return seen
+        base = seen_base(self._base, rights)
+        # counts of sources tell of documents that may be hidden
+        return copy_with(self, _base=base, rights=rights, _sources=self._sources if base is self._base else tuple)
 
     def search(self, query: SearchQuery) -> SearchAnswer:
         """Find the best chunks, of the collections that the query names where it names some.

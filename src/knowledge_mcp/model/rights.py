@@ -69,15 +69,22 @@ class Rights:
         read: patterns of the collections.
         groups: whose documents are seen, where a document is for some groups only; `*` for all.
         beside: patterns of the collections that an engine may be asked for beside its own, where `read` is of that one.
+        reach: patterns of the collections that a library finds by name beside those in `read`, and never lists: those
+            that may be written.
     """
 
     read: tuple[str, ...] = (EVERYBODY,)
     groups: tuple[str, ...] = (EVERYBODY,)
     beside: tuple[str, ...] = (EVERYBODY,)
+    reach: tuple[str, ...] = ()
 
     def may_read(self, collection: str) -> bool:
         """Tell whether a collection may be read."""
         return names_one(self.read, collection)
+
+    def may_reach(self, collection: str) -> bool:
+        """Tell whether a library finds a collection by its name."""
+        return names_one((*self.read, *self.reach), collection)
 
     @property
     def are_full(self) -> bool:

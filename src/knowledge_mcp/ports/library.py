@@ -9,7 +9,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, Fetched, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
-from knowledge_mcp.model.rights import EVERYBODY
+from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.model.source import SourceItem
 
 
@@ -208,18 +208,6 @@ class SharedLibrary(Library, Protocol):
         """
         ...
 
-    def seen_by(
-        self,
-        may_read: Callable[[str], bool],
-        may_reach: Callable[[str], bool] | None = None,
-        *,
-        groups: Collection[str] = (EVERYBODY,),
-    ) -> SharedLibrary:
-        """Return the library as one sees it: what one may not reach is answered like what is not there.
-
-        Args:
-            may_read: tells by name which collections are listed and suggested.
-            may_reach: tells which are found when named, and whose documents and jobs; `may_read` where not given.
-            groups: whose documents are seen, where a document is for some groups only.
-        """
+    def seen_by(self, rights: Rights) -> SharedLibrary:
+        """Return the library as one sees it: what one may not reach is answered like what is not there."""
         ...

@@ -7,13 +7,14 @@ Both legs of a search leave them out by the store's own filter, which weighs wor
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -35,10 +36,25 @@ from knowledge_mcp.ports import Analyser, Collection, Store
 _MOST_VIEWS = 64
 """Sets of rights whose view is kept, each with the ids of documents and the families of editions."""
 
+T = TypeVar("T")
+
+
+def copy_with(desk: T, **fields: object) -> T:
+    """Return a copy of a desk, or of a part of one, with other values in these fields; all else is shared.
+
+    Raises:
+        TypeError: it has no such field.
+    """
+    other = copy.copy(desk)
+    if unknown := fields.keys() - vars(other).keys():
+        raise TypeError(f"{type(desk).__name__} has no field {', '.join(sorted(unknown))}.")
+    vars(other).update(fields)
+    return other
+
 
 def seen_base(base: Base, rights: Rights) -> Base:
     """Return the same parts over the store as these rights show it; what was worked out for them is kept."""
-    rights = dataclasses.replace(rights, beside=(EVERYBODY,))
+    rights = Rights(rights.read, rights.groups)
     if rights.are_full:
         return base
     with base.views_lock:

@@ -7,7 +7,6 @@ same source takes the earlier one's place in one step.
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import itertools
 import logging
@@ -22,7 +21,7 @@ from typing import Any
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, base_of, counts_of, record_of
 from knowledge_mcp.engine.core.health import EmbeddingProbe, health, sound_answer
-from knowledge_mcp.engine.core.seen import hidden_ids, seen_base
+from knowledge_mcp.engine.core.seen import copy_with, hidden_ids, seen_base
 from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.jobs.jobs import RESULT, Job, Jobs, JobState, error_of
@@ -62,7 +61,7 @@ from knowledge_mcp.model.library import (
     LibraryDocument,
 )
 from knowledge_mcp.model.query import HealthReport, SearchAnswer, SearchQuery
-from knowledge_mcp.model.rights import EVERYBODY, Rights, admits
+from knowledge_mcp.model.rights import EVERYBODY, FULL_RIGHTS, Rights, admits
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Fetcher, PageDrawer
 from knowledge_mcp.support.checkpoints import checkpoint
@@ -125,9 +124,7 @@ class LibraryDesk:
         self._shelf = shelf
         self._originals = Originals(folder / "originals", roots)
         self._drawer = drawer
-        self._may_read: Callable[[str], bool] = _every
-        self._may_reach: Callable[[str], bool] = _every
-        self._groups = frozenset({EVERYBODY})
+        self._rights = FULL_RIGHTS
         self._folder = folder
         self._holds_against = holds_against
         self._patience = patience
@@ -140,21 +137,14 @@ class LibraryDesk:
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
 
-    def seen_by(
-        self,
-        may_read: Callable[[str], bool],
-        may_reach: Callable[[str], bool] | None = None,
-        *,
-        groups: Collection[str] = (EVERYBODY,),
-    ) -> LibraryDesk:
-        seen = copy.copy(self)
-        seen._base = seen_base(self._base, Rights(groups=tuple(sorted(groups))))  # noqa: SLF001 - as below
-        seen._groups = frozenset(groups)  # noqa: SLF001 - as below
-        if EVERYBODY not in groups:
-            seen._placed = {}  # noqa: SLF001 - as below; where others found a document is not to be told by a call less
-        seen._may_read = may_read  # noqa: SLF001 - a copy of this one
-        seen._may_reach = may_reach or may_read  # noqa: SLF001 - as above
-        return seen
+    def seen_by(self, rights: Rights) -> LibraryDesk:
+        base = seen_base(self._base, Rights(groups=tuple(sorted(rights.groups))))
+        # where others found a document is not to be told by a call less
+        placed = self._placed if EVERYBODY in rights.groups else {}
+        return copy_with(self, _base=base, _rights=rights, _placed=placed)
+
+    def _groups(self) -> frozenset[str]:
+        return frozenset(self._rights.groups)
 
     # ---- collections
 
@@ -162,14 +152,14 @@ class LibraryDesk:
         store = self._base.store
         found: dict[str, CollectionSummary] = {}
         for info in store.collections():
-            if self._is_open(info.name) and self._may_read(info.name):
+            if self._is_open(info.name) and self._rights.may_read(info.name):
                 count = counts_of(store.open(info.name))
                 found[info.name] = CollectionSummary(
                     info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at,
                     read_only=info.name == self._shelf,
                 )  # fmt: skip
         label = self._base.embedder.space.label
-        if self._may_read(DEFAULT_COLLECTION):
+        if self._rights.may_read(DEFAULT_COLLECTION):
             found.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
         return sorted(found.values(), key=lambda each: each.name)
 
@@ -191,7 +181,7 @@ class LibraryDesk:
         return sound_answer(base, lambda: search.search(base, query), lambda each: each.hits)
 
     def search_all(self, query: SearchQuery) -> SearchAnswer:
-        names = filter(self._may_read, sorted({DEFAULT_COLLECTION, *self._names()}))
+        names = filter(self._rights.may_read, sorted({DEFAULT_COLLECTION, *self._names()}))
         return search_several(self._base, list(names), query)
 
     # ---- documents
@@ -199,16 +189,16 @@ class LibraryDesk:
     def where(self, document_id: str) -> str:
         store = self._base.store
         last = self._placed.get(document_id)
-        if last is not None and self._may_reach(last):
+        if last is not None and self._rights.may_reach(last):
             with contextlib.suppress(NotFoundError):  # a collection that has gone
                 if store.open(last).documents([document_id]):
                     return last
         names = self._names()
-        for name in filter(self._may_reach, names):
+        for name in filter(self._rights.may_reach, names):
             if store.open(name).documents([document_id]):
                 self._place(document_id, name)
                 return name
-        near = documents.near_ids(store, filter(self._may_read, names), document_id)
+        near = documents.near_ids(store, filter(self._rights.may_read, names), document_id)
         hint = f"Did you mean {', '.join(near)}?" if near else "List the documents of a collection to see their ids."
         raise NotFoundError(f"Document not found: {document_id[:200]}", suggestion=hint)
 
@@ -338,12 +328,12 @@ class LibraryDesk:
 
         def is_seen(job: Job) -> bool:
             told, collection = job.request, str(job.request.get("collection", ""))
-            if not all(self._may_reach(str(each)) for each in told.get("collections", (collection,))):
+            if not all(self._rights.may_reach(str(each)) for each in told.get("collections", (collection,))):
                 return False
             if "kind" in told:  # documents held against each other, by whoever is in these groups
-                return EVERYBODY in self._groups or self._groups >= set(told["groups"])
+                return EVERYBODY in self._groups() or self._groups() >= set(told["groups"])
             document_id, allowed = document_of(job)
-            return admits(allowed, self._groups) and document_id not in hidden(collection)
+            return admits(allowed, self._groups()) and document_id not in hidden(collection)
 
         return is_seen
 
@@ -372,7 +362,7 @@ class LibraryDesk:
             "documents": [one, other],
             "collection": names[0],
             "collections": names,
-            "groups": sorted(self._groups),
+            "groups": sorted(self._groups()),
             "filename": " → ".join(each.title or each.file_name for each in records),
         }
         job, due = self._jobs.once(request, *state), time.monotonic() + wait
@@ -393,7 +383,7 @@ class LibraryDesk:
 
     def _work(self, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         if "kind" in request and self._holds_against is not None:
-            seen = self.seen_by(lambda name: name in request["collections"], groups=request["groups"])
+            seen = self.seen_by(Rights(tuple(request["collections"]), tuple(request["groups"])))
             found = self._holds_against(seen, request, line)
             return {RESULT: found}
         deposit = request_from_json(request, self._journal.content)
@@ -436,7 +426,7 @@ class LibraryDesk:
         The store is asked after none that may not be reached: a server takes longer to say that one is there.
         """
         base = self._of(collection if collection == self._shelf else checked_name(collection, self._is_reserved))
-        if not self._may_reach(collection) or (collection != DEFAULT_COLLECTION and not base.exists()):
+        if not self._rights.may_reach(collection) or (collection != DEFAULT_COLLECTION and not base.exists()):
             raise self._no_collection(collection)
         return base
 
@@ -447,8 +437,4 @@ class LibraryDesk:
         return name == self._shelf or not self._is_reserved(name)
 
     def _no_collection(self, collection: str) -> NotFoundError:
-        return no_collection(collection, sorted(filter(self._may_read, {DEFAULT_COLLECTION, *self._names()})))
-
-
-def _every(_: str) -> bool:
-    return True
+        return no_collection(collection, sorted(filter(self._rights.may_read, {DEFAULT_COLLECTION, *self._names()})))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import difflib
 import re
@@ -15,7 +14,7 @@ from typing import Self
 
 from knowledge_mcp.engine.core import health
 from knowledge_mcp.engine.core.base import Base, record_of
-from knowledge_mcp.engine.core.seen import seen_base
+from knowledge_mcp.engine.core.seen import copy_with, seen_base
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.repositories.index import IndexRun
 from knowledge_mcp.engine.repositories.manifest import (
@@ -95,11 +94,8 @@ class RepositoryDesk:
 
     def seen_by(self, rights: Rights) -> Self:
         """Give the desk as somebody sees it: what may not be read is answered like what is not there."""
-        seen = copy.copy(self)
-        seen._base = seen_base(self._base, rights)  # noqa: SLF001 - a copy of this one
-        seen._states = self._states.over(seen._base)  # noqa: SLF001 - as above
-        seen._search = self._search.over(seen._base)  # noqa: SLF001 - as above
-        return seen
+        base = seen_base(self._base, rights)
+        return copy_with(self, _base=base, _states=self._states.over(base), _search=self._search.over(base))
 
     @property
     def store_name(self) -> str:

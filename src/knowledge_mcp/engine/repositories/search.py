@@ -6,7 +6,6 @@ symbol asked for by name comes first. Passages are read only of candidates that 
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 import struct
@@ -18,6 +17,7 @@ from typing import Self
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Passages, Records, base_of, snapshot
 from knowledge_mcp.engine.core.health import notes_of
+from knowledge_mcp.engine.core.seen import copy_with
 from knowledge_mcp.engine.repositories.manifest import MANIFEST_ID, path_of
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, RepositoryInfo, RepositoryParts
 from knowledge_mcp.engine.search.blending import EXAMPLES, feedback, places, words_in_full
@@ -219,9 +219,7 @@ class CodeSearch:
 
     def over(self, base: Base) -> Self:
         """Return the same over another view of the store."""
-        other = copy.copy(self)
-        other._base = base  # noqa: SLF001 - a copy of this one
-        return other
+        return copy_with(self, _base=base)
 
     def search(
         self, query: CodeQuery, collections: Sequence[str], describe: Callable[[str], RepositoryInfo | None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import threading
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from knowledge_mcp.engine.core.base import Base, counts_of, snapshot
+from knowledge_mcp.engine.core.seen import copy_with
 from knowledge_mcp.engine.jobs.journal import SignsOfLife
 from knowledge_mcp.engine.repositories.index import HOST
 from knowledge_mcp.engine.repositories.manifest import (
@@ -81,9 +81,7 @@ class RepositoryStates:
 
     def over(self, base: Base) -> Self:
         """Return the same over another view of the store."""
-        other = copy.copy(self)
-        other._base = base  # noqa: SLF001 - a copy of this one
-        return other
+        return copy_with(self, _base=base)
 
     @staticmethod
     def lock_name(collection: str) -> str:

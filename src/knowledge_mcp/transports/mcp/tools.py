@@ -188,7 +188,7 @@ def desk_of(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
         AuthError: the key is limited, and what answers there knows no limits.
         KnowledgeError: as the providers say.
     """
-    return seen_desk(providers.get(surface), key.rights, key.may_write)
+    return seen_desk(providers.get(surface), key.reach)
 
 
 def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:

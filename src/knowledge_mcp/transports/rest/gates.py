@@ -322,12 +322,12 @@ def key_of(request: Request) -> Key:
 
 def readable(library: SharedLibrary, key: Key) -> SharedLibrary:
     """Return the library with the collections only that a key may read."""
-    return library.seen_by(key.may_read, groups=key.groups)
+    return library.seen_by(key.rights)
 
 
 def reachable(library: SharedLibrary, key: Key) -> SharedLibrary:
     """Return the library with what a key may read or write; only what it may read is listed and suggested."""
-    return library.seen_by(key.may_read, lambda name: key.may_read(name) or key.may_write(name), groups=key.groups)
+    return library.seen_by(key.reach)
 
 
 def need_write(key: Key, collection: str) -> None:

@@ -69,6 +69,11 @@ class Key:
         """Return what may be read."""
         return Rights(self.read, self.groups)
 
+    @property
+    def reach(self) -> Rights:
+        """Return what may be read, and what is found when it is named because it may be written."""
+        return Rights(self.read, self.groups, reach=self.write)
+
     def sees_all_of(self, collection: str) -> bool:
         """Tell whether a collection may be read, with the documents of all groups."""
         return self.may_read(collection) and EVERYBODY in self.groups

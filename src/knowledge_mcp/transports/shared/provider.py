@@ -128,13 +128,12 @@ class KnowledgeProviders:
             provider.close(patience=patience)
 
 
-def seen_desk(desk: Any, rights: Rights, may_write: Callable[[str], bool] | None = None) -> Any:
+def seen_desk(desk: Any, rights: Rights) -> Any:
     """Return what answers a surface's tools as somebody sees it who may not read all.
 
     Args:
         desk: a Library, a Knowledge, or the desk of repositories.
         rights: what may be read.
-        may_write: tells which collections of a Library are found although they may not be read.
 
     Raises:
         AuthError: it knows no rights: it is another machine's, which would see this one's key, or keeps no collections.
@@ -147,15 +146,7 @@ def seen_desk(desk: Any, rights: Rights, may_write: Callable[[str], bool] | None
             "This server cannot hold back what may not be read here.",
             suggestion="Use a key with all rights, or ask the server that keeps the documents.",
         )
-    if not hasattr(desk, "search_in"):
-        return seen_by(rights)
-    if may_write is None:
-        return seen_by(rights.may_read, groups=rights.groups)
-
-    def may_reach(name: str) -> bool:
-        return rights.may_read(name) or may_write(name)
-
-    return seen_by(rights.may_read, may_reach, groups=rights.groups)
+    return seen_by(rights)
 
 
 def crash(what: str, exc: BaseException) -> InternalError:
