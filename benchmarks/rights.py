@@ -2,7 +2,8 @@
 
 `python -m benchmarks.rights [WORLDS] [CALLS]` (10,000 worlds of 4 calls by 4 readers) compares every answer of a
 knowledge base with that of a world in which the hidden documents were never stored; `--library` does the same with
-worlds of collections, documents and jobs, over REST and the tools of `rag`. It ends with 1 at the first that differs.
+worlds of collections, documents and jobs, over REST and the tools of `rag`. It ends with 1 at the first that differs;
+the same worlds are drawn each time, and `--first` goes on with the one of that number.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("worlds", nargs="?", type=int, default=10_000)
     parser.add_argument("calls", nargs="?", type=int, default=4)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--library", action="store_true")
     asked = parser.parse_args(arguments)
     started = time.perf_counter()
     try:
-        told = _library(asked.worlds) if asked.library else _knowledge(asked.worlds, asked.calls)
+        told = _library(asked.worlds) if asked.library else _knowledge(asked.first, asked.worlds, asked.calls)
     except AssertionError as exc:
         print(f"a world leaks: {exc}")
         return 1
@@ -39,13 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _knowledge(worlds: int, calls: int) -> str:
+def _knowledge(first: int, worlds: int, calls: int) -> str:
     compared = 0
-    for number in range(worlds):
+    for number in range(first, first + worlds):
         with tempfile.TemporaryDirectory() as folder:
             compared += leaks(f"benchmark {number}", Path(folder), lambda _: MemoryStore(EnglishAnalyser()), calls)
         if number % 100 == 99:
-            print(f"{number + 1} worlds, {compared} answers, none differs", file=sys.stderr, flush=True)
+            print(f"worlds {first} to {number}, {compared} answers, none differs", file=sys.stderr, flush=True)
     return f"{compared} answers, "
 
 

@@ -147,7 +147,7 @@ async def made(
                 world.documents[collection, name] = done.document_id
         for number, (collection, allowed) in enumerate(jobs):
             if kept(collection, allowed):
-                deposit = Deposit(collection, "job.md", TEXTS[0], metadata=_labels(allowed))
+                deposit = Deposit(collection, f"job-{number}.md", TEXTS[0], metadata=_labels(allowed))
                 world.jobs[number] = ended(desk, desk.submit(deposit).id).id
         yield world
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.model.chunk import EmbeddedChunk, embedding_key
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, WholeDocument
 from knowledge_mcp.model.errors import KnowledgeError
@@ -98,19 +97,27 @@ class RandomWorld:
         """Draw calls, many of them about what not everybody may see."""
         return [self._call() for _ in range(count)]
 
-    def _call(self) -> Ask:
+    def drawings(self, count: int) -> list[Drawn]:
+        """Draw what calls are about."""
+        return [self._drawn() for _ in range(count)]
+
+    def _drawn(self) -> Drawn:
         draw = self._random
         ids = [each.id for each in self.records]
         named = [*ids, "plant-2018-9", "nowhere", "Plant rules"]
         chunk = draw.choice(self.world.base.opened.chunks("document", ids))
         ident, word = draw.choice(named), draw.choice(NOUNS)
         text = draw.choice((self.sentence(), word, f'"{word}"', chunk.content[:200], ident))
+        return Drawn(draw, ident, draw.choice(named), chunk, text)
+
+    def _call(self) -> Ask:
+        drawn, draw = self._drawn(), self._random
         # a search every fourth time: it has the most ways to tell
         name = "search" if draw.random() < 0.25 else draw.choice(sorted(CALLS))
-        return CALLS[name](Drawn(draw, ident, draw.choice(named), chunk, text))
+        return CALLS[name](drawn)
 
 
-def asked(base: LocalKnowledge, call: Ask) -> str:
+def asked(base: Any, call: Ask) -> str:
     """Ask, and write down all of the answer or of the failure, but times and the last digits of scores."""
     forget_results()
     try:
