@@ -1,4 +1,4 @@
-"""Measure from nothing to the first cited answer on one's own folder, by pip, uvx, bundle and container.
+"""Measure from nothing to the first cited answer on one's own folder, by pip, pipx, uvx, bundle and container.
 
     python -m benchmarks.first_answer --dist dist              the ways whose tools are here, with warm package caches
     python -m benchmarks.first_answer --dist dist --cold uvx   one way, with empty caches: what the network costs too
@@ -7,23 +7,27 @@
 
 `dist` is a folder with the wheel and the bundle (`python -m build`, `python tools/publishing.py --bundle dist`). Each
 way has an empty home, so the model is fetched as for a person. A step is a command that a person types; what an
-assistant does by itself is none. An answer counts if it names the clause. The container is run by podman, else by
-buildah without namespaces (chroot); where there is no image, the Containerfile's steps are replayed below `DIR` first,
-which is not counted, as pulling an image is not, and kept there.
+assistant does by itself is none. An answer counts if it names the clause. Beside the seconds that a person waits stand
+those that a processor works, which tell more where the machine has other work too.
+
+The container is run by podman, else by buildah without namespaces (chroot); where there is no image, the
+Containerfile's steps are replayed below `DIR` first, which is not counted, as pulling an image is not, and kept there.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +48,7 @@ class Trip:
     Attributes:
         home: an empty folder that stands for the person's.
         cold: whether the caches of packages are empty too.
-        steps: what was typed, with the seconds that it took.
+        steps: what was typed, with the seconds that it took, by the clock and of a processor.
     """
 
     home: Path
@@ -52,7 +56,7 @@ class Trip:
     image: str = ""
     replayed: Replayed | None = None
     cold: bool = False
-    steps: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+    steps: list[tuple[str, float, float]] = field(default_factory=list[tuple[str, float, float]])
     answer: str = ""
 
     def __post_init__(self) -> None:
@@ -74,22 +78,24 @@ class Trip:
         Raises:
             RuntimeError: it failed.
         """
-        started = time.perf_counter()
-        done = subprocess.run(
-            [*map(str, command)], env=self.variables, cwd=self.home, capture_output=True, text=True, check=False
-        )
-        self.steps.append(
-            (told or " ".join(Path(str(part)).name for part in command[:4]), time.perf_counter() - started)
-        )
+        with self._timed(told or " ".join(Path(str(part)).name for part in command[:4])):
+            done = subprocess.run(
+                [*map(str, command)], env=self.variables, cwd=self.home, capture_output=True, text=True, check=False
+            )
         if done.returncode:
             raise RuntimeError(f"{command}: {done.stdout[-1500:]}{done.stderr[-1500:]}")
         return done.stdout
 
     def by_assistant(self, *command: str | Path) -> None:
         """Let an assistant start the server and ask; its time is the last step's, and nobody types it."""
-        started = time.perf_counter()
-        self.answer = ask_over_stdio([*map(str, command)], self.variables, QUESTION)
-        self.steps.append(("(the assistant asks)", time.perf_counter() - started))
+        with self._timed("(the assistant asks)"):
+            self.answer = ask_over_stdio([*map(str, command)], self.variables, QUESTION)
+
+    @contextlib.contextmanager
+    def _timed(self, told: str) -> Generator[None]:
+        started, worked = time.perf_counter(), _worked()
+        yield
+        self.steps.append((told, time.perf_counter() - started, _worked() - worked))
 
     @property
     def wheel(self) -> Path:
@@ -120,6 +126,12 @@ def ask_over_stdio(command: Sequence[str], variables: dict[str, str], question: 
     return json.dumps(result)
 
 
+def _worked() -> float:
+    """Return the processor's seconds of all commands that have ended, with what they started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def _only(folder: Path, pattern: str) -> Path:
     found = sorted(folder.glob(pattern))
     if len(found) != 1:
@@ -134,6 +146,14 @@ def by_pip(trip: Trip) -> None:
     trip.step(env / "bin/pip", "install", "--quiet", trip.wheel)
     trip.step(env / "bin/knowledge-ingest", trip.docs)
     trip.answer = trip.step(env / "bin/knowledge", "search", QUESTION)
+
+
+def by_pipx(trip: Trip) -> None:
+    """Install the commands by `pipx`, ingest, search."""
+    trip.step("pipx", "install", "--python", sys.executable, trip.wheel, told="pipx install")
+    commands = trip.home / ".local" / "bin"
+    trip.step(commands / "knowledge-ingest", trip.docs)
+    trip.answer = trip.step(commands / "knowledge", "search", QUESTION)
 
 
 def by_uvx(trip: Trip) -> None:
@@ -181,6 +201,7 @@ def by_container(trip: Trip) -> None:
 
 WAYS: dict[str, tuple[Callable[[Trip], None], tuple[str, ...]]] = {
     "pip": (by_pip, ()),
+    "pipx": (by_pipx, ("pipx",)),
     "uvx": (by_uvx, ("uvx",)),
     "bundle": (by_bundle, ("uv",)),
     "container": (by_container, ("podman", "buildah")),
@@ -190,11 +211,12 @@ WAYS: dict[str, tuple[Callable[[Trip], None], tuple[str, ...]]] = {
 
 def table(trips: dict[str, Trip]) -> str:
     """Write what was measured, a line for each way and one for each of its steps."""
-    lines = [f"{'way':<12}{'typed':>6}{'seconds':>10}"]
+    lines = [f"{'way':<12}{'typed':>6}{'seconds':>10}{'worked':>10}"]
     for name, trip in trips.items():
-        typed = sum(not step.startswith("(") for step, _ in trip.steps)
-        lines.append(f"{name:<12}{typed:>6}{sum(seconds for _, seconds in trip.steps):>10.1f}")
-        lines += [f"  {seconds:>8.1f}  {step}" for step, seconds in trip.steps]
+        typed = sum(not step.startswith("(") for step, _, _ in trip.steps)
+        waited, worked = (sum(each) for each in zip(*((took, used) for _, took, used in trip.steps), strict=True))
+        lines.append(f"{name:<12}{typed:>6}{waited:>10.1f}{worked:>10.1f}")
+        lines += [f"  {took:>8.1f}{used:>10.1f}  {step}" for step, took, used in trip.steps]
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ import pytest
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import tell_nobody
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.remote.knowledge import RefusedError, RemoteDesk, RemoteKnowledge
 from knowledge_mcp.remote.values import RIGHTS
 from knowledge_mcp.stores.memory import MemoryStore
@@ -63,7 +64,7 @@ def engine_of(knowledge: LocalKnowledge, groups: tuple[str, ...], folder: Path) 
     limits = {"read": ["engine:standards"], "write": [], "groups": groups}
     ring = KeyRing("owner", keys_file(folder, json.dumps({"keys": [{"name": "limited", "key": "k-key", **limits}]})))
     router = engine_router(lambda _: knowledge, ["standards"], may_use, seen_engine)
-    library = KnowledgeProvider(FakeLibrary)
+    library: KnowledgeProvider[SharedLibrary] = KnowledgeProvider(FakeLibrary)
     with serving(build_rest_app(library, ring, options=Options(), version="1", engine_router=router)) as url:
         yield url
 
