@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -112,8 +113,10 @@ class Service:
         """What is told of every trace, beside the two documents."""
         self.check: Json = {}
         """The answer to every check, beside the two documents."""
+        self.conflicts: list[Json] = []
+        """What is told of every search for conflicts."""
         self.goes_on: list[str] = []
-        """Jobs that traces and checks are answered with, one each, before what they come to."""
+        """Jobs that traces, checks and searches for conflicts are answered with, one each, before what they come to."""
         self.outcome: Callable[[Json], Json] = lambda job: job
         """What becomes of a job that ends."""
 
@@ -199,7 +202,7 @@ def _answer(service: Service, method: str, path: list[str], body: Any) -> Respon
             return JSONResponse({"status": "deleted", "collection": name, "documents": len(gone)})
         case "POST", ["search"]:
             return _search(service, body)
-        case "GET", [*_, "outline"] | [*_, "pages", _] | ["changes"] | ["trace"] | ["check"] | ["jobs"]:
+        case "GET", [*_, "outline"] | [*_, "pages", _] | ["changes"] | ["trace"] | ["check"] | ["conflicts"] | ["jobs"]:
             return _shown(service, path, body)
         case _:
             return _documents_or_jobs(service, method, path, body)
@@ -246,7 +249,7 @@ def _shown(service: Service, path: list[str], body: Any) -> Response:
             return Response(service.pictures[name], media_type="image/png", headers={"X-Page": page})
         case ["changes"]:
             return JSONResponse({side: _named(service, body[side]) for side in ("old", "new")} | service.changes)
-        case ["trace"] | ["check"]:
+        case ["trace"] | ["check"] | ["conflicts"]:
             return _reviewed(service, path[0], body)
         case ["jobs"]:
             return JSONResponse({"jobs": [_job(service, name, cancelled=False) for name in reversed(service.jobs)]})
@@ -257,6 +260,12 @@ def _shown(service: Service, path: list[str], body: Any) -> Response:
 def _reviewed(service: Service, what: str, body: Any) -> Response:
     if service.goes_on:
         return JSONResponse({"status": "accepted", "job_id": service.goes_on.pop(0)}, 202)
+    if what == "conflicts":
+        kept = [each for each in service.conflicts if body.get("kind", each["kind"]) == each["kind"]]
+        start = int(body["offset"])
+        summary = dict(Counter(each["kind"] for each in service.conflicts))
+        page = {"total": len(kept), "conflicts": kept[start : start + int(body["limit"])]}
+        return JSONResponse({"documents": 2, "compared": 4, "summary": summary, **page})
     names = ("from", "to") if what == "trace" else ("document", "standard")
     sides = {side: {**_named(service, body[side]), "items": 2} for side in names}
     return JSONResponse(sides | (service.trace if what == "trace" else service.check))

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.console.browser import Console, probe
 from tests.console.service import TIME, Service, a_document
 from tests.console.test_beside import PICTURE, SECTIONS
-from tests.console.test_compare import CLAUSES, LINKS, ROWS
+from tests.console.test_compare import CLAUSES, CONFLICTS, LINKS, ROWS
 from tests.machine import node_clients
 
 pytestmark = pytest.mark.slow
@@ -43,6 +43,7 @@ def full(service: Service) -> Service:
     service.trace = {"threshold": 0.5, "summary": {"likely": 1, "uncertain": 1}, "links": LINKS, "gaps": gaps}
     service.trace["rejected"] = [{side: LINKS[0][side] for side in ("from", "to")}]
     service.check = {"warning": "", "summary": {"partial": 1}, "rows": ROWS, "editions": ["two, 1: ISO 1:2001"]}
+    service.conflicts = CONFLICTS
     base = {"collection": "animals", "source": "large.pdf", "created_at": TIME, "updated_at": TIME}
     service.jobs["a"] = {**base, "job_id": "a", "state": "running", "progress": {}, "document": {}}
     error = {"error": "validation_error", "detail": "It is cut off.", "status_code": 422, "suggestion": "Mend it."}
@@ -62,6 +63,7 @@ VIEWS = {
     f"#/compare?old={ONE}&new={TWO}": ".clause ins",
     f"#/trace?from={ONE}&to={TWO}": ".gaps",
     f"#/check?document={ONE}&standard={TWO}": "#check-rows select",
+    f"#/conflicts?of={ONE}&with={TWO}": "#conflicts-pairs details",
     "#/jobs": "#jobs-table progress",
     "#/ingest": ".item progress",
     "#/missing/there": "#missing-heading",

@@ -1,4 +1,4 @@
-"""What changed between two documents, what traces to what, and the jobs of the service."""
+"""What changed between two documents, what traces to what, what contradicts what, and the jobs of the service."""
 
 from __future__ import annotations
 
@@ -50,6 +50,21 @@ ROWS = [
         (2, "none found", [], []),
     )
 ]  # fmt: skip
+
+
+def _pair(kind: str, why: str, also_in: int = 0) -> dict[str, Any]:
+    one, other = (
+        {
+            "doc_id": f"{number:016x}", "title": "Crossing", "edition": "", "collection": "default", "id": "R-1",
+            "text": f"A zebra shall cross within {number} minutes.", "citation": f"Crossing {number}",
+            "passage": number - 1,
+        }
+        for number in (1, 2)
+    )  # fmt: skip
+    return {"kind": kind, "why": why, "one": one, "other": other, "also_in": [one] * also_in}
+
+
+CONFLICTS = [_pair("limit", "at most 60 s and at most 120 s"), _pair("duplicate", "they demand the same", 3)]
 
 
 @pytest.fixture
@@ -269,6 +284,59 @@ def test_a_trace_that_failed_as_a_job_says_why(console: Console, two: Service) -
     console.open(f"#/trace?from={OLD}&to={NEW}")
     expect(console.at("#trace-problem")).to_contain_text("It has no text.")
     assert len(two.took("GET /trace")) == 1
+
+
+def test_conflicts_tell_both_places_and_why_and_are_chosen_by_kind(console: Console, two: Service) -> None:
+    two.conflicts = CONFLICTS
+    console.open("#/conflicts")
+    console.at("#conflicts-of").select_option(OLD)
+    console.at("#conflicts-with").select_option(NEW)
+    console.at("#conflicts-submit").click()
+    expect(console.at("#conflicts-status")).to_contain_text(
+        "2 pairs, 2 shown, among 4 sentences with force of 2 documents"
+    )
+    assert console.at("#conflicts-summary .tag").all_text_contents() == ["1 limit", "1 duplicate"]
+    rows = console.at("#conflicts-pairs tbody tr")
+    expect(rows.first.locator("th")).to_contain_text("at most 60 s and at most 120 s")
+    expect(rows.nth(1).locator("summary")).to_have_text("Said in 3 more places")
+    assert [f"document={each}" in console.requests[-1].url for each in (OLD, NEW)] == [True, True]
+    kinds = console.at("#conflicts-verdict")
+    kinds.focus()
+    kinds.select_option("duplicate")
+    expect(rows).to_have_count(1)
+    expect(kinds).to_be_focused()
+    rows.first.get_by_role("link", name="Crossing 2").click()
+    expect(console.at(".passage.found")).to_contain_text("A zebra shall cross.")
+
+
+def test_conflicts_of_a_whole_collection_come_in_pages(console: Console, two: Service) -> None:
+    two.conflicts = [_pair("force", f"reason {number}") for number in range(150)]
+    console.open("#/conflicts")
+    console.at("#conflicts-of").select_option(label="All documents of default")
+    console.at("#conflicts-submit").click()
+    expect(console.at("#conflicts-status")).to_contain_text("150 pairs, 100 shown")
+    assert "collection=default" in console.requests[-1].url
+    console.at("#conflicts-more button").click()
+    expect(console.at("#conflicts-status")).to_contain_text("150 pairs, 150 shown")
+    expect(console.at("#conflicts-pairs tbody tr")).to_have_count(150)
+    expect(console.at("#conflicts-more button")).to_have_count(0)
+
+
+def test_a_search_for_conflicts_is_a_job_that_leads_back_to_what_was_chosen(console: Console, two: Service) -> None:
+    base = {"source": "default", "kind": "conflicts", "created_at": TIME, "updated_at": TIME, "collection": "default"}
+    two.jobs["slow"] = {
+        **base, "job_id": "slow", "documents": [], "state": "running", "progress": {"done": 0.0, "message": ""},
+    }  # fmt: skip
+    two.goes_on, two.conflicts = ["slow"], CONFLICTS
+    two.hold.set()
+    console.open("#/conflicts?of=all:default")
+    expect(console.at("#conflicts-status")).to_contain_text("40 %")
+    console.go("#/jobs")
+    expect(console.at("#jobs-table")).to_contain_text("conflicts: default")
+    two.hold.clear()
+    console.page.get_by_role("link", name="Open default").click()
+    expect(console.at("#conflicts-status")).to_contain_text("2 pairs")
+    expect(console.at("#conflicts-of option:checked")).to_have_text("All documents of default")
 
 
 def test_jobs_lead_to_what_they_came_to(console: Console, two: Service) -> None:

@@ -47,7 +47,7 @@ ROUTES = (
     "DELETE /collections/{name}", "GET /documents", "GET /documents/{doc_id}", "DELETE /documents/{doc_id}",
     "GET /jobs/{job_id}", "DELETE /jobs/{job_id}", "GET /jobs", "GET /metrics", "GET /documents/{doc_id}/outline",
     "GET /documents/{doc_id}/pages/{page}", "GET /changes", "GET /trace",
-    "POST /trace/decisions", "GET /check", "POST /check/marks",
+    "POST /trace/decisions", "GET /check", "POST /check/marks", "GET /conflicts",
 )  # fmt: skip
 OPEN = ("GET /health", "GET /ready")
 """What is answered to everybody, and holds nothing of anybody's."""
@@ -181,6 +181,7 @@ def request(ask: Ask, world: Made, other: Made) -> tuple[str, str, dict[str, Any
             "json": {"from": document, "to": second, "source_item": "1", "target_item": "1", "accepted": wait}
         },
         "GET /check": {"params": {"document": document, "standard": second}},
+        "GET /conflicts": {"params": {"collection": name} if wait else {"document": [document, second]}},
         "POST /check/marks": {
             "json": {"document": document, "standard": second, "row": "1", "requirement": "It shall.", "mark": ""}
         },

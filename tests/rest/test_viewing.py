@@ -1,4 +1,4 @@
-"""What the console shows over REST: pictures, outlines, changes, traces, jobs, and one search over all collections."""
+"""What the console shows over REST: pictures, outlines, changes, traces, conflicts, jobs, one search over all."""
 
 from __future__ import annotations
 
@@ -222,13 +222,13 @@ def test_a_trace_whose_process_ended_is_done_by_the_next(shelf: Shelf) -> None:
 
     first = open_desk(shelf, held)
     ids = [first.deposit(Deposit("default", f"{len(text)}.md", text)).document_id for text in (ONE, OTHER)]
-    job = first.review("trace", *ids)
+    job = first.review("trace", ids)
     first._jobs.close(0.0)  # pyright: ignore[reportPrivateUsage] - the store is the next one's too
     let.set()
     second = open_desk(shelf)
     second.warm_up()
     assert ended(second, job.id).state == "done"
-    assert second.review("trace", *ids).id == job.id
+    assert second.review("trace", ids).id == job.id
     assert second.reviewed(job.id)["links"]
 
 
@@ -276,6 +276,43 @@ async def test_a_check_quotes_evidence_and_keeps_marks(desk: LibraryDesk) -> Non
         assert gone.status_code == 404
 
 
+async def test_conflicts_are_told_with_both_places_by_kind_and_in_pages(desk: LibraryDesk) -> None:
+    async with make_world(desk=desk) as world:
+        told = ("A zebra shall cross the road within 5 minutes.", "A zebra shall cross the road within 8 minutes.")
+        texts = [f"# 1 Roads\n\n{text}\n\nA horse shall wait at the gate.\n" for text in told]
+        first, second = [(await world.bring(text, filename=f"{n}.md"))["doc_id"] for n, text in enumerate(texts)]
+        answer = (await world.client.get("/conflicts", params={"document": [first, second]})).json()
+        assert (answer["documents"], answer["compared"], answer["total"]) == (2, 4, 2)
+        assert answer["summary"] == {"limit": 1, "duplicate": 1}
+        limit, duplicate = answer["conflicts"]
+        assert (limit["why"], duplicate["also_in"]) == ("at most 300 s and at most 480 s", [])
+        for side, document, text in ((limit["one"], first, told[0]), (limit["other"], second, told[1])):
+            assert (side["doc_id"], side["text"], side["collection"]) == (document, text, "default")
+            held = (await world.client.get(f"/documents/{document}")).json()["chunks"][side["passage"]]
+            assert text in held["text"]
+        whole = {"collection": "default", "kind": "duplicate"}
+        kept = (await world.client.get("/conflicts", params=whole)).json()
+        assert ([each["kind"] for each in kept["conflicts"]], kept["total"]) == (["duplicate"], 1)
+        page = (await world.client.get("/conflicts", params={"collection": "default", "limit": 1, "offset": 1})).json()
+        assert (page["total"], page["conflicts"]) == (2, [duplicate])
+        jobs = (await world.client.get("/jobs")).json()["jobs"]
+        assert [each["kind"] for each in jobs] == ["conflicts"] * 2
+        assert [each["documents"] for each in jobs] == [[], [first, second]]
+
+
+async def test_conflicts_of_nothing_say_what_to_do(desk: LibraryDesk) -> None:
+    async with make_world(desk=desk) as world:
+        plain = (await world.bring("# 1 Roads\n\nA zebra is seen.\n", filename="plain.md"))["doc_id"]
+        for params, status, words in (
+            ({}, 422, "no requirements and no definitions"),
+            ({"document": plain}, 422, "no requirements and no definitions"),
+            ({"document": "0" * 16}, 404, "Document not found"),
+            ({"collection": "none"}, 404, "none"),
+        ):
+            answer = await world.client.get("/conflicts", params=params)
+            assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
+
+
 async def test_who_may_only_read_decides_nothing(desk: LibraryDesk, tmp_path: Path) -> None:
     names = {"keys": [{"name": "reader", "key": "reader-key", "read": ["*"], "write": []}]}
     ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(names)))
@@ -294,7 +331,7 @@ async def test_where_nothing_is_traced_that_is_told(shelf: Shelf) -> None:
     async with make_world(desk=shelf.open()) as world:
         old, new = await two(world)
         answer = await world.client.get("/trace", params={"from": old, "to": new})
-        assert (answer.status_code, answer.json()["detail"]) == (404, "This service traces nothing.")
+        assert (answer.status_code, answer.json()["detail"]) == (404, "This service has no trace.")
 
 
 async def test_jobs_are_listed_the_newest_first() -> None:

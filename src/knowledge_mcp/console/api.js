@@ -50,7 +50,8 @@ export async function keyRefused(answer, key) {
 export async function send(method, path, { query = null, body = null, signal = null, seconds = 60, key = "" } = {}) {
   const address = new URL(path, location.origin);
   for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
+    if (value === null || value === undefined || value === "") continue;
+    for (const each of [value].flat()) address.searchParams.append(name, each);
   }
   const headers = { Accept: "application/json", ...headersWith(key) };
   if (body !== null) headers["Content-Type"] = "application/json";

@@ -15,11 +15,14 @@ const MARKS = [
 
 const view = reviewing({
   prefix: "check",
-  names: ["document", "standard"],
+  title: "Check a document",
+  action: "Check",
+  choices: { document: "Document", standard: "Against" },
   work: "Every sentence is held against every obligation",
   missing: "Two documents are needed: what is checked, and what demands something of it.",
-  parts: ["summary", "rows", "editions"],
+  parts: ["summary", "editions"],
   rows: "rows",
+  filter: "Rows",
   verdicts: [["", "All"], ...Object.keys(TONES).map((each) => [each, each])],
   isOne: (wanted, verdict) => verdict === wanted,
   render,

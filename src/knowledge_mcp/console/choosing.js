@@ -38,20 +38,29 @@ export function labelOf(document) {
   return document.filename && document.filename !== name ? `${name} (${document.filename})` : name;
 }
 
-/** Fill two choices with all documents, a group for each collection; an id that is not there stays as it is. */
-export async function fillDocuments(selects, wanted) {
+/** How a choice names all documents of a collection. */
+export const WHOLE = "all:";
+
+/**
+ * Fill choices with all documents, a group for each collection; an id that is not there stays as it is. `first` says what
+ * stands for no choice in each, and `whole` in which of them all of a collection can be chosen.
+ */
+export async function fillDocuments(selects, wanted, { first = [], whole = -1 } = {}) {
   const groups = await load();
   selects.forEach((select, at) => {
     const id = wanted[at] ?? "";
-    const known = groups.some((group) => group.documents.some((each) => each.doc_id === id));
+    const known = groups.some(
+      (group) => id === `${WHOLE}${group.name}` || group.documents.some((each) => each.doc_id === id),
+    );
     fill(
       select,
-      h("option", { value: "" }, "Choose a document"),
+      h("option", { value: "" }, first[at] ?? "Choose a document"),
       id && !known ? h("option", { value: id }, id) : null,
       groups.map((group) =>
         h(
           "optgroup",
           { label: group.total > MOST ? `${group.name} (the first ${MOST} of ${group.total})` : group.name },
+          at === whole ? h("option", { value: `${WHOLE}${group.name}` }, `All documents of ${group.name}`) : null,
           group.documents.map((each) => h("option", { value: each.doc_id }, labelOf(each))),
         ),
       ),

@@ -5,6 +5,7 @@ import { ALL, current } from "./catalogue.js";
 import { setUpCheck, showCheck } from "./check.js";
 import { setUpCollections, showCollections } from "./collections.js";
 import { setUpCompare, showCompare } from "./compare.js";
+import { setUpConflicts, showConflicts } from "./conflicts.js";
 import { setUpDocument, showDocument } from "./document.js";
 import { setUpDocuments, showDocuments } from "./documents.js";
 import { setUpIngest, showIngest } from "./ingest.js";
@@ -24,6 +25,7 @@ const VIEWS = {
   compare: { title: "Compare documents", show: showCompare },
   trace: { title: "Trace requirements", show: showTrace },
   check: { title: "Check a document", show: showCheck },
+  conflicts: { title: "Find conflicts", show: showConflicts },
   jobs: { title: "Jobs", show: showJobs },
   ingest: { title: "Add documents", show: showIngest },
   missing: { title: "No such page", show: () => {} },
@@ -80,6 +82,7 @@ function start() {
   setUpCompare();
   setUpTrace();
   setUpCheck();
+  setUpConflicts();
   setUpJobs();
   setUpKeyboard();
   setUpStatus();

@@ -102,7 +102,16 @@ export function count(number, one, many = `${one}s`) {
   return `${NUMBER.format(number ?? 0)} ${number === 1 ? one : many}`;
 }
 
-const NOUNS = new Set(["definition", "number", "obligation", "reference", "requirement"]);
+const NOUNS = new Set([
+  "contradiction",
+  "definition",
+  "duplicate",
+  "limit",
+  "number",
+  "obligation",
+  "reference",
+  "requirement",
+]);
 
 /** Counts by name as tags; names that are nouns have a plural, the others say how something is. */
 export function countTags(counts, tones = {}) {

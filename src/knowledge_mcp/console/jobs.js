@@ -1,12 +1,13 @@
 /* The jobs of the service, whoever began them: how far each is, how it ended; looked at again while any goes on. */
 
 import { call } from "./api.js";
+import { WHOLE } from "./choosing.js";
 import { announce, busy, byId, count, fill, h, moment, problem, table } from "./dom.js";
 import { to } from "./route.js";
 
 const EVERY = 1500;
 const TONES = { done: "good", failed: "bad", cancelled: "warn" };
-const REVIEWS = { trace: ["from", "to"], check: ["document", "standard"] };
+const REVIEWS = { trace: ["from", "to"], check: ["document", "standard"], conflicts: ["of", "with"] };
 const OPEN = new Set(["queued", "running"]);
 
 let timer = 0;
@@ -122,7 +123,9 @@ function action(job) {
 /** Where what came of a job is shown. */
 function place(job) {
   if (job.kind in REVIEWS) {
-    return to(job.kind, "", Object.fromEntries(REVIEWS[job.kind].map((name, at) => [name, job.documents[at]])));
+    const chosen = job.documents.length ? job.documents : [`${WHOLE}${job.collection}`];
+    if (chosen.length > 2) return ""; // asked for by a program
+    return to(job.kind, "", Object.fromEntries(REVIEWS[job.kind].map((name, at) => [name, chosen[at]])));
   }
   return job.result?.doc_id ? to("document", job.result.doc_id, { c: job.collection }) : "";
 }

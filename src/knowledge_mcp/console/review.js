@@ -1,4 +1,4 @@
-/* Two documents held against each other: what may take long is a job of the service, followed here until it is done. */
+/* Documents held against each other: what may take long is a job of the service, followed here until it is done. */
 
 import { ApiError, call } from "./api.js";
 import { busy, byId, fill, h, notice, number, problem } from "./dom.js";
@@ -7,27 +7,37 @@ import { go, to } from "./route.js";
 
 const EVERY = 1000;
 const OPEN = new Set(["queued", "running"]);
+const PAGE = 100;
 
 /**
- * Show a view of two chosen documents: `prefix` is its address, that of the request and that of its elements' ids, `names`
- * are the parameters of both addresses, `work` is what it says while it goes on. `render` gets the answer and fills
- * `parts`, its table the one called `rows`. Of that, people choose among `verdicts`, which `isOne` tells of a row, and by words.
+ * Make a view of chosen documents: `prefix` is its address, that of the request and that of its elements' ids, `choices` are
+ * the labels of the choices by the parameters of the address, `work` is what it says while it goes on. `render` gets the
+ * answer and fills `parts`, and below them the table called `rows`. Of that, people choose among `verdicts`: which rows these
+ * are `isOne` tells, and they narrow them by words; a view that is `paged` asks the service for them, a page at a time.
  */
-export function reviewing({ prefix, names, work, render, parts, rows, verdicts, isOne, missing }) {
+export function reviewing(view) {
+  const { prefix, choices, work, render, parts, rows, verdicts, isOne, missing, paged = false } = view;
+  const { asked = (values) => values, isEnough = (values) => Object.values(values).every(Boolean) } = view;
   const part = (name) => byId(`${prefix}-${name}`);
+  const names = Object.keys(choices);
   let running = null;
+  let chosen = null;
 
   function setUp() {
-    fill(
-      part("verdict"),
-      verdicts.map(([value, words]) => h("option", { value }, words)),
-    );
+    build(view);
     part("form").addEventListener("submit", (event) => {
       event.preventDefault();
       go(to(prefix, "", Object.fromEntries(names.map((name) => [name, part(name).value]))));
     });
-    part("verdict").addEventListener("change", narrow);
-    part("words").addEventListener("input", narrow);
+    part("verdict").addEventListener("change", paged ? anew : narrow);
+    if (!paged) part("words").addEventListener("input", narrow);
+  }
+
+  /** Ask for the first page of another verdict. */
+  function anew() {
+    running?.abort();
+    running = new AbortController();
+    return run(running.signal, chosen, 0);
   }
 
   /** Show only the rows of one verdict, and with some words. */
@@ -47,35 +57,35 @@ export function reviewing({ prefix, names, work, render, parts, rows, verdicts, 
   async function show({ parameters }) {
     running?.abort();
     const mine = (running = new AbortController());
-    const pair = names.map((name) => parameters.get(name) ?? "");
-    for (const name of ["problem", ...parts]) fill(part(name));
+    const values = Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? ""]));
+    for (const name of ["problem", "more", rows, ...parts]) fill(part(name));
     part("narrow").hidden = true;
     say("");
     try {
-      const there = await fillDocuments(
-        names.map((name) => part(name)),
-        pair,
-      );
+      const there = await fillDocuments(names.map(part), Object.values(values), view.offer);
       if (mine.signal.aborted) return;
-      if (there < 2) say(missing);
+      if (there < (view.fewest ?? 2)) say(missing);
     } catch (error) {
       if (!mine.signal.aborted) fail(error);
       return;
     }
-    if (pair.every(Boolean)) await run(mine.signal, Object.fromEntries(names.map((name, at) => [name, pair[at]])));
-    else if (pair.some(Boolean)) say("Choose the other document.");
+    chosen = asked(values);
+    if (isEnough(values)) await run(mine.signal, chosen, 0);
+    else if (Object.values(values).some(Boolean)) say("Choose the other document.");
   }
 
-  async function run(signal, query) {
+  async function run(signal, query, offset) {
     say(`${work} …`);
     busy(part("submit"), true);
+    const page = paged ? { kind: part("verdict").value, limit: PAGE, offset } : {};
     try {
-      const answer = await followed(signal, query);
+      const answer = await followed(signal, { ...query, ...page });
       if (signal.aborted || !answer) return;
-      render(answer, say);
+      const shown = render(answer, say, offset);
       fill(part("problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
-      part("narrow").hidden = part(rows).childElementCount === 0;
-      narrow();
+      part("narrow").hidden = !paged && part(rows).childElementCount === 0;
+      if (!paged) narrow();
+      else fill(part("more"), shown < answer.total ? more(() => run(signal, query, shown)) : null);
     } catch (error) {
       if (signal.aborted) return;
       say("");
@@ -117,11 +127,48 @@ export function reviewing({ prefix, names, work, render, parts, rows, verdicts, 
   }
 
   function fail(error) {
-    const again = () => dispatchEvent(new HashChangeEvent("hashchange"));
     fill(part("problem"), problem(error, h("button", { type: "button", onclick: again }, "Try again")));
   }
 
   return { setUp, show, fail };
+}
+
+function again() {
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+function more(onclick) {
+  return h("button", { type: "button", onclick }, "Show more");
+}
+
+/** Build the elements of a view. */
+function build({ prefix, title, action, choices, parts, rows, filter, verdicts, paged }) {
+  const own = (name) => `${prefix}-${name}`;
+  const field = (name, words, grows, made) =>
+    h("div", { class: grows ? "field grow" : "field" }, h("label", { for: own(name) }, words), made);
+  const words = h("input", { type: "search", id: own("words") });
+  words.maxLength = 200;
+  const options = verdicts.map(([value, told]) => h("option", { value }, told));
+  fill(
+    byId(`view-${prefix}`),
+    h("h1", { id: own("heading"), tabindex: "-1" }, title),
+    h(
+      "form",
+      { id: own("form"), class: "toolbar" },
+      Object.entries(choices).map(([name, told]) => field(name, told, true, h("select", { id: own(name) }))),
+      h("button", { type: "submit", class: "primary", id: own("submit") }, action),
+    ),
+    h("p", { id: own("status"), class: "live", role: "status", "aria-live": "polite" }),
+    ["problem", ...parts].map((name) => h("div", { id: own(name), class: name === "summary" ? "live-line" : null })),
+    h(
+      "div",
+      { id: own("narrow"), class: "toolbar narrowing", hidden: true },
+      field("verdict", filter, false, h("select", { id: own("verdict") }, options)),
+      paged ? null : field("words", "With the words", true, words),
+    ),
+    h("div", { id: own(rows) }),
+    h("p", { id: own("more"), class: "more" }),
+  );
 }
 
 function pause(signal) {

@@ -20,11 +20,14 @@ const VERDICTS = [
 
 const view = reviewing({
   prefix: "trace",
-  names: ["from", "to"],
+  title: "Trace requirements",
+  action: "Trace",
+  choices: { from: "From", to: "To" },
   work: "Every requirement is held against every other",
   missing: "Two documents are needed: what is asked for, and what answers it.",
-  parts: ["summary", "links", "gaps"],
+  parts: ["summary", "gaps"],
   rows: "links",
+  filter: "Links",
   verdicts: VERDICTS,
   isOne: (wanted, verdict) => (wanted === "sure" ? SURE.has(verdict) : verdict === wanted),
   render,

@@ -148,7 +148,8 @@ class IngestJob:
         created_at, updated_at: ISO 8601 UTC.
         collection, source: what was asked for.
         result: what came of it, once it is done.
-        kind: `ingest`; `trace` or `check` where two documents are held against each other, `documents` then, by id.
+        kind: `ingest`; `trace`, `check` or `conflicts` where documents are held against each other.
+        documents: their ids, none where they are all of the collection.
         error: the `ErrorCode` of a failed one, empty for others.
         suggestion: what to do about that.
     """

@@ -170,12 +170,14 @@ class SharedLibrary(Library, Protocol):
         """List the accepted ones that are remembered, the newest first."""
         ...
 
-    def review(self, what: str, one: str, other: str, *, wait: float = 0.0) -> IngestJob:
-        """Hold two documents against each other as a job: the one of the same question, where nothing changed since.
+    def review(self, what: str, ids: Sequence[str], *, collection: str = "", wait: float = 0.0) -> IngestJob:
+        """Hold documents against each other as a job: the one of the same question, where nothing changed since.
 
         Args:
-            what: `trace` or `check`.
-            one, other: ids of documents; those that are traced, or the document and the standard.
+            what: `trace`, `check` or `conflicts`.
+            ids: of documents: the two that are traced, the document and the standard, or those in which conflicts are
+                looked for.
+            collection: for conflicts, all of whose documents are meant where none is named.
             wait: seconds to wait for its end.
 
         Raises:
@@ -189,7 +191,7 @@ class SharedLibrary(Library, Protocol):
         ...
 
     def decisions(self, what: str, one: str, other: str) -> Any:
-        """Give what people decided of two documents (`engine.tracing.decisions`); arguments as `review`."""
+        """Give what people decided of two documents (`engine.tracing.decisions`), of a `trace` or a `check`."""
         ...
 
     def page_image(self, document_id: str, page: int, passage: int | None = None, *, dpi: int = 110) -> bytes:

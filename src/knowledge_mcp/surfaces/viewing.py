@@ -1,11 +1,11 @@
-"""Documents of a library as people look at them: the outline, what changed between two, what traces to what."""
+"""Documents of a library as people look at them: the outline, what changed, what traces to what or contradicts it."""
 
 from __future__ import annotations
 
 import functools
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,10 +15,25 @@ from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cit
 from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, side_by_side
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks, marked
+from knowledge_mcp.engine.tracing.conflicts import (
+    Conflict,
+    ConflictKind,
+    Demand,
+    Meaning,
+    conflicting_definitions,
+    conflicts,
+)
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
-from knowledge_mcp.engine.tracing.readings import ReadDocument, items_in, requirements_in
+from knowledge_mcp.engine.tracing.readings import (
+    ReadDocument,
+    demands_in,
+    groups_in,
+    items_in,
+    meanings_in,
+    requirements_in,
+)
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
-from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -33,6 +48,9 @@ _LONGEST = 200
 """Characters of a requirement without a title that are shown for one."""
 _MOST_ITEMS = 3000
 """Items of one side of a trace: all pairs are rated, which takes 100 MB and some seconds for 3000 by 3000."""
+
+_Place = tuple[dict[str, Any], int | None]
+"""A document by its names, and the passage."""
 
 
 def _passage_at(chunks: Sequence[Chunk], place: int) -> int | None:
@@ -147,7 +165,7 @@ def _pieces(words: Marked) -> list[list[Any]]:
     return [[text, is_changed] for text, is_changed in words]
 
 
-# ---- what traces to what, and what is said of each obligation
+# ---- what traces to what, what is said of each obligation, what contradicts what
 
 
 def held_against(
@@ -166,9 +184,12 @@ def held_against(
         linker: makes what proposes links.
         seeker: makes what finds evidence.
     """
-    one, other = (library.find(each) for each in request["documents"])
-    decided = library.decisions(request["kind"], *request["documents"])
     with line.watched("The job was cancelled."):
+        if request["kind"] == "conflicts":
+            ids = request["documents"] or [each.id for each in library.records(request["collection"])]
+            return conflicts_among(map(library.find, ids), len(ids), line.progress)
+        one, other = (library.find(each) for each in request["documents"])
+        decided = library.decisions(request["kind"], *request["documents"])
         if request["kind"] == "trace":
             line.progress(0, 100, "every requirement is held against every other")
             return traced(one, other, linker(), decided.links())
@@ -254,6 +275,58 @@ def checked_against_other(
         "summary": summary_of(found),
         "rows": [_checked_row(each, document, standard) for each in found.rows],
         "editions": [f"{each.citation}: {each.found}: {each.asked}" for each in found.editions],
+    }
+
+
+def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: Progress) -> dict[str, Any]:
+    """Tell what contradicts or doubles what within and across documents, and which terms are defined in two ways.
+
+    Args:
+        documents: what is compared.
+        count: how many these are.
+        progress: is told after each.
+
+    Raises:
+        InvalidInputError: nothing in them demands or defines anything.
+    """
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    analyser = EnglishAnalyser()
+    demands: list[TraceItem] = []
+    meanings: list[Meaning] = []
+    places: tuple[list[_Place], list[_Place]] = ([], [])
+    for number, each in enumerate(documents, 1):
+        reading, named = _reading(each), _named(each)
+        demands += demands_in(reading)
+        places[0].extend((named, chunk.index) for _, chunk in groups_in(reading))
+        meanings += meanings_in(reading, analyser.term_key)
+        places[1].extend((named, _passage_at(each.chunks, told.span.start)) for told in reading.definitions)
+        progress(100 * number / (count + 1), 100, f"{number} of {count} documents read")
+    if not demands and not meanings:
+        raise InvalidInputError(
+            "There are no requirements and no definitions in it.", suggestion="Choose documents with requirements."
+        )
+    found = [*conflicts(demands, analyser.document_terms), *conflicting_definitions(meanings)]
+    return {
+        "documents": count,
+        "compared": len(demands),
+        "summary": dict(Counter(each.kind.value for each in found)),
+        "conflicts": [_conflict(each, places[each.kind is ConflictKind.DEFINITION]) for each in found],
+    }
+
+
+def _conflict(each: Conflict, places: Sequence[_Place]) -> dict[str, Any]:
+    def side(demand: Demand) -> dict[str, Any]:
+        named, passage = places[demand.place]
+        return {**named, "id": demand.id, "text": demand.text, "citation": demand.citation, "passage": passage}
+
+    also_in = [side(other) for other in each.also_in]
+    return {
+        "kind": each.kind.value,
+        "why": each.why,
+        "one": side(each.one),
+        "other": side(each.other),
+        "also_in": also_in,
     }
 
 

@@ -346,24 +346,27 @@ class LibraryDesk:
 
     # ---- documents held against each other
 
-    def review(self, what: str, one: str, other: str, *, wait: float = 0.0) -> IngestJob:
+    def review(self, what: str, ids: Sequence[str], *, collection: str = "", wait: float = 0.0) -> IngestJob:
         if self._holds_against is None:
-            raise NotFoundError("This service traces nothing.", suggestion="Use `knowledge trace`.")
-        if one == other:
+            raise NotFoundError(f"This service has no {what}.", suggestion=f"Use `knowledge {what}`.")
+        if what != "conflicts" and ids[0] == ids[1]:
             raise InvalidInputError("A document would be held against itself.", suggestion="Choose two documents.")
-        names = [self.where(each) for each in (one, other)]
-        records = [documents.document(self._of(name), each) for name, each in zip(names, (one, other), strict=True)]
-        decided = self.decisions(what, one, other)
-        state = [records, decided.links() if what == "trace" else decided.marks()]
+        names = [self.where(each) for each in ids] or [collection]
+        records = [documents.document(self._of(name), each) for name, each in zip(names, ids, strict=False)]
+        state: list[Any] = [records or self.records(collection)]
+        if what != "conflicts":
+            decided = self.decisions(what, *ids)
+            state.append(decided.links() if what == "trace" else decided.marks())
         if what == "check":  # which editions are current is told by all that is there
             state += [self.records(name) for name in sorted(set(names))]
+        titles = [each.title or each.file_name for each in records]
         request = {
             "kind": what,
-            "documents": [one, other],
+            "documents": list(ids),
             "collection": names[0],
-            "collections": names,
+            "collections": sorted(set(names), key=names.index),
             "groups": sorted(self._groups()),
-            "filename": " → ".join(each.title or each.file_name for each in records),
+            "filename": " → ".join(titles) if what != "conflicts" else ", ".join(titles) or names[0],
         }
         job, due = self._jobs.once(request, *state), time.monotonic() + wait
         while not job.state.is_final and time.monotonic() < due:

@@ -94,11 +94,13 @@ class Demand:
         id: of its requirement; the term, of a definition.
         text: as printed.
         citation: where it stands.
+        place: which of the items that were given it comes from; of a definition, which of the meanings.
     """
 
     id: str
     text: str
     citation: str
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,6 @@ class _Parsed:
     codes: frozenset[str]
     words: frozenset[str]
     context: str
-    item: int
 
     @property
     def terms(self) -> frozenset[str]:
@@ -176,7 +177,7 @@ def conflicts(items: Iterable[TraceItem], terms: Terms) -> list[Conflict]:
     for place, item in enumerate(checked(items)):
         for parsed in _demands(place, item, terms, convention):
             groups.setdefault(parsed.key, []).append(parsed)
-    found = [_duplicate(same) for same in groups.values() if len({each.item for each in same}) > 1]
+    found = [_duplicate(same) for same in groups.values() if len({each.demand.place for each in same}) > 1]
     heads = [same[0] for same in groups.values()]
     for one, other, share in _alike(heads):
         judged = _judge(heads[one], heads[other], share)
@@ -190,25 +191,20 @@ def conflicts(items: Iterable[TraceItem], terms: Terms) -> list[Conflict]:
 
 def conflicting_definitions(meanings: Iterable[Meaning]) -> list[Conflict]:
     """Find terms that are defined in different words in two places; each wording beside the first."""
-    by_key: dict[str, list[Meaning]] = defaultdict(list)
-    for each in meanings:
+    by_key: dict[str, list[Demand]] = defaultdict(list)
+    for place, each in enumerate(meanings):
         if not _SEE.match(each.text):
-            by_key[each.key].append(each)
+            by_key[each.key].append(Demand(each.term, each.text, each.citation, place))
     found: list[Conflict] = []
     for same in by_key.values():
-        wordings: dict[tuple[str, ...], list[Meaning]] = {}
+        wordings: dict[tuple[str, ...], list[Demand]] = {}
         for each in same:
             wordings.setdefault(tuple(_TOKEN.findall(each.text.lower())), []).append(each)
         first, *others = wordings.values()
         for other in others:
-            also = tuple(_meant(each) for each in (*first[1:], *other[1:]))
-            why = f"'{first[0].term}' is defined in different words"
-            found.append(Conflict(ConflictKind.DEFINITION, _meant(first[0]), _meant(other[0]), why, also))
+            why = f"'{first[0].id}' is defined in different words"
+            found.append(Conflict(ConflictKind.DEFINITION, first[0], other[0], why, (*first[1:], *other[1:])))
     return found
-
-
-def _meant(meaning: Meaning) -> Demand:
-    return Demand(meaning.term, meaning.text, meaning.citation)
 
 
 # ---- reading demands
@@ -233,11 +229,11 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
             negated = False
             if not any(_DENIED.match(text, each.start) for each in limits):  # "not wait more than 5 s"
                 limits = tuple(replace(each, bound=_OTHER[each.bound]) for each in limits)
-        demand = Demand(item.id, " ".join(text.split()), item.citation)
+        demand = Demand(item.id, " ".join(text.split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
         codes = frozenset((*_CODE.findall(text), *(mark.key for mark in named_places(text))))
         context = item.citation if _POINTS.search(text) else ""
-        yield _Parsed(demand, force, negated, limits, kept, codes, words, context, place)
+        yield _Parsed(demand, force, negated, limits, kept, codes, words, context)
 
 
 def _limits_after(force: Force, limit: Quantity) -> bool:
@@ -279,7 +275,7 @@ def _alike(heads: Sequence[_Parsed]) -> Iterator[tuple[int, int, float]]:
         for other in sorted(near):
             shared = sum(weight[term] for term in bags[place] & bags[other])
             share = 2 * shared / (totals[place] + totals[other])
-            if share >= _RELATED and head.item != heads[other].item:
+            if share >= _RELATED and head.demand.place != heads[other].demand.place:
                 yield other, place, share
 
 
@@ -361,6 +357,6 @@ def _shown(limit: Quantity) -> str:
 
 
 def _duplicate(same: Sequence[_Parsed]) -> Conflict:
-    distinct = list({each.item: each for each in same}.values())
+    distinct = list({each.demand.place: each for each in same}.values())
     one, other, *rest = (each.demand for each in distinct)
     return Conflict(ConflictKind.DUPLICATE, one, other, "they demand the same", tuple(rest))

@@ -107,21 +107,26 @@ def items_in(reading: ReadDocument) -> list[TraceItem]:
     return numbered(items or [("", title, reading.text)], reading.name)
 
 
+def groups_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:
+    """List what has force, whatever that is: sentences that belong together, and the passage that holds the first."""
+    holders = {statement.span: chunk for statement, chunk in reading.statements}
+    groups = group_statements([statement for statement, _ in reading.statements])
+    return [(group, holders[group[0].span]) for group in groups]
+
+
 def requirements_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:
     """List the requirements, each with its sentences: those that oblige, and those that bear an identifier."""
-    holders = {statement.span: chunk for statement, chunk in reading.statements}
     return [
-        (group, holders[group[0].span])
-        for group in group_statements([statement for statement, _ in reading.statements])
+        (group, chunk)
+        for group, chunk in groups_in(reading)
         if group[0].identifier or any(each.modality is Modality.REQUIREMENT for each in group)
     ]
 
 
 def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
-    """Yield every sentence with force, whatever that is; for a search for conflicts."""
-    holders = {statement.span: chunk for statement, chunk in reading.statements}
-    for group in group_statements([statement for statement, _ in reading.statements]):
-        first, chunk = group[0], holders[group[0].span]
+    """Yield what has force, in the order of `groups_in`; for a search for conflicts."""
+    for group, chunk in groups_in(reading):
+        first = group[0]
         own = first.identifier or first.clause_number or chunk.clause_number or ""
         place = f"{reading.name}, {own}" if own else reading.name
         citation = place if reading.record is None else cite_statement(first, chunk, reading.record)
@@ -129,7 +134,7 @@ def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
 
 
 def meanings_in(reading: ReadDocument, key_of: Callable[[str], str]) -> Iterator[Meaning]:
-    """Yield what terms are said to mean; `key_of` makes one key of a term's spellings."""
+    """Yield what terms are said to mean, in the order of `definitions`; `key_of` makes one key of all spellings."""
     name = reading.record.title if reading.record is not None else reading.name
     for each in reading.definitions:
         domain = f" <{each.domain}>" if each.domain else ""

@@ -86,7 +86,8 @@ class JobFailure(_Answer):
 class JobAnswer(_Answer):
     """A job; `result` once an ingestion is done, `error` where it failed.
 
-    `kind` and `documents` are left out for ingestions; what a trace or check came to is asked for as such.
+    `kind` and `documents` are left out for ingestions; what a trace, a check or a search for conflicts came to is asked
+    for as such. Of conflicts, no `documents` are all of the collection.
     """
 
     model_config = _example(
@@ -103,7 +104,7 @@ class JobAnswer(_Answer):
     updated_at: str
     result: IngestAnswer | None = None
     error: JobFailure | None = None
-    kind: Literal["ingest", "trace", "check"] = "ingest"
+    kind: Literal["ingest", "trace", "check", "conflicts"] = "ingest"
     documents: list[str] = []
 
 

@@ -301,7 +301,7 @@ def job_answer(job: IngestJob, key: Key) -> JobAnswer:
         more["error"] = JobFailure(
             error=CODES[status], detail=job.message, status_code=status, suggestion=job.suggestion
         )
-    if job.documents:
+    if job.kind != "ingest":
         more |= {"kind": job.kind, "documents": list(job.documents)}
     return JobAnswer.model_validate(
         {

@@ -1,8 +1,9 @@
-"""Routes of the REST service for whoever looks: a page's picture, an outline, changes, traces, jobs."""
+"""Routes of the REST service for whoever looks: a page's picture, an outline, changes, traces, conflicts, jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -10,15 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from knowledge_mcp.engine.tracing.checking import RowMark
+from knowledge_mcp.engine.tracing.conflicts import ConflictKind
 from knowledge_mcp.engine.tracing.decisions import as_mark_kind
-from knowledge_mcp.model.library import LibraryDocument
+from knowledge_mcp.model.library import DEFAULT_COLLECTION
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.viewing import changed, outlined
 from knowledge_mcp.transports.rest.answers import AcceptedAnswer, JobAnswer, failures
 from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
-from knowledge_mcp.transports.rest.models import MAX_OFFSET, accepted, job_answer
+from knowledge_mcp.transports.rest.models import MAX_OFFSET, CollectionName, accepted, job_answer
 from knowledge_mcp.transports.rest.routes import checked_document_id
 from knowledge_mcp.transports.shared.keys import Key
 
@@ -239,6 +241,54 @@ class RowDecision(BaseModel):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
 
+class ConflictsQuery(_Query):
+    """In which documents conflicts are looked for, and which of them are wanted."""
+
+    collection: Annotated[CollectionName, Field(description="All of its documents, where none is named.")] = (
+        DEFAULT_COLLECTION
+    )
+    document: Annotated[
+        list[_DocumentId], Field(max_length=200, description="These documents, of whatever collections; repeatable.")
+    ] = []
+    kind: Annotated[list[ConflictKind], Field(max_length=10, description="Only these kinds; repeatable.")] = []
+    limit: Annotated[int, Field(ge=1, le=500)] = 100
+    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
+    wait: _Patience = 45.0
+
+
+class ConflictSide(NamedDocument):
+    """A sentence as printed, or what a term is said to mean; `id` is the requirement's, or the term."""
+
+    id: str
+    text: str
+    citation: str
+    passage: int | None
+
+
+class ListedConflict(_Answer):
+    """Two that do not go together, or say the same, and what differs; `also_in` has more places that say either."""
+
+    kind: str
+    why: str
+    one: ConflictSide
+    other: ConflictSide
+    also_in: list[ConflictSide]
+
+
+class ConflictsAnswer(_Answer):
+    """Pairs that may contradict or double each other; it is advice: other words for the same are not recognised.
+
+    `documents` and `compared` count what was looked at, documents and sentences with force; `summary` counts all that
+    was found, by kind; `total` those of the kinds that are wanted.
+    """
+
+    documents: int
+    compared: int
+    summary: dict[str, int]
+    total: int
+    conflicts: list[ListedConflict]
+
+
 class DecidedAnswer(_Answer):
     """How much is decided of two documents."""
 
@@ -252,7 +302,7 @@ class JobsAnswer(_Answer):
 
 
 _KeyOf = Annotated[Key, Depends(key_of)]
-_JOBS = (TraceAnswer, CheckAnswer)
+_JOBS = (TraceAnswer, CheckAnswer, ConflictsAnswer)
 _LOST = (404, 422, 500, 502, 503, 504)
 
 
@@ -285,7 +335,7 @@ class _Viewing:
         """Tell what changed from one document to another, clause by clause."""
 
         def compare(library: SharedLibrary) -> bytes:
-            old, new = _both(readable(library, key), wanted.old, wanted.new)
+            old, new = map(readable(library, key).find, _checked(wanted.old, wanted.new))
             return _bytes(ChangesAnswer, changed(old, new, limit=wanted.limit, offset=wanted.offset))
 
         return _json(await self._desk.view(request, "library.changes", compare))
@@ -295,25 +345,47 @@ class _Viewing:
 
         It is a job: asked for again, it is the same one, or its result, until one of the documents changes.
         """
-        return await self._review(request, key, TraceAnswer, ("trace", wanted.source, wanted.target), wanted.wait)
+        both = _checked(wanted.source, wanted.target)
+        return await self._review(request, key, "trace", both, partial(_bytes, TraceAnswer), wait=wanted.wait)
 
     async def check(self, request: Request, wanted: Annotated[CheckQuery, Query()], key: _KeyOf) -> Response:
         """Tell what a document says of each obligation of another; a job, as a trace is."""
-        return await self._review(request, key, CheckAnswer, ("check", wanted.document, wanted.standard), wanted.wait)
+        both = _checked(wanted.document, wanted.standard)
+        return await self._review(request, key, "check", both, partial(_bytes, CheckAnswer), wait=wanted.wait)
+
+    async def conflicts(self, request: Request, wanted: Annotated[ConflictsQuery, Query()], key: _KeyOf) -> Response:
+        """Tell which requirements may contradict or double each other, which terms are defined in two ways, and why.
+
+        It is a job, as a trace is: pages and kinds of the same documents are those of one result.
+        """
+
+        def shown(found: dict[str, Any]) -> bytes:
+            kept = [each for each in found["conflicts"] if not wanted.kind or each["kind"] in wanted.kind]
+            page = kept[wanted.offset : wanted.offset + wanted.limit]
+            return _bytes(ConflictsAnswer, {**found, "total": len(kept), "conflicts": page})
+
+        ids, name = _checked(*dict.fromkeys(wanted.document)), wanted.collection
+        return await self._review(request, key, "conflicts", ids, shown, collection=name, wait=wanted.wait)
 
     async def _review(
-        self, request: Request, key: Key, answer: type[BaseModel], what: tuple[str, str, str], wait: float
+        self,
+        request: Request,
+        key: Key,
+        what: str,
+        ids: list[str],
+        show: Callable[[dict[str, Any]], bytes],
+        *,
+        collection: str = "",
+        wait: float,
     ) -> Response:
-        kind, one, other = what[0], checked_document_id(what[1]), checked_document_id(what[2])
-
         def look(library: SharedLibrary) -> tuple[int, bytes]:
             seen = readable(library, key)
-            job = seen.review(kind, one, other, wait=wait)
+            job = seen.review(what, ids, collection=collection, wait=wait)
             if job.state != "done":
                 return 202, accepted(job).model_dump_json().encode()
-            return 200, _bytes(answer, seen.reviewed(job.id))
+            return 200, show(seen.reviewed(job.id))
 
-        status, content = await self._desk.view(request, f"library.{kind}", look)
+        status, content = await self._desk.view(request, f"library.{what}", look)
         return Response(content, status, media_type="application/json")
 
     async def decide(self, body: LinkDecision, key: _KeyOf) -> Response:
@@ -327,7 +399,7 @@ class _Viewing:
         return await self._decide(key, ("check", body.document, body.standard), lambda kept: kept.mark([mark]))
 
     async def _decide(self, key: Key, what: tuple[str, str, str], change: Callable[[Any], Sized]) -> Response:
-        kind, one, other = what[0], checked_document_id(what[1]), checked_document_id(what[2])
+        kind, (one, other) = what[0], _checked(*what[1:])
 
         def write(library: SharedLibrary) -> bytes:
             seen = readable(library, key)
@@ -339,7 +411,7 @@ class _Viewing:
         return _json(await self._desk.read("library.decide", write))
 
     async def jobs(self, key: _KeyOf) -> Response:
-        """List the jobs that nobody waits for, and how far they are: ingestions, traces, checks."""
+        """List the jobs that nobody waits for, and how far they are: ingestions, traces, checks, conflicts."""
 
         def look(library: SharedLibrary) -> bytes:
             listed = [job_answer(each, key) for each in reachable(library, key).jobs()]
@@ -357,6 +429,7 @@ def viewing_routes(desk: RestDesk) -> APIRouter:
         ("/changes", own.changes, "get_changes", ChangesAnswer, "documents"),
         ("/trace", own.trace, "get_trace", TraceAnswer, "documents"),
         ("/check", own.check, "get_check", CheckAnswer, "documents"),
+        ("/conflicts", own.conflicts, "get_conflicts", ConflictsAnswer, "documents"),
         ("/jobs", own.jobs, "list_jobs", JobsAnswer, "ingest"),
     )
     for path, handler, name, model, tag in table:
@@ -381,8 +454,8 @@ def viewing_routes(desk: RestDesk) -> APIRouter:
     return router
 
 
-def _both(library: SharedLibrary, one: str, other: str) -> tuple[LibraryDocument, LibraryDocument]:
-    return library.find(checked_document_id(one)), library.find(checked_document_id(other))
+def _checked(*ids: str) -> list[str]:
+    return [checked_document_id(each) for each in ids]
 
 
 def _bytes(model: type[BaseModel], values: dict[str, Any]) -> bytes:

@@ -1,0 +1,96 @@
+/* Requirements that may contradict or double each other, and terms that are defined in two ways: both places and why. */
+
+import { WHOLE } from "./choosing.js";
+import { byId, count, countTags, fill, folded, h, number, shareButton, table } from "./dom.js";
+import { place, reviewing } from "./review.js";
+
+const TONES = { contradiction: "bad", limit: "bad", force: "warn", definition: "warn" };
+const HEADS = ["Conflict", "One", "Other"];
+const KINDS = [
+  ["", "All"],
+  ["contradiction", "Contradictions"],
+  ["limit", "Limits"],
+  ["force", "Force: shall, should, may"],
+  ["duplicate", "Duplicates"],
+  ["definition", "Definitions"],
+];
+
+const view = reviewing({
+  prefix: "conflicts",
+  title: "Find conflicts",
+  action: "Find conflicts",
+  choices: { of: "Of", with: "And" },
+  offer: { first: ["Choose documents", "Nothing else"], whole: 0 },
+  fewest: 1,
+  work: "Every requirement is held against every other",
+  missing: "There is no document yet.",
+  parts: ["summary"],
+  rows: "pairs",
+  filter: "Show",
+  verdicts: KINDS,
+  paged: true,
+  isEnough: (values) => Boolean(values.of),
+  asked: (values) =>
+    values.of.startsWith(WHOLE)
+      ? { collection: values.of.slice(WHOLE.length) }
+      : { document: [values.of, values.with].filter(Boolean) },
+  render,
+});
+
+export const setUpConflicts = view.setUp;
+export const showConflicts = view.show;
+
+function render(answer, say, offset) {
+  const pairs = answer.conflicts ?? [];
+  const shown = offset + pairs.length;
+  say(
+    `${count(answer.total, "pair")}, ${number(shown)} shown, among ${count(answer.compared, "sentence")} with force of ` +
+      `${count(answer.documents, "document")}. A person decides; what is said in other words is not recognised.`,
+  );
+  const lines = pairs.map(row);
+  if (offset > 0) {
+    byId("conflicts-pairs").querySelector("tbody").append(...lines);
+    return shown;
+  }
+  fill(
+    byId("conflicts-summary"),
+    h("ul", { class: "counts" }, countTags(answer.summary, TONES)),
+    h("p", { class: "row" }, shareButton("these conflicts")),
+  );
+  fill(byId("conflicts-pairs"), lines.length ? table(HEADS, lines, "conflicts") : null);
+  return shown;
+}
+
+function row(each) {
+  return h(
+    "tr",
+    { data: { verdict: each.kind } },
+    h(
+      "th",
+      { scope: "row" },
+      h("span", { class: `tag ${TONES[each.kind] ?? ""}` }, each.kind),
+      h("div", { class: "small-text item-words" }, each.why),
+    ),
+    side("One", each.one),
+    side("Other", each.other, each.also_in),
+  );
+}
+
+function side(label, held, more = []) {
+  const lines = more.map((other) => h("li", {}, cited(other)));
+  return h(
+    "td",
+    { data: { label } },
+    h(
+      "div",
+      {},
+      h("div", { class: "item-words" }, held.text),
+      h("div", { class: "small-text" }, cited(held)),
+      folded(`Said in ${count(lines.length, "more place")}`, lines),
+    ),
+  );
+}
+
+function cited(held) {
+  return place(held, held, held.citation);
+}
