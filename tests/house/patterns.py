@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from tests.house.source import Module, package_modules
+from tests.house.source import Module, nodes, package_modules
 
 __all__ = ["BUILT", "ELSEWHERE", "METHODS", "Used", "collected", "pumped"]
 
@@ -98,7 +98,7 @@ def _methods(module: Module) -> tuple[dict[str, set[str]], set[str]]:
     """Tell with which methods each name is used, and which ones are used with anything else."""
     used: dict[str, set[str]] = {}
     others: set[str] = set()
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, ast.Attribute) and node.attr in METHODS:
             base = node.value
             if isinstance(base, ast.Name) and base.id != "re":
@@ -136,7 +136,7 @@ def _held(values: Mapping[str, Any], seen: set[int]) -> Iterator[tuple[str, re.P
 
 def _written(module: Module, loaded: ModuleType) -> Iterator[tuple[re.Pattern[str] | None, str, int]]:
     """Yield the patterns written in calls of `re` inside functions; None for one that is not written there."""
-    for function in ast.walk(module.tree):
+    for function in nodes(module.tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
         for node in ast.walk(function):

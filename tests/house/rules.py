@@ -18,6 +18,7 @@ from tests.house.source import (
     lines_of_code,
     modules,
     modules_of_tests,
+    nodes,
     package_modules,
 )
 
@@ -54,7 +55,7 @@ def functions_are_short(root: Path) -> list[str]:
     """Hold functions to 60 lines, from `def` to the last."""
     found: list[str] = []
     for module in modules(root):
-        for node in ast.walk(module.tree):
+        for node in nodes(module.tree):
             if isinstance(node, Function):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > MOST_LINES_OF_A_FUNCTION:
@@ -102,7 +103,7 @@ def environment_is_read_in_settings(root: Path) -> list[str]:
 
 def _environment_lines(tree: ast.Module) -> Iterator[int]:
     names = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and _is_name(node.value, "os"):
             used = {node.attr}
         elif isinstance(node, ast.ImportFrom) and node.module == "os":
@@ -116,9 +117,7 @@ def _environment_lines(tree: ast.Module) -> Iterator[int]:
 def model_is_frozen(root: Path) -> list[str]:
     """Let the model hold frozen, slotted dataclasses, enumerations and exceptions only."""
     in_model = [module for module in package_modules(root) if module.room == "model"]
-    classes = [
-        (module, node) for module in in_model for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)
-    ]
+    classes = [(module, node) for module in in_model for node in nodes(module.tree) if isinstance(node, ast.ClassDef)]
     bases = {node.name: [_last_name(base) for base in node.bases] for _, node in classes}
 
     def comes_from(name: str, ending: tuple[str, ...]) -> bool:
@@ -211,7 +210,7 @@ def imports_are_absolute(root: Path) -> list[str]:
     return [
         f"{module.path}:{node.lineno}: relative import"
         for module in modules(root)
-        for node in ast.walk(module.tree)
+        for node in nodes(module.tree)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
 
@@ -221,7 +220,7 @@ def nothing_is_printed(root: Path) -> list[str]:
     return [
         f"{module.path}:{node.lineno}: prints"
         for module in package_modules(root)
-        for node in ast.walk(module.tree)
+        for node in nodes(module.tree)
         if isinstance(node, ast.Call) and (_is_name(node.func, "print") or _is_name(node.func, "pprint"))
     ]
 
@@ -230,10 +229,8 @@ def nothing_is_left_undone(root: Path) -> list[str]:
     """Refuse notes to do something later, and functions that are not implemented."""
     found: list[str] = []
     for module in package_modules(root):
-        tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
-        comments = [token for token in tokens if token.type == tokenize.COMMENT]
-        notes = [token.start[0] for token in comments if re.search(r"\b(?:TODO|FIXME|XXX|HACK)\b", token.string)]
-        raised = [node for node in ast.walk(module.tree) if isinstance(node, ast.Raise) and node.exc is not None]
+        notes = list(_notes(module.text)) if _LATER.search(module.text) else []  # reading tokens takes time
+        raised = [node for node in nodes(module.tree) if isinstance(node, ast.Raise) and node.exc is not None]
         undone = [
             node.lineno
             for node in raised
@@ -243,12 +240,22 @@ def nothing_is_left_undone(root: Path) -> list[str]:
     return found
 
 
+_LATER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
+
+
+def _notes(text: str) -> Iterator[int]:
+    """Yield the lines of comments that put something off."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and _LATER.search(token.string):
+            yield token.start[0]
+
+
 def mocks_are_rare(root: Path) -> list[str]:
     """Allow at most 5 mocks in 100 tests."""
     tests = mocks = 0
     for module in modules(root, "tests"):
         tests += sum(1 for _ in _tests_in(module))
-        mocks += sum(1 for node in ast.walk(module.tree) if _is_mock(node))
+        mocks += sum(1 for node in nodes(module.tree) if _is_mock(node))
     if mocks * 100 > MOST_MOCKS_IN_100_TESTS * tests:
         return [f"{mocks} mocks in {tests} tests"]
     return []
@@ -264,7 +271,7 @@ def no_test_sleeps(root: Path) -> list[str]:
     """Make tests wait for events, not for time; a sleep of 0 only lets others run."""
     found: list[str] = []
     for module in modules(root, "tests"):
-        for node in ast.walk(module.tree):
+        for node in nodes(module.tree):
             if isinstance(node, ast.ImportFrom) and node.module in SLEEPERS:
                 found.extend(f"{module.path}:{node.lineno}: sleep" for alias in node.names if alias.name == "sleep")
             elif isinstance(node, ast.Call) and _is_sleep(node):
@@ -290,7 +297,7 @@ def names_of_tests_are_sentences(root: Path) -> list[str]:
 
 
 def _tests_in(module: Module) -> Iterator[Function]:
-    for node in ast.walk(module.tree):
+    for node in nodes(module.tree):
         if isinstance(node, Function) and node.name.startswith("test_"):
             yield node
 
@@ -307,7 +314,7 @@ def install_hints_name_what_is_installed(root: Path) -> list[str]:
         f"{module.path}:{node.lineno}: spells an install command by hand"
         for module in package_modules(root)
         if not module.path.endswith("support/distribution.py")
-        for node in ast.walk(module.tree)
+        for node in nodes(module.tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INSTALLS.search(node.value)
     ]
     texts = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / f"src/{PACKAGE}/console").glob("*")]

@@ -19,6 +19,7 @@ __all__ = [
     "lines_of_code",
     "modules",
     "modules_of_tests",
+    "nodes",
     "package_modules",
     "parsed",
 ]
@@ -63,7 +64,7 @@ def parsed(file: Path, path: str, stamp: tuple[int, int]) -> Module:
 
 def forget() -> None:
     """Free all trees and what was worked out from them."""
-    for known in (parsed, imported_modules, lines_of_code):
+    for known in (parsed, nodes, imported_modules, lines_of_code):
         known.cache_clear()
 
 
@@ -78,6 +79,12 @@ def modules_of_tests(root: Path) -> Iterator[Module]:
 
 
 @cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """List all nodes of a file, walked once for all rules."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def imported_modules(tree: ast.Module) -> tuple[tuple[str, int], ...]:
     """List each absolute module name that is imported anywhere in the file, with its line.
 
@@ -87,7 +94,7 @@ def imported_modules(tree: ast.Module) -> tuple[tuple[str, int], ...]:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
@@ -108,6 +115,6 @@ def lines_of_code(module: Module) -> int:
 
 def _lines_of_docstrings(tree: ast.Module) -> Iterator[int]:
     """Yield the lines of every string that stands as a statement, which is where a docstring stands."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)

@@ -12,7 +12,7 @@ import pytest
 
 from knowledge_mcp.support import distribution
 from knowledge_mcp.support.distribution import distribution_name, install_command
-from tests.house.source import package_modules
+from tests.house.source import nodes, package_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -88,7 +88,7 @@ def test_every_extra_that_a_hint_names_exists() -> None:
     named = {
         node.args[0].value
         for module in package_modules(ROOT)
-        for node in ast.walk(module.tree)
+        for node in nodes(module.tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "install_command"
