@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSource, Section, Span
-from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
+from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.code.outline import (
@@ -27,6 +27,7 @@ from knowledge_mcp.readers.code.outline import (
 )
 from knowledge_mcp.readers.code.parse import GRAMMARS
 from knowledge_mcp.readers.shared.assembly import short_title
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, unreadable
 from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
 from knowledge_mcp.support.checkpoints import checked
 from knowledge_mcp.support.distribution import install_command
@@ -46,21 +47,18 @@ _FAILURES = {
 }
 
 
-class CodeReader:
+class CodeReader(SandboxedReader):
     """Read source code, markup and configuration files. Thread-safe.
 
     A grammar parses in a child process with limits of memory and time. Where it fails, the file is not refused: it is
     read by its lines, with a warning. The same holds where a language's grammar is not installed.
 
     Args:
-        sandbox: where parsing runs; None makes one that this reader owns and closes.
-        limits: memory and time for one file.
+        sandbox, limits: as `SandboxedReader`.
     """
 
     def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits = _LIMITS) -> None:
-        self._sandbox = sandbox or Sandbox()
-        self._owned = sandbox is None
-        self._limits = limits
+        super().__init__(sandbox, limits)
         self._installed = frozenset(name for name, grammar in GRAMMARS.items() if _is_installed(grammar.module))
 
     @property
@@ -69,14 +67,14 @@ class CodeReader:
 
     def check(self, item: SourceItem) -> Inspection:
         if not _decode(item).text.strip():
-            raise _refused(item, UnreadableReason.EMPTY, "The file has no text.", "Leave it out.")
+            raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
         return Inspection(pages=None)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         decoded = _decode(item)
         text = decoded.text
         if not text.strip():
-            raise _refused(item, UnreadableReason.EMPTY, "The file has no text.", "Leave it out.")
+            raise unreadable(item, UnreadableReason.EMPTY, "The file has no text.", suggestion="Leave it out.")
         language = language_of(item.media_type)
         outline, warning = self._outline(text, language)
         sections = _sections(text, outline)
@@ -97,10 +95,6 @@ class CodeReader:
             metadata=(("language", language), ("structure", outline.structure), ("encoding", decoded.encoding)),
             warnings=tuple(sentence for sentence in (decoded.warning, warning) if sentence),
         )
-
-    def close(self) -> None:
-        if self._owned:
-            self._sandbox.close()
 
     def _outline(self, text: str, language: str) -> tuple[Outline, str]:
         """Find the structure; the second value says why it is less than the language allows."""
@@ -129,28 +123,15 @@ def _decode(item: SourceItem) -> DecodedText:
         with item.open() as stream:
             data = stream.read(_MAX_BYTES + 1)
     except OSError as error:
-        raise UnreadableDocumentError(
-            f"{item.name}: The file cannot be opened.",
-            reason=UnreadableReason.INACCESSIBLE,
-            source=item.uri,
-            details=error.strerror or type(error).__name__,
-            suggestion="Check that the file is there and may be read.",
-        ) from error
+        raise inaccessible(item, error) from error
     if len(data) > _MAX_BYTES:
-        raise _refused(item, UnreadableReason.TOO_LARGE, f"More than {_MAX_BYTES >> 20} MB are too much.", "Split it.")
+        message = f"More than {_MAX_BYTES >> 20} MB are too much."
+        raise unreadable(item, UnreadableReason.TOO_LARGE, message, suggestion="Split it.")
     try:
         return decode_text(data)
     except NotTextError as error:
-        raise UnreadableDocumentError(
-            f"{item.name}: {error}",
-            reason=UnreadableReason.UNSUPPORTED,
-            source=item.uri,
-            suggestion="Save it as UTF-8 if it is text; leave it out if it is not.",
-        ) from error
-
-
-def _refused(item: SourceItem, reason: UnreadableReason, message: str, suggestion: str) -> UnreadableDocumentError:
-    return UnreadableDocumentError(f"{item.name}: {message}", reason=reason, source=item.uri, suggestion=suggestion)
+        suggestion = "Save it as UTF-8 if it is text; leave it out if it is not."
+        raise unreadable(item, UnreadableReason.UNSUPPORTED, str(error), suggestion=suggestion) from error
 
 
 # ---- sections and blocks --------------------------------------------------------------------------------------------

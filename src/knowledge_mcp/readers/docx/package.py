@@ -18,7 +18,6 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.containers import (
     MAX_TOTAL_BYTES,
@@ -30,7 +29,7 @@ from knowledge_mcp.readers.shared.containers import (
     too_large,
     without_namespace,
 )
-from knowledge_mcp.readers.shared.isolation import unreadable
+from knowledge_mcp.readers.shared.isolation import inaccessible, refused
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
@@ -147,21 +146,9 @@ def open_package(item: SourceItem) -> Generator[Package]:
             except TooManyElementsError as error:
                 raise too_large(str(error)) from error
     except Refusal as refusal:
-        raise unreadable(
-            item,
-            UnreadableReason(refusal.reason),
-            refusal.message,
-            details=refusal.details,
-            suggestion=refusal.suggestion or None,
-        ) from refusal
+        raise refused(item, refusal) from refusal
     except OSError as error:
-        raise unreadable(
-            item,
-            UnreadableReason.INACCESSIBLE,
-            "The file cannot be opened.",
-            details=error.strerror or type(error).__name__,
-            suggestion="Check that the file is there and may be read.",
-        ) from error
+        raise inaccessible(item, error) from error
 
 
 @contextmanager

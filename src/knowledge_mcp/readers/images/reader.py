@@ -12,7 +12,7 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, options_version
-from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, run_isolated, unreadable
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
 MEDIA_TYPES = {
@@ -28,7 +28,7 @@ MEDIA_TYPES = {
 _JOB = "knowledge_mcp.readers.images.job"
 
 
-class ImageReader:
+class ImageReader(SandboxedReader):
     """Read PNG, JPEG, TIFF (all its pages) and BMP files by text recognition. Thread-safe.
 
     Args:
@@ -46,9 +46,7 @@ class ImageReader:
         ocr: OcrEngine | None = None,
         options: ScanOptions | None = None,
     ) -> None:
-        self._sandbox = sandbox or Sandbox()
-        self._owned = sandbox is None
-        self._limits = limits or Limits()
+        super().__init__(sandbox, limits or Limits())
         self._ocr = ocr
         self._options = options or ScanOptions()
 
@@ -105,11 +103,6 @@ class ImageReader:
         assembly, recognition = self._scans().run(item, f"{_JOB}:read", {}, progress)
         return assembly.build(item, recognition, metadata={})
 
-    def close(self) -> None:
-        """End the idle child processes."""
-        if self._owned:
-            self._sandbox.close()
-
     def _scans(self) -> ScanReading:
         return ScanReading(self._sandbox, self._limits, self._ocr, self._options, f"{_JOB}:render")
 
@@ -120,7 +113,6 @@ def _check_size(item: SourceItem) -> None:
         with item.open() as stream:
             empty = not stream.read(1)
     except OSError as error:
-        details = str(error.strerror or error)
-        raise unreadable(item, UnreadableReason.INACCESSIBLE, "The file cannot be opened.", details=details) from error
+        raise inaccessible(item, error) from error
     if empty:
         raise unreadable(item, UnreadableReason.EMPTY, "The file is empty (0 bytes).")

@@ -21,6 +21,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT, DocumentBuilder, named_type, proposed_id, too_long
+from knowledge_mcp.readers.shared.isolation import inaccessible, unreadable
 from knowledge_mcp.support.checkpoints import checkpoint
 
 if TYPE_CHECKING:
@@ -78,30 +79,16 @@ def read_source(item: SourceItem) -> bytes:
         with item.open() as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise UnreadableDocumentError(
-            f"{item.name} cannot be opened.",
-            reason=UnreadableReason.INACCESSIBLE,
-            source=item.uri,
-            details=error.strerror or type(error).__name__,
-            suggestion="Check that the file is there and may be read.",
-        ) from error
+        raise inaccessible(item, error) from error
     if len(data) > MAX_BYTES:
-        raise UnreadableDocumentError(
-            f"{item.name} holds more than {MAX_BYTES // 1_000_000} MB, too much for one Markdown document.",
-            reason=UnreadableReason.TOO_LARGE,
-            source=item.uri,
-            suggestion="Split it into several files.",
-        )
+        message = f"More than {MAX_BYTES // 1_000_000} MB are too much for one Markdown document."
+        raise unreadable(item, UnreadableReason.TOO_LARGE, message, suggestion="Split it into several files.")
     if not data.strip(b" \t\r\n\xef\xbb\xbf"):
-        raise UnreadableDocumentError(f"{item.name} is empty.", reason=UnreadableReason.EMPTY, source=item.uri)
+        raise unreadable(item, UnreadableReason.EMPTY, "The file is empty.")
     what = next((what for magic, what in _OTHER_MAGICS if data.startswith(magic)), None)
     if what is not None:
-        raise UnreadableDocumentError(
-            f"{item.name} is not Markdown but {what}.",
-            reason=UnreadableReason.MISLABELLED,
-            source=item.uri,
-            suggestion="Give the file its right extension.",
-        )
+        message = f"The file is not Markdown but {what}."
+        raise unreadable(item, UnreadableReason.MISLABELLED, message, suggestion="Give the file its right extension.")
     return data
 
 
@@ -119,10 +106,10 @@ def decode(item: SourceItem, data: bytes) -> tuple[str, str | None]:
         text = data.decode(_marked(data) or "utf-8-sig")
     except UnicodeDecodeError as error:
         if not _is_plausible_cp1252(data):
-            raise UnreadableDocumentError(
-                f"{item.name} is not UTF-8 text.",
-                reason=UnreadableReason.CORRUPTED,
-                source=item.uri,
+            raise unreadable(
+                item,
+                UnreadableReason.CORRUPTED,
+                "The file is not UTF-8 text.",
                 details=f"byte {error.start}: {error.reason}",
                 suggestion="Save it as UTF-8.",
             ) from error
@@ -312,28 +299,28 @@ def _after_lines(text: str, count: int) -> str:
 
 def _too_deep(item: SourceItem) -> UnreadableDocumentError:
     """Refuse what the parser would silently cut: beyond its bound it drops the rest of the text."""
-    return UnreadableDocumentError(
-        f"{item.name} nests lists or quotations more than {_MAX_NESTING // 2} levels deep.",
-        reason=UnreadableReason.UNSUPPORTED,
-        source=item.uri,
+    return unreadable(
+        item,
+        UnreadableReason.UNSUPPORTED,
+        f"Lists or quotations are nested more than {_MAX_NESTING // 2} levels deep.",
         suggestion="Look for a line with very many '>' or '-' at its start.",
     )
 
 
 def _too_many_brackets(item: SourceItem) -> UnreadableDocumentError:
     """Refuse what would take the parser hours: it looks for a link's end from every bracket of a paragraph."""
-    return UnreadableDocumentError(
-        f"{item.name} has more than {_MAX_BRACKETS} brackets in one paragraph.",
-        reason=UnreadableReason.UNSUPPORTED,
-        source=item.uri,
+    return unreadable(
+        item,
+        UnreadableReason.UNSUPPORTED,
+        f"There are more than {_MAX_BRACKETS} brackets in one paragraph.",
         suggestion="Split the paragraph by empty lines.",
     )
 
 
 def _empty(item: SourceItem) -> UnreadableDocumentError:
-    return UnreadableDocumentError(
-        f"{item.name} has no text.",
-        reason=UnreadableReason.EMPTY,
-        source=item.uri,
+    return unreadable(
+        item,
+        UnreadableReason.EMPTY,
+        "The file has no text.",
         suggestion="Write something into it, or leave it out.",
     )

@@ -9,24 +9,21 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.scans.recognition import Assembly, Recognition
-from knowledge_mcp.readers.shared.isolation import LIMITS, run_isolated
+from knowledge_mcp.readers.shared.isolation import LIMITS, SandboxedReader, run_isolated
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
 _JOB = "knowledge_mcp.readers.plain.job"
 
 
-class PlainTextReader:
+class PlainTextReader(SandboxedReader):
     """Read plain text of any encoding: numbered and outstanding headings, lists, boxes, drawings, pages. Thread-safe.
 
     Args:
-        sandbox: where texts are laid out; None makes one that this reader owns and closes.
-        limits: memory and time for one file.
+        sandbox, limits: as `SandboxedReader`.
     """
 
     def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits | None = None) -> None:
-        self._sandbox = sandbox or Sandbox()
-        self._owned = sandbox is None
-        self._limits = limits or LIMITS
+        super().__init__(sandbox, limits or LIMITS)
 
     @property
     def version(self) -> str:
@@ -59,8 +56,3 @@ class PlainTextReader:
         if progress is not None:
             progress(assembly.pages, assembly.pages)
         return assembly.build(item, Recognition(), metadata={})
-
-    def close(self) -> None:
-        """End the idle child processes."""
-        if self._owned:
-            self._sandbox.close()

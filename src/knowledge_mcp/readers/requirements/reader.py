@@ -9,8 +9,7 @@ from typing import Any
 
 from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.isolation import LIMITS, run_isolated, unreadable
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, run_isolated, unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +68,12 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
 """The job for each extension."""
 
 
-class RequirementReader:
+class RequirementReader(SandboxedReader):
     """Read requirement files. Thread-safe.
 
     Args:
-        sandbox: where jobs run; None makes one that this reader owns and closes.
-        limits: memory and time for one file.
+        sandbox, limits: as `SandboxedReader`.
     """
-
-    def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits | None = None) -> None:
-        self._sandbox = sandbox or Sandbox()
-        self._owned = sandbox is None
-        self._limits = limits or LIMITS
 
     def read(self, item: SourceItem, columns: Mapping[str, str] | None = None) -> RequirementSet:
         """Read a file; one that is of the right kind and holds no items gives none.
@@ -104,11 +97,6 @@ class RequirementReader:
             else:
                 items.append(_item(message, item.name))
         return RequirementSet(title or item.name, tuple(items))
-
-    def close(self) -> None:
-        """End the idle child processes."""
-        if self._owned:
-            self._sandbox.close()
 
 
 def _item(message: Mapping[str, Any], name: str) -> RequirementItem:

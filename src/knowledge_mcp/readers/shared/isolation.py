@@ -69,17 +69,9 @@ def run_isolated(
             )
             yield from values
         except OSError as error:
-            raise unreadable(
-                item, UnreadableReason.INACCESSIBLE, "The file cannot be opened.", details=str(error.strerror or error)
-            ) from error
+            raise inaccessible(item, error) from error
         except Refusal as refusal:
-            raise unreadable(
-                item,
-                UnreadableReason(refusal.reason),
-                refusal.message,
-                details=refusal.details,
-                suggestion=refusal.suggestion or None,
-            ) from refusal
+            raise refused(item, refusal) from refusal
         except SandboxFailure as failure:
             reason, message, suggestion = _REASONS[failure.kind]
             raise unreadable(item, reason, message, details=failure.details, suggestion=suggestion) from failure
@@ -93,13 +85,54 @@ def unreadable(
     return UnreadableDocumentError(said, reason=reason, source=item.uri, details=details, suggestion=suggestion)
 
 
+def inaccessible(item: SourceItem, error: OSError) -> UnreadableDocumentError:
+    """Make the error for an item that cannot be opened."""
+    return unreadable(
+        item,
+        UnreadableReason.INACCESSIBLE,
+        "The file cannot be opened.",
+        details=error.strerror or type(error).__name__,
+        suggestion="Check that the file is there and may be read.",
+    )
+
+
+def refused(item: SourceItem, refusal: Refusal) -> UnreadableDocumentError:
+    """Make the error for an item that a job refused."""
+    return unreadable(
+        item,
+        UnreadableReason(refusal.reason),
+        refusal.message,
+        details=refusal.details,
+        suggestion=refusal.suggestion or None,
+    )
+
+
 LIMITS = Limits(memory=1024 * 1024 * 1024, seconds=300.0, silence=120.0)
 """Memory and time for one file, where whoever makes the reader says nothing else."""
 
 Progress = Callable[[int, int], None]
 
 
-class ConvertingReader:
+class SandboxedReader:
+    """Hold where the jobs of a reader run.
+
+    Args:
+        sandbox: its child processes; None makes one that this reader owns and closes.
+        limits: memory and time for one file.
+    """
+
+    def __init__(self, sandbox: Sandbox | None = None, limits: Limits = LIMITS) -> None:
+        self._sandbox = sandbox or Sandbox()
+        self._owned = sandbox is None
+        self._limits = limits
+
+    def close(self) -> None:
+        """End the idle child processes."""
+        if self._owned:
+            self._sandbox.close()
+
+
+class ConvertingReader(SandboxedReader):
     """Read files by jobs in child processes. Thread-safe. A subclass gives `jobs` and `label`.
 
     A job is a function `(path, *, check)` that yields the messages of `readers.pieces`, or `{"markdown": text}`
@@ -107,8 +140,7 @@ class ConvertingReader:
 
     Args:
         markdown: reads what jobs give as Markdown; it stays its giver's to close.
-        sandbox: where jobs run; None makes one that this reader owns and closes.
-        limits: memory and time for one file.
+        sandbox, limits: as `SandboxedReader`.
     """
 
     jobs: ClassVar[Mapping[str, str]] = {}
@@ -117,10 +149,8 @@ class ConvertingReader:
     def __init__(
         self, *, markdown: Reader | None = None, sandbox: Sandbox | None = None, limits: Limits | None = None
     ) -> None:
+        super().__init__(sandbox, limits or LIMITS)
         self._markdown = markdown
-        self._sandbox = sandbox or Sandbox()
-        self._owned = sandbox is None
-        self._limits = limits or LIMITS
 
     @property
     def version(self) -> str:
@@ -157,11 +187,6 @@ class ConvertingReader:
         if progress is not None:
             progress(len(document.pages) or 1, len(document.pages) or 1)
         return document
-
-    def close(self) -> None:
-        """End the idle child processes."""
-        if self._owned:
-            self._sandbox.close()
 
     def _prepare(self, media_type: str) -> None:
         """Make sure that what a media type needs is installed; raises ConfigError."""
