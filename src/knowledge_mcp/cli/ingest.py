@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from knowledge_mcp.cli.shared.commands import CONTEXT, Version, given_labels, run_command
 from knowledge_mcp.cli.shared.failures import (
     ExitCode,
     ask_password,
@@ -33,6 +32,7 @@ from knowledge_mcp.cli.shared.report import (
     report_as_json,
     unreadable_lines,
 )
+from knowledge_mcp.cli.shared.session import CONTEXT, Version, given_labels, run_command
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, noticing, reason_of
 from knowledge_mcp.model.ingest import (
     IngestEvent,

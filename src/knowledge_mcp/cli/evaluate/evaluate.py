@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from knowledge_mcp.cli.evaluate.run import DraftChoices, RunChoices, compare_runs, draft_from, render, run_sets
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import AsJson, CollectionName, ConfigFile, Mode, Verbose, guarded
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    GroupWithDefault,
+    Mode,
+    Verbose,
+    command_group,
+    guarded,
+)
 
 RUN_HELP = """\
 Ask the questions of evaluation sets, and measure the answers.
@@ -70,24 +78,13 @@ Exit codes: 0 success, 1 something failed, 3 configuration error, 130 interrupte
 """
 
 
-class _RunByDefault(TyperGroup):
+class _RunByDefault(GroupWithDefault):
     """Take `knowledge eval SET` for `knowledge eval run SET`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default command's name before what is not the name of a command."""
-        known = {*self.commands, *ctx.help_option_names}
-        if args and args[0] not in known:
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
+    default = "run"
 
 
-app = typer.Typer(
-    cls=_RunByDefault,
-    no_args_is_help=True,
-    help="Measure how good the answers are, compare two builds, draft questions.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("Measure how good the answers are, compare two builds, draft questions.", _RunByDefault)
 
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots, one HTML file.")]
 HoldBack = Annotated[

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.commands import pairs_of
 from knowledge_mcp.cli.shared.failures import harmless, in_commands
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -18,6 +17,7 @@ from knowledge_mcp.cli.shared.session import (
     load,
     opened,
     out,
+    pairs_of,
     shown,
     write_json,
 )

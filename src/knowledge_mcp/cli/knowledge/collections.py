@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    ConfigFile,
+    Verbose,
+    Yes,
+    command_group,
+    guarded,
+    out,
+    settings_of,
+    shown,
+    write_json,
+)
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.errors import NotFoundError
 
@@ -20,12 +31,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Store
     from knowledge_mcp.settings import Settings
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="List, show, rename and drop collections.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("List, show, rename and drop collections.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name, as `knowledge collections list` shows it.")]
 
@@ -146,7 +152,7 @@ def rename(
 @app.command(short_help="Remove a collection with all that is in it.")
 def drop(
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,

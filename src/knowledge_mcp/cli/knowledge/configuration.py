@@ -10,17 +10,21 @@ import typer
 
 from knowledge_mcp.cli.knowledge.clients.install import client
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guarded, out, reading_of, shown, write_json
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    ConfigFile,
+    command_group,
+    guarded,
+    out,
+    reading_of,
+    shown,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Reading, Settings
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Show the settings, or the configuration for an assistant.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("Show the settings, or the configuration for an assistant.")
 app.command()(client)
 
 

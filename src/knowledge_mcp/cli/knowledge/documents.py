@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
-from knowledge_mcp.cli.shared.session import AsJson, CollectionName, ConfigFile, Verbose, opened, out, shown, write_json
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    Yes,
+    command_group,
+    opened,
+    out,
+    shown,
+    write_json,
+)
 from knowledge_mcp.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -20,12 +31,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.ports import Knowledge
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="List, show and remove documents, and tell their editions.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("List, show and remove documents, and tell their editions.")
 
 
 @app.command("list")
@@ -99,7 +105,7 @@ def remove(
     document_id: Annotated[
         str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 import re
 import sys
@@ -19,14 +17,15 @@ import typer
 from knowledge_mcp import registry
 from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, harmless, print_failure, say
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
+from knowledge_mcp.engine.core.confinement import look_at
 from knowledge_mcp.engine.ingest.facts import structure_of
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import BlockKind, Classification, Document, Reference, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.source import MEDIA_TYPES, MOST_BYTES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
-from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same
+from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
+from knowledge_mcp.support.files import NotRegularError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -453,16 +452,7 @@ def file_item(path: Path, media_type: str = UNKNOWN) -> SourceItem:
     """
     try:
         place = Path(os.path.realpath(path))
-        with open_beneath(None, place) as stream:
-            size, identity = os.fstat(stream.fileno()).st_size, identity_of(stream)
-            if size > MOST_BYTES:
-                raise UnreadableDocumentError(
-                    f"{path.name}: The file has {size >> 20} MiB, more than {MOST_BYTES >> 20} MiB.",
-                    reason=UnreadableReason.TOO_LARGE,
-                    source=str(path),
-                    suggestion="Split it.",
-                )
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        found = look_at(place, None)
     except FileNotFoundError as exc:
         raise NotFoundError(f"There is no file {path}.", suggestion="Check the path.") from exc
     except NotRegularError as exc:
@@ -476,12 +466,4 @@ def file_item(path: Path, media_type: str = UNKNOWN) -> SourceItem:
             details=str(exc.strerror or exc),
             suggestion="Check its permissions.",
         ) from exc
-    return SourceItem(
-        str(path.absolute()),
-        path.name,
-        media_type,
-        size,
-        digest,
-        functools.partial(open_same, None, place, identity),
-        path,
-    )
+    return SourceItem(str(path.absolute()), path.name, media_type, found.size, found.sha256, found.open, path)

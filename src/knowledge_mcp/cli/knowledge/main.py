@@ -28,7 +28,7 @@ from knowledge_mcp.cli.knowledge.show import show
 from knowledge_mcp.cli.knowledge.sources import registering
 from knowledge_mcp.cli.knowledge.sources.syncing import sync
 from knowledge_mcp.cli.planning import planning
-from knowledge_mcp.cli.shared.commands import CONTEXT, Version, run_command
+from knowledge_mcp.cli.shared.session import CONTEXT, Version, run_command
 
 app = typer.Typer(
     no_args_is_help=True,

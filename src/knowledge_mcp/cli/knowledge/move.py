@@ -14,7 +14,16 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
 from knowledge_mcp.cli.shared.progress import bars
-from knowledge_mcp.cli.shared.session import AsJson, Backend, CollectionName, ConfigFile, Verbose, guarded, settings_of
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    Backend,
+    CollectionName,
+    ConfigFile,
+    Verbose,
+    Yes,
+    guarded,
+    settings_of,
+)
 from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
@@ -27,7 +36,6 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Embedder, Store
     from knowledge_mcp.settings import Settings
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 MIGRATE_HELP = """\
 Copy collections from one store into another, as they are: nothing is re-embedded, and the source is only read.

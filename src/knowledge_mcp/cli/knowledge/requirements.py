@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from xml.etree import ElementTree as ET
 
 import typer
-from typer.core import TyperGroup
 
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.knowledge import asking
-from knowledge_mcp.cli.shared.session import CollectionName, ConfigFile, Verbose, opened
+from knowledge_mcp.cli.shared.session import (
+    CollectionName,
+    ConfigFile,
+    GroupWithDefault,
+    Verbose,
+    command_group,
+    opened,
+)
 from knowledge_mcp.engine.search.requirements import RequirementRecord
 from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.model.chunk import Modality
@@ -46,28 +52,21 @@ class Format(StrEnum):
     REQIF = "reqif"
 
 
-class _FindByDefault(TyperGroup):
-    """A group whose first argument is a topic where it is no command: `knowledge requirements "wind load"`."""
+class _FindByDefault(GroupWithDefault):
+    """Take a topic for `find` and the topic: `knowledge requirements "wind load"`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command's name before a topic or its options."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = [_FIND, *args]
-        return super().parse_args(ctx, args)
+    default = _FIND
 
 
-app = typer.Typer(
-    cls=_FindByDefault,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="""Find requirements, or export all of them.
+app = command_group(
+    """Find requirements, or export all of them.
 
     A topic finds mandatory statements about it; an identifier (SRS-4.2.1, [REQ-12]), the beginning of one, or a clause
     number finds what bears it. `find` may be left out.
 
     Example: knowledge requirements verification --standard 29148
     """,
+    _FindByDefault,
 )
 app.command(_FIND)(asking.requirements)
 

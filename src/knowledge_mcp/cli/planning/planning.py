@@ -28,6 +28,8 @@ from knowledge_mcp.cli.shared.session import (
     AsJson,
     ConfigFile,
     Verbose,
+    Yes,
+    command_group,
     guarded,
     load,
     out,
@@ -256,12 +258,7 @@ def _print_table(outcomes: Sequence[FileOutcome]) -> None:
     out().print(", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items()), markup=False)
 
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Ingest, list, search, read and delete the documents of planning applications.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("Ingest, list, search, read and delete the documents of planning applications.")
 
 Ref = Annotated[str, typer.Option("--ref", metavar="REF", help="Planning application, e.g. 25/01178/REM.")]
 OptionalRef = Annotated[str | None, typer.Option("--ref", metavar="REF", help="Only this application's documents.")]
@@ -463,7 +460,7 @@ def text(document_id: DocumentId, as_json: AsJson = False, config: ConfigFile = 
 @app.command()
 def delete(
     document_id: DocumentId,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,

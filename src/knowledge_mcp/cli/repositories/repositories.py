@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.commands import Version, run_command
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.report import duration
@@ -24,9 +23,12 @@ from knowledge_mcp.cli.shared.session import (
     AsJson,
     ConfigFile,
     Verbose,
+    Version,
+    Yes,
     guarded,
     load,
     out,
+    run_command,
     settings_of,
     shown,
     write_json,
@@ -352,7 +354,7 @@ def status(
 @app.command(short_help="Remove a repository from the index.")
 def remove(
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from knowledge_mcp import __version__
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, harmless, print_failure
 from knowledge_mcp.cli.shared.logs import set_up_logging
+from knowledge_mcp.model.collection import GIVEN
 from knowledge_mcp.model.errors import (
     ConfigError,
     InternalError,
@@ -33,6 +37,65 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge, Store
     from knowledge_mcp.settings import Reading, Settings
 
+CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
+"""Of every command: how its help is asked for, and how wide it may be."""
+
+
+def _show_version(context: typer.Context, asked: bool) -> None:
+    if asked:
+        typer.echo(f"{context.find_root().info_name} {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+]
+
+
+def run_command(app: typer.Typer, name: str) -> None:
+    """Run a command under its name; ends the process with its exit code."""
+    try:
+        app(prog_name=name)
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(ExitCode.INTERRUPTED)
+
+
+_NAME = re.compile(r"[^\W_][\w.-]{0,63}")
+_LONGEST = 500
+"""Characters of a value that are kept, as of front matter."""
+
+
+def pairs_of(values: Sequence[str] | None) -> dict[str, str]:
+    """Read `KEY=VALUE` pairs; a key that comes twice lists its values by comma.
+
+    Raises:
+        typer.BadParameter: one has another form.
+    """
+    pairs: dict[str, str] = {}
+    for each in values or ():
+        name, _, value = (part.strip() for part in each.partition("="))
+        name = name.lower().replace("-", "_")
+        if not _NAME.fullmatch(name) or not value or len(value) > _LONGEST or "\n" in value:
+            raise typer.BadParameter(f"'{each[:80]}' is not KEY=VALUE.", param_hint="--meta")
+        pairs[name] = f"{pairs[name]}, {value}" if name in pairs else value
+    return pairs
+
+
+def given_labels(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+    """Read pairs for documents that are ingested, and their names, so that later versions keep them.
+
+    Raises:
+        typer.BadParameter: as `pairs_of`, or a name is the ingest's own.
+    """
+    from knowledge_mcp.engine.ingest.plan import NOT_ITS_OWN
+
+    pairs = pairs_of(values)
+    for name in NOT_ITS_OWN & pairs.keys():
+        raise typer.BadParameter(f"'{name}' is what the ingest itself says of a document.", param_hint="--meta")
+    return (*pairs.items(), (GIVEN, ", ".join(pairs))) if pairs else ()
+
+
 _logger = logging.getLogger(__name__)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
@@ -40,7 +103,25 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show technical d
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="JSON or YAML settings; the environment and .env win over it.")
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 CollectionName = Annotated[str | None, typer.Option("--collection", help="Collection, instead of QDRANT_COLLECTION's.")]
+
+
+class GroupWithDefault(TyperGroup):
+    """Take what is not the name of a command for arguments of the default one."""
+
+    default = ""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the default command's name before its arguments."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+
+def command_group(help: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
+    """Make a group of commands that shows its help where none is named."""
+    return typer.Typer(cls=cls, no_args_is_help=True, help=help, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @contextmanager

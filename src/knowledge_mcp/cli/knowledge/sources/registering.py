@@ -14,6 +14,8 @@ from knowledge_mcp.cli.shared.session import (
     CollectionName,
     ConfigFile,
     Verbose,
+    Yes,
+    command_group,
     guarded,
     opened,
     out,
@@ -29,12 +31,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Keep folders, sites, repositories and WebDAV in sync.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("Keep folders, sites, repositories and WebDAV in sync.")
 
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
 _EVERY = re.compile(r"([1-9][0-9]{0,5})([mhd])")
@@ -168,7 +165,7 @@ def plain_status(status: SourceStatus) -> dict[str, Any]:
 def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As `knowledge sources list` shows it.")],
     documents: Annotated[bool, typer.Option("--documents", help="Remove the documents that came from it too.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,
