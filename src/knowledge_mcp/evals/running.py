@@ -148,7 +148,7 @@ def ask_set(
     """Ask every question of a set and measure the answers.
 
     Each is asked for ten passages, which is timed and gives the signals of the answer's worth, then for a hundred,
-    which the measures need. The first is asked once more beforehand.
+    which the measures need. The first one is asked twice, once before all others.
 
     Raises:
         ConfigError: `ir-measures` is not installed.

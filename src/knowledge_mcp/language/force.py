@@ -125,7 +125,7 @@ def detect_convention(text: str) -> Convention:
     """Tell how a whole document marks force.
 
     Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
-    at least five times amid ordinary sentences, "shall" hardly ever small, and small words not in the majority.
+    at least five times among ordinary sentences, with "shall" rarely in lower case and lower case not in the majority.
     Elsewhere "will" counts too where the text is a list of requirements. A document in German, French or Spanish marks
     force by the words of its language.
     """

@@ -190,7 +190,7 @@ def _porter2() -> Callable[[str], str]:
 
 
 def fold(text: str) -> str:
-    """Unify the ways to write one character, and drop accents; case stays, for it shows where words join."""
+    """Unify the ways to write one character, and drop accents; case stays, because it shows where words join."""
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))

@@ -131,7 +131,7 @@ class _Stemmers:
         self._asked: dict[str, tuple[str, ...]] = {}
 
     def term(self, code: str, word: str) -> str:
-        """Give the term of a word in small letters: folded only now, for accents tell endings apart."""
+        """Give the term of a word in small letters: accents are folded last, because they tell endings apart."""
         with self._lock:
             if code not in self._ready:
                 import Stemmer

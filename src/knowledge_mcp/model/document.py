@@ -1,4 +1,4 @@
-"""A document as read: one canonical text, the rest as spans of it, and what was left out because no reader sees it."""
+"""A document as read: one canonical text, the rest as spans of it, and what no reader of the file sees."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class ServiceConnection:
             error = InternalError("The request to the RAG API cannot be written as JSON.", details=type(exc).__name__)
             raise Failed(error) from exc
         except Exception as exc:  # noqa: BLE001 - mapped, all of it
-            if self._closing.is_set():  # amid the request: whatever the library makes of it
+            if self._closing.is_set():  # closed during the request: whatever the library raises then
                 raise _closed() from None
             # the library's requests, which hold the key, are not kept
             raise failure_of_transport(exc, self._key) from exc.with_traceback(None)

@@ -82,7 +82,7 @@ def _without_bounds(schema: dict[str, Any]) -> None:
 
 
 UNSAID = Field(json_schema_extra=_without_bounds)
-"""Bounds that are checked and not published: no call that means something is near them, and each assistant pays."""
+"""Bounds that are checked and not published: no meaningful call comes near them, and every word of a list costs."""
 
 
 def one_or_list(what: str) -> BeforeValidator:
@@ -169,9 +169,9 @@ Schema = dict[str, Any]
 def input_schema(model: type[BaseModel], *, whole: bool = False) -> Schema:
     """Build the schema of a tool's arguments: one object without `$ref` or null; what is required comes first.
 
-    It is brief, as that of an answer: of what may be left out only the type, its values and its default, of a cursor,
-    which is handed back as it came, the type, and no words where the name or another
-    tool says it. The server checks all bounds. `whole` is all that is known.
+    It is brief, like that of an answer. An optional argument has its type, values and default, a cursor its type only;
+    there is no description where the name or another tool says it. The server checks all bounds. `whole` gives the
+    full schema.
     """
     schema = _schema_of(model)
     properties: Schema = schema.get("properties", {})
@@ -197,8 +197,8 @@ def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bo
     The root stays an object because clients of protocol revisions up to 2025-11-25 ask for one. An error's structured
     content must match too: the TypeScript SDK 1.x validates it even when the result says that it is an error.
 
-    Assistants read a list of tools before they ask anything. So it is brief: the names and types of the fields, and of
-    the outermost what is always there. `whole` is all that is known, for documentation.
+    Assistants read a list of tools before they ask anything. So it is brief: the names and types of the fields,
+    and which of the outermost are always there. `whole` gives the full schema, for documentation.
     """
     # Not pydantic's "serialization" mode: it calls every field with a default required, and ours are left out.
     told, wrong = (_without_defaults(_schema_of(form)) for form in (success, error))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 BACKUP_HELP = """\
-Write the SQLite store and what belongs to it into one file, while servers and ingests go on.
+Write the SQLite store and what belongs to it into one file, while servers and ingests keep running.
 
 The file holds one state of the store: every document whole, with its passages, vectors and texts; and the list of
 repositories and of sources, counts, waiting jobs, and what people decided of links and rows from DATA_PATH. It is
@@ -45,10 +45,10 @@ Exit codes: 0 written, 1 failed, 3 configuration or connection, 130 interrupted.
 """
 
 RESTORE_HELP = """\
-Put a backup in the place of the SQLite store and of what belongs to it.
+Replace the SQLite store and what belongs to it by a backup.
 
-The backup is checked first; then each file takes its place in one step. Servers that run take the new store up with the
-next question; let no ingest run meanwhile, for what it writes goes with the old store.
+The backup is checked first; then each file is replaced in one step. Running servers use the new store from the next
+question on. Let no ingest run meanwhile: what it writes is lost with the old store.
 
 \b
 Examples:
@@ -62,7 +62,7 @@ Exit codes: 0 restored, 1 failed, 3 configuration or connection, 130 interrupted
 
 def backup(
     file: Annotated[Path, typer.Argument(help="File to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the file where it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,
@@ -77,12 +77,12 @@ def backup(
 
 def restore(
     file: Annotated[Path, typer.Argument(help="File that `knowledge backup` wrote.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the store that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the existing store.")] = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Put a backup in the store's place."""
+    """Replace the store by a backup."""
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
 
@@ -145,12 +145,12 @@ def back_up(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
 
 
 def restore_from(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
-    """Put what is in a backup in its place; returns what is in it.
+    """Restore what is in a backup; returns what is in it.
 
     Raises:
         ConfigError: the configured store is no SQLite file.
         NotFoundError: there is no such backup.
-        InvalidInputError: it is no backup, or is damaged; or a store is there and shall not be replaced.
+        InvalidInputError: it is no backup, or is damaged; or there is a store that must not be replaced.
     """
     _check_backend(settings)
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""`knowledge requirements TOPIC` and `knowledge requirements export`: find requirements, and take all of them along."""
+"""`knowledge requirements TOPIC` and `knowledge requirements export`: find requirements, and export all of them."""
 
 from __future__ import annotations
 

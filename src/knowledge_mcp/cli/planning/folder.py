@@ -217,7 +217,7 @@ def thumbnails(path: Path, pages: Sequence[int], sandbox: Sandbox) -> dict[int, 
 
 
 def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcome], now: datetime) -> str:
-    """Make the report; blocking, for it draws."""
+    """Make the report; blocks while pages are drawn."""
     counts = {status: sum(each.status == status for each in outcomes) for status in _STATUS}
     summary = ", ".join(f"{count} {_STATUS[status]}" for status, count in counts.items() if count) or "no document"
     rows = "\n".join(_row(each) for each in outcomes)

@@ -81,7 +81,7 @@ class RemoteTokenizer:
             spans = self.spans(text)
             if len(spans) <= most:
                 return text
-            # the last word may be cut into other tokens than it had in the whole text, hence once more round
+            # the last word may be cut into other tokens than it had in the whole text, so it is counted again
             kept = spans[:most]
             following = spans[most][0]
             text = text[: min(kept[-1][1], following)]

@@ -338,7 +338,7 @@ class Base:
 def base_of(base: Base, collection: str) -> Base:
     """Return the same parts over another collection, with a memory of its own of what was checked.
 
-    Records that were read stay known, for they are told by the state of the collection.
+    Records that were read stay known: they belong to a state of the collection.
     """
     known = base.beside.pop(collection, None) or KnownRecords()
     for oldest in list(base.beside)[: len(base.beside) + 1 - _MOST_BESIDE]:

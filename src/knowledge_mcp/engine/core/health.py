@@ -27,6 +27,7 @@ from knowledge_mcp.support.retry import without_retries
 _NAMED = 5
 """Damaged parts that one answer names."""
 _REMEMBERED = 100
+"""Damaged parts that are kept for the health report: more are a broken store, which `verify` describes whole."""
 _logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer", SearchAnswer, LookupAnswer, RequirementAnswer, QuoteAnswer, ReferenceAnswer)
@@ -65,7 +66,7 @@ def notes_of(damage: Sequence[DamagedError]) -> tuple[str, ...]:
 
 
 def remember(base: Base, damage: Sequence[DamagedError]) -> None:
-    """Keep what was met damaged for the health; of very much the first is enough."""
+    """Keep what was met damaged for the health report; the first hundred are enough."""
     for each in damage:
         if each.message not in base.damaged and len(base.damaged) < _REMEMBERED:
             base.damaged[each.message] = each
@@ -73,7 +74,7 @@ def remember(base: Base, damage: Sequence[DamagedError]) -> None:
 
 
 def still_damaged(base: Base) -> tuple[str, ...]:
-    """Name what was met damaged and still is: it is read again, and forgotten where it is sound or gone."""
+    """Name what was met damaged and still is; each is read again, and dropped where it is sound or gone."""
     for name, damage in list(base.damaged.items()):
         if _is_sound(base, damage):
             base.damaged.pop(name, None)
@@ -130,7 +131,7 @@ def _documents(base: Base) -> Iterator[Finding]:
 
 
 PAID_PROBE_SECONDS = 60.0
-"""A service that takes money is asked no more often than this; in between its last answer is told."""
+"""Seconds between two probes of a paid service; in between its last answer is reported."""
 
 _TOLD = 5
 """Damaged parts that a health report names."""
@@ -140,8 +141,8 @@ _EMPTY = StoreStatistics(documents=0, chunks=0, tokens=0, storage_bytes=0)
 class EmbeddingProbe:
     """Ask the embedding service whether it works; thread-safe.
 
-    The embedding model is loaded before its time is taken: loading it once is not its latency. A service that takes
-    money is asked once a minute at the most.
+    The embedding model is loaded before its time is taken: loading it is not its latency. A paid service is asked at
+    most once a minute.
 
     Args:
         base: whose embedder is asked.
@@ -156,7 +157,7 @@ class EmbeddingProbe:
         self._last: Check | None = None
 
     def check(self, threshold_ms: int) -> Check:
-        """Embed one short text and time it, or tell the last answer of a paid service."""
+        """Embed one short text and time it, or report the last answer of a paid service."""
         if self._base.embedder.price == 0.0:
             return self._ask(threshold_ms, "health")
         with self._lock:

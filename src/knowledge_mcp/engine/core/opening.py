@@ -18,7 +18,7 @@ from knowledge_mcp.support.retry import without_retries
 _logger = logging.getLogger(__name__)
 
 _UNAVAILABLE = (ConnectionFailedError, TimedOutError)
-"""Failures after which the fallback is taken; a refused key or a wrong setting is for its owner to repair."""
+"""Failures after which the fallback is taken; a refused key or a wrong setting is left to its owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class StoreCandidate:
 
 
 def open_first(candidates: Sequence[StoreCandidate], collection: str) -> tuple[Store, str]:
-    """Open the first store that answers; returns it and why an earlier one was passed over, empty for the first.
+    """Open the first store that answers; returns it and why an earlier one was skipped, empty for the first.
 
     Args:
-        candidates: in the order that they are wanted in.
-        collection: asked after.
+        candidates: in order of preference.
+        collection: looked up to see whether the store answers.
 
     Raises:
         ConnectionFailedError: none answers; names those tried, the reasons and the variables to check.
@@ -57,7 +57,7 @@ def open_first(candidates: Sequence[StoreCandidate], collection: str) -> tuple[S
         except KnowledgeError as exc:
             if store is not None:
                 store.close()
-            # a fallback that is not installed or wrongly set is one more store that cannot be had
+            # a fallback that is not installed or wrongly set is one more store that is not available
             if not isinstance(exc, _UNAVAILABLE) and not (failures and isinstance(exc, ConfigError)):
                 raise
             failures.append((candidate, exc))

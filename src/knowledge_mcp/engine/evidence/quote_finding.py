@@ -453,7 +453,7 @@ def _goes_on(copy: str, place: int) -> bool:
 def _begins(part: Sought, first: int, words: Words, near: int) -> list[int]:
     """List where a quote may begin whose first real word stands at an offset, the likeliest first.
 
-    As many marks before the word as the quote has, then more, for some may be left out, then fewer.
+    As many marks before the word as the quote has, then more, because some may be left out, then fewer.
     """
     word = words.holding(near)
     marks = part.real[bisect.bisect_left(part.real, first)] - first

@@ -344,7 +344,7 @@ class _Comparison:
         return sorted(by_document, key=lambda each: (-by_document[each], each))[:_MOST_COMPARED]
 
     def _probes(self) -> list[str]:
-        """Cut the quote into stretches from its beginning to its end; in each, long words first, for they are rare."""
+        """Cut the quote into stretches from beginning to end; in each, long words first, because they are rare."""
         words = self._bare.words
         spoken = [words.keys[index] for index in self._bare.real]
         count = min(_PROBES, -(-len(spoken) // _WORDS_OF_A_PROBE))

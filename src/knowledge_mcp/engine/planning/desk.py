@@ -1,4 +1,4 @@
-"""Filing documents for applications: each file once for each application, its successor in its place, jobs for it all.
+"""Filing documents for applications: each file once for each application, new versions in place of old ones, jobs.
 
 The same bytes for the same application are one document, whatever path they come by; a file whose bytes have changed
 replaces the document that came by the same path; the same file under two applications is two documents.
@@ -94,12 +94,12 @@ class FilingDesk(LocalKnowledge):
         self.jobs = Jobs(FolderJournal(folder / "jobs"), self._work, explain=explain, workers=workers)
 
     def warm_up(self) -> None:
-        """Take up jobs that a process left, and load what the first query would have to load."""
+        """Resume jobs that another process left, and load what the first query needs."""
         self.jobs.recover()
         super().warm_up()
 
     def close(self) -> None:
-        """Let running jobs end for a while, stop them, and free everything."""
+        """Give running jobs some time to end, stop them, and free everything."""
         self.jobs.close(self._patience)
         super().close()
 
@@ -155,7 +155,7 @@ class FilingDesk(LocalKnowledge):
             _logger.warning("earlier versions may be left until their files are filed again: %s", reason_of(exc))
 
     def file(self, request: FilingRequest, line: Call, batch: Batch | None = None) -> Filing:
-        """File one document; whatever stops it on the way leaves what was there before.
+        """File one document; whatever stops it leaves the earlier version.
 
         Args:
             request: which file, for which application.
@@ -164,7 +164,7 @@ class FilingDesk(LocalKnowledge):
 
         Raises:
             FilingError: it cannot be filed, `error_type` says why.
-            CancelledError: the caller gave up; nothing is left of it.
+            CancelledError: the caller gave up; nothing was stored.
             KnowledgeError: path, store or embedder.
         """
         file = _opened(request.file_path, self.check_path(request), self._roots)

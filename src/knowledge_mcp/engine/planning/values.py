@@ -12,7 +12,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, KnowledgeError
 
 _NOTHING = 0.005
-"""Image ratio below which pictures are not told of."""
+"""Image ratio below which pictures are not mentioned: with two decimals it is 0.00."""
 
 
 class FilingError(InvalidInputError):
@@ -70,7 +70,7 @@ class Filing:
         total_pages: how many it has.
         message: one sentence, where there is something to say.
         document_type, document_type_confidence, document_type_reason: what kind it is, and what told.
-        pages: what became of each page, runs of pages that fared alike as one entry.
+        pages: what became of each page; runs of pages with the same outcome are one entry.
         warnings: what was lost or doubtful.
         replaced: ids of earlier versions that it took the place of.
     """
@@ -104,7 +104,7 @@ class Filing:
 
 
 def page_coverage(text: str) -> tuple[Mapping[str, Any], ...]:
-    """Read what a reader wrote of its pages, and join neighbouring ones that fared alike.
+    """Read what a reader wrote of its pages, and join neighbouring ones with the same outcome.
 
     An entry has `first`, `last` and `method`; `image_ratio`, `confidence`, `drawing` and `reason` where they say
     something. Empty where there is nothing, or nothing that can be read.

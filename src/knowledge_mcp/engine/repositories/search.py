@@ -90,10 +90,10 @@ HALF_ALONE = 0.5
 """BM25 sum at which a keyword hit's similarity is one half; the default threshold then costs keyword search 2 %."""
 
 _KNEE, _BEND = 0.6, 0.4
-"""Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then nears 1."""
+"""Sum of cosine and words from which a similarity is no longer its calibration, and how slowly it then approaches 1."""
 
 _REMARK = 0.8
-"""What a lone comment's meaning counts: few words are near to much, and say little."""
+"""Weight of a lone comment's meaning: few words are near to many questions, and say little."""
 
 _FEW_TOKENS = 24
 _COMMENT = re.compile(r"\s*(?:#|//|--|/?\*|;|%|$)")

@@ -237,7 +237,7 @@ _MOST_SAYING = 15
 """Most of the passages looked at that may say it, however many passages there are."""
 
 _MOST_PHRASES, _MOST_ADDED = 8, 16
-"""Phrases of one question that are looked at, for each costs a search; and phrases added to it."""
+"""Phrases of one question that are looked at, because each costs a search; and phrases added to it."""
 
 
 def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
@@ -327,7 +327,7 @@ def search(base: Base, query: SearchQuery, *, by_edition: bool = False) -> Searc
 
 
 def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
-    """Embed a question; no snapshot may be open, for this may take as long as a remote service takes.
+    """Embed a question; no snapshot may be open, because this may take as long as a remote service takes.
 
     Raises:
         KnowledgeError: as `search`.

@@ -31,7 +31,7 @@ _LONGEST_TITLE = 160
 _LONGEST_LABEL = 60
 """Characters of a paragraph that may be a label ("Flow of events:") for the items below it."""
 _LEAST_WORDS = 3
-"""Words from which on an item says something: "2. Performance" is a name."""
+"""Fewest words of an item that states something: "2. Performance" is a name."""
 _STEP = (
     r"(?:(?:main|basic|normal|primary|alternat(?:e|ive)|exception(?:al)?|success|typical|happy)\s+){1,3}"
     r"(?:flows?|courses?|paths?|scenarios?|steps?)(?:\s+of\s+events)?|flows?\s+of\s+events"

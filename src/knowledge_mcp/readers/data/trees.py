@@ -207,7 +207,7 @@ def _json_loaded(text: str) -> Any:
 
 
 def _json_parsed(text: str) -> Any:
-    # an object's pairs, for a name may come twice; numbers as written, whatever their size
+    # an object's pairs, because a name may come twice; numbers as written, whatever their size
     return json.loads(
         text, object_pairs_hook=tuple, parse_float=_as_written, parse_int=_as_written, parse_constant=_as_written
     )

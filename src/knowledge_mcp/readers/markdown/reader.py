@@ -262,7 +262,7 @@ def _block_parser() -> MarkdownIt:
 
 @functools.cache
 def _parser() -> MarkdownIt:
-    """Give the parser; one serves all threads, for what it learns of a text it keeps outside of itself."""
+    """Give the parser; one serves all threads, because it keeps no state of a text."""
     return _new_parser()
 
 

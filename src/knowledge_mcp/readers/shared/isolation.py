@@ -108,7 +108,7 @@ def refused(item: SourceItem, refusal: Refusal) -> UnreadableDocumentError:
 
 
 LIMITS = Limits(memory=1024 * 1024 * 1024, seconds=300.0, silence=120.0)
-"""Memory and time for one file, where whoever makes the reader says nothing else."""
+"""Memory and time for one file, where the maker of the reader gives no others."""
 
 Progress = Callable[[int, int], None]
 

@@ -198,7 +198,7 @@ def _job(job: Job) -> shapes.JobResponse:
 
 
 def _filter(knowledge: Knowledge, request: shapes.PlanningSearchRequest) -> tuple[Filter | None, str]:
-    """Build the engine's filter, and say why nothing can be found where that is known beforehand."""
+    """Build the engine's filter, and say why nothing can be found where that is already known."""
     types = request.document_types
     if request.application_ref is None:
         return (None if types is None else In("document_type", tuple(types))), ""

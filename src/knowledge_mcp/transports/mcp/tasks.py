@@ -1,7 +1,7 @@
 """Tasks (SEP-2663): a call that takes long is answered with a handle, and its client asks for the result later.
 
-Only clients that say they know tasks are answered so, and only where the work has not ended soon: everybody else waits
-as before, and job ids stay what every client can use. A task lives in the process that began it.
+Only clients that declare tasks are answered so, and only where the work does not end soon. Everybody else waits as
+before, and job ids work for every client. A task lives in the process that began it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POLL_MS = 2_000
 _KEPT_SECONDS = 3_600
 """How long a result waits for its client."""
 _MOST = 100
-"""Most tasks of one key: of more, those that ended first go. A result is 100 KB at the most, so that is 10 MB."""
+"""Most tasks of one key: beyond that, those that ended first go. A result is 100 KB at most, so that is 10 MB."""
 
 Context = ServerRequestContext[Any, Any]
 
@@ -57,7 +57,7 @@ class _Task:
         return self.is_over and (now - self.updated).total_seconds() > _KEPT_SECONDS
 
     def told(self) -> dict[str, Any]:
-        """Say how it stands, with the result once there is one."""
+        """Describe its state, with the result once there is one."""
         kept = (self.updated - self.created).total_seconds() + _KEPT_SECONDS
         told: dict[str, Any] = {
             "taskId": self.id,
@@ -102,7 +102,7 @@ class TasksExtension(Extension):
     Args:
         is_long: tells whether a tool may take long.
         run: runs a call of such a tool; worker threads report its progress.
-        owner: names who asks. A task is there for whoever began it, and for nobody else.
+        owner: names who asks. A task is visible only to whoever began it.
         patience: seconds that a call may take before it becomes a task.
     """
 
@@ -175,7 +175,7 @@ class TasksExtension(Extension):
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", needed)
         task = self._tasks.get(params.task_id)
         if task is None or task.owner != self._owner(ctx) or task.is_stale(datetime.now(UTC)):
-            raise MCPError(types.INVALID_PARAMS, "There is no such task: it ended more than an hour ago, or never was.")
+            raise MCPError(types.INVALID_PARAMS, "There is no such task: it ended over an hour ago, or never existed.")
         return task
 
     def _make_room(self, owner: str) -> None:

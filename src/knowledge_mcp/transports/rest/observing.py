@@ -131,7 +131,7 @@ class RestMetrics:
         self._refused.labels("missing" if missing else "wrong").inc()
 
     def text(self) -> bytes:
-        """Write all figures in Prometheus' text form; blocking, for the jobs are counted now."""
+        """Write all figures in Prometheus' text form; blocks while jobs are counted."""
         return generate_latest(self._registry)
 
 

@@ -70,7 +70,7 @@ class Admitted:
 
     Attributes:
         key: the name and the rights.
-        valid: tells whether that still holds; quick, for it is asked every second.
+        valid: tells whether that still holds; quick, because it is asked every second.
     """
 
     key: Key

@@ -179,7 +179,7 @@ class Issuer:
     def signing_key(self, kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
         """Return the public key (a JWK) that a token names, None where the issuer has none such.
 
-        A key that is not known is asked for once more, for the issuer may have changed its keys; at most every ten
+        A key that is not known is asked for once more, because the issuer may have changed its keys; at most every ten
         seconds, whatever is shown.
 
         Raises:

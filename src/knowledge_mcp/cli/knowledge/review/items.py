@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ITEMS = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv"})
 _REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
 _SOME = frozenset({".rst", ".xlsx"})
-"""Hold requirements in some cases, and are documents like others else."""
+"""Extensions of files that hold requirements in some cases, and are plain documents otherwise."""
 _MOST_BYTES = 200_000_000
 
 
@@ -50,7 +50,7 @@ def items_of(settings: Settings, name: str, columns: Mapping[str, str] | None = 
     Args:
         settings: which readers and collection are meant.
         name: a file, a folder, or the id of an ingested document.
-        columns: what the columns of `id`, `title`, `text` and `links` are called, in tables that call them otherwise.
+        columns: names of the columns for `id`, `title`, `text` and `links`, where a table uses others.
 
     Raises:
         NotFoundError: it is no file, no folder and no document.
