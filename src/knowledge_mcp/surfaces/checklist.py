@@ -9,9 +9,8 @@ from typing import Any
 from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, Quoted
 from knowledge_mcp.engine.tracing.checks import RowCheck
 from knowledge_mcp.engine.tracing.obligations import ObligationKind
-from knowledge_mcp.support.spreadsheets import csv_text
 from knowledge_mcp.surfaces.interchange import BookSheet, workbook
-from knowledge_mcp.surfaces.table_page import counts_in_words, table_page
+from knowledge_mcp.surfaces.tables import counts_in_words, csv_text, table_page
 
 _COLUMNS = (
     "row", "requirement", "clause", "title", "force", "kind", "condition", "verdict", "evidence", "evidence_citation",

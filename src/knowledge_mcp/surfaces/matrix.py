@@ -7,8 +7,7 @@ from collections import Counter
 from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
-from knowledge_mcp.support.spreadsheets import csv_text
-from knowledge_mcp.surfaces.table_page import table_page
+from knowledge_mcp.surfaces.tables import csv_text, table_page
 
 UNRELATED_SETS = (
     "The two sets seem to have nothing to do with each other: proposed links mean little. "

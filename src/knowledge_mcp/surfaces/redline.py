@@ -13,8 +13,7 @@ from typing import Any
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, Marked, TextChange, side_by_side
-from knowledge_mcp.support.spreadsheets import csv_text
-from knowledge_mcp.surfaces.table_page import counts_in_words
+from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
 

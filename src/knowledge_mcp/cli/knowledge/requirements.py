@@ -30,7 +30,7 @@ from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.support.spreadsheets import csv_text
+from knowledge_mcp.surfaces.tables import csv_text
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.search.requirements import RequirementRecord

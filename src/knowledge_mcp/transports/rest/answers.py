@@ -239,15 +239,14 @@ class CollectionDeleted(_Answer):
     documents: int
 
 
-class DocumentListed(_Answer):
-    """One document of a list; `status` is `partial` where text is known to be lost."""
+class _KnownDocument(_Answer):
+    """What is known of a document."""
 
     doc_id: str
     title: str
     source: str
     filename: str
     collection: str
-    chunks: int
     pages: int
     size: int
     sha256: str
@@ -261,6 +260,12 @@ class DocumentListed(_Answer):
     created_at: str
     updated_at: str
     metadata: dict[str, str]
+
+
+class DocumentListed(_KnownDocument):
+    """One document of a list; `status` is `partial` where text is known to be lost."""
+
+    chunks: int
 
 
 class DocumentsAnswer(_Answer):
@@ -277,29 +282,11 @@ class Passage(_Answer):
     metadata: PassageMetadata
 
 
-class DocumentAnswer(_Answer):
+class DocumentAnswer(_KnownDocument):
     """A document: its passages in order, what is known of it, and its text where it was asked for."""
 
-    doc_id: str
     chunks: list[Passage]
     chunk_count: int
-    source: str
-    title: str
-    filename: str
-    collection: str
-    pages: int
-    size: int
-    sha256: str
-    token_count: int
-    embedding_model: str
-    pipeline: str
-    media_type: str
-    document_type: str
-    status: str
-    metadata: dict[str, str]
-    warnings: list[str]
-    created_at: str
-    updated_at: str
     text: str | None = None
 
 

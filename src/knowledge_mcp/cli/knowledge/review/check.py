@@ -40,7 +40,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.surfaces import checklist
-from knowledge_mcp.surfaces.table_page import counts_in_words
+from knowledge_mcp.surfaces.tables import counts_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -39,7 +39,7 @@ from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces import redline
-from knowledge_mcp.surfaces.table_page import counts_in_words
+from knowledge_mcp.surfaces.tables import counts_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -34,8 +34,7 @@ from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, held, meanings_in
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
-from knowledge_mcp.support.spreadsheets import csv_text
-from knowledge_mcp.surfaces.table_page import counts_in_words
+from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,9 +1,25 @@
-"""A page of one table that needs nothing else: to sort, to filter and to print."""
+"""Tables for people and other programs: CSV that spreadsheets read as it is written, and a page to sort and filter."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Write RFC 4180; a cell that a spreadsheet would take for a formula gets an apostrophe before it."""
+    stream = io.StringIO(newline="")
+    csv.writer(stream).writerows([_harmless(cell) for cell in row] for row in rows)
+    return stream.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
 
 _NOUNS = frozenset(
     {"contradiction", "definition", "duplicate", "limit", "number", "obligation", "reference", "requirement"}
