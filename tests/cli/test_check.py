@@ -15,7 +15,7 @@ from knowledge_mcp import wiring
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.ranking.linking import Seeker
 from knowledge_mcp.settings import Settings
-from knowledge_mcp.surfaces.table_page import counts_in_words
+from knowledge_mcp.surfaces.tables import counts_in_words
 from tests.cli.conftest import Command
 from tests.engine.test_tracing import embed
 

@@ -127,7 +127,9 @@ def references(
     document_id: DocumentId = None,
     clause: Clause = None,
     chunk: ChunkId = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most references each way.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of references each way.")
+    ] = 20,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,

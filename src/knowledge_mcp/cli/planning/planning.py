@@ -402,7 +402,7 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find.")],
     ref: OptionalRef = None,
     types: Types = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Most passages to show.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of passages to show.")] = 10,
     as_json: AsJson = False,
     config: ConfigFile = None,
     verbose: Verbose = False,

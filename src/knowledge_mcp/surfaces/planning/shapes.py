@@ -114,10 +114,10 @@ class ListApplicationsRequest(Request):
         default=None, description="Only applications whose reference contains this, upper and lower case alike."
     )
     offset: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = Field(
-        default=0, description="Leave out so many applications."
+        default=0, description="Skip this many applications."
     )
     limit: Annotated[int, Field(ge=1, le=1000), WHOLE] = Field(
-        default=200, description="Most applications to return; next_offset tells where to go on."
+        default=200, description="Maximum number of applications to return; next_offset tells where to go on."
     )
 
 

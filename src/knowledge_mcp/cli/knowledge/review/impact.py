@@ -26,7 +26,7 @@ def impact(
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Id, designation or title; any edition of it.")],
     old: Annotated[str | None, typer.Option("--from", help="Older edition or its id; default: the one before.")] = None,
     new: Annotated[str | None, typer.Option("--to", help="Newer edition or its id; default: the current one.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most places.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Maximum number of places.")] = 50,
     cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the answer before.")] = 0,
     as_json: AsJson = False,
     collection: CollectionName = None,
