@@ -268,7 +268,7 @@ def test_a_document_replaced_while_it_is_fetched_is_fetched_again(tmp_path: Path
     assert "the pull of 40 lines" in held.text
     assert all(chunk.span.of(held.text) == chunk.content for chunk in held.chunks)
     store.times = 100
-    with pytest.raises(InternalError, match="replaced"):
+    with pytest.raises(InternalError, match="faster than it can be read"):
         held_document(made.base, "piers")
 
 

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -14,7 +14,7 @@ from knowledge_mcp.engine.core.base import Base, Records, record_of
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.core.editions import BY_HAND
 from knowledge_mcp.language.editions import EditionStatus
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, embedding_key
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
 from knowledge_mcp.model.collection import (
     GIVEN,
     NO_STRUCTURE,
@@ -25,7 +25,7 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError, InternalError, InvalidInputError, NotFoundError
-from knowledge_mcp.ports import Store
+from knowledge_mcp.ports import Collection, Store
 from knowledge_mcp.support.checkpoints import checked
 
 _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
@@ -33,11 +33,12 @@ _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
 _LONGEST_ID = 200
 
 
-def documents(base: Base, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
+def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[DocumentRecord]:
     """List records by id: all, or those of some ids that are there."""
     if document_ids is None:
         return list(base.records())
-    return base.opened.documents(list(document_ids)) if base.exists() and document_ids else []
+    wanted = list(document_ids)
+    return base.opened.documents(wanted) if wanted and base.exists() else []
 
 
 def near_ids(store: Store, collections: Iterable[str], wanted: str) -> list[str]:
@@ -105,7 +106,8 @@ def _no_document(base: Base, document_id: str) -> NotFoundError:
     return NotFoundError(f"No document has the id '{document_id}'.", suggestion=hint)
 
 
-_TRIES = 4
+_TRIES = 5
+"""Readings of a document that is being replaced: an ingest publishes it once, a second in a row is rare."""
 _DEEPEST = 6
 """Levels that a chunk's hierarchy tells (clarification 4)."""
 
@@ -116,7 +118,7 @@ class HeldDocument:
 
     Attributes:
         record, text: as stored.
-        structure: as stored; where no sections are, those that the passages tell of.
+        structure: its sections, pages and anchors.
         chunks: by index.
     """
 
@@ -126,26 +128,83 @@ class HeldDocument:
     chunks: tuple[Chunk, ...]
 
 
+def stored_document(collection: Collection, document_id: str, *, recoverable: bool = True) -> HeldDocument | None:
+    """Read a document as it is stored, None where there is none; it is read again where it was replaced meanwhile.
+
+    Args:
+        collection: where it is.
+        document_id: which one.
+        recoverable: whether the error of a document that is replaced all the time says that a later try may succeed.
+
+    Raises:
+        InternalError: it was replaced again and again, or has lost its text.
+    """
+    before, record = None, record_of(collection, document_id)
+    for _ in checked(range(_TRIES)):
+        if record is None:
+            return None
+        parts = collection.parts(document_id)
+        text, structure = (parts.text, parts.structure) if parts is not None else (None, None)
+        chunks = collection.chunks("document", [document_id])
+        before, record = record, record_of(collection, document_id)
+        if before == record and text is not None:
+            return HeldDocument(before, text, structure or NO_STRUCTURE, tuple(chunks))
+    if before == record:
+        raise InternalError(
+            f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
+        )
+    raise InternalError(
+        f"Document '{document_id}' changes faster than it can be read.",
+        suggestion="Try again when its ingest has ended.",
+        recoverable=recoverable,
+    )
+
+
 def held_document(base: Base, document_id: str) -> HeldDocument:
-    """Fetch a document whole; one that is replaced meanwhile is fetched again, so that old and new never mix.
+    """Read a document as `stored_document` does; sections that are not stored are told by its passages.
 
     Raises:
         NotFoundError: there is none; names ids that look alike.
-        InternalError: it was replaced again and again.
+        InternalError: as there.
     """
-    record = document(base, document_id)
-    for _ in checked(range(_TRIES)):
-        parts = base.opened.parts(document_id)
-        text, structure = (parts.text, parts.structure) if parts is not None else (None, None)
-        chunks = base.opened.chunks("document", [document_id])
-        before, record = record, document(base, document_id)
-        if before == record and text is not None:
-            return HeldDocument(record, text, _completed(structure or NO_STRUCTURE, chunks), tuple(chunks))
-    raise InternalError(
-        f"The document '{document_id}' keeps being replaced.",
-        suggestion="Ask again when its ingest has ended.",
-        recoverable=True,
-    )
+    held = stored_document(base.opened, document_id) if base.exists() else None
+    if held is None:
+        raise _no_document(base, document_id)
+    return replace(held, structure=_completed(held.structure, held.chunks))
+
+
+def vectors_of(collection: Collection, chunks: Sequence[Chunk]) -> list[Vector]:
+    """Read the vectors of chunks, in their order.
+
+    Raises:
+        InternalError: a chunk has none; names the document and how many are missing.
+    """
+    keys = [embedding_key(chunk) for chunk in chunks]
+    known = collection.vectors(keys)
+    missing = [chunk for chunk, key in zip(chunks, keys, strict=True) if key not in known]
+    if missing:
+        first, info = missing[0], collection.info()
+        name = info.name if info is not None else ""
+        raise InternalError(
+            f"Document '{first.document_id}' has {len(missing)} chunks without a vector.",
+            details=f"first of them: chunk {first.index} ({first.id}) in '{name}'",
+            suggestion="Ingest the document again with --force.",
+        )
+    return [known[key] for key in keys]
+
+
+def publish_held(collection: Collection, held: HeldDocument, vectors: Sequence[Vector]) -> None:
+    """Write a document in one step in place of whatever the collection has of it.
+
+    Args:
+        collection: where.
+        held: the document.
+        vectors: of its chunks, in their order.
+    """
+    chunks = [
+        EmbeddedChunk(chunk, vector, embedding_key(chunk)) for chunk, vector in zip(held.chunks, vectors, strict=True)
+    ]
+    collection.publish([WholeDocument(held.record, held.text, chunks, held.structure)], lambda _: None)
 
 
 def document_structure(base: Base, document_id: str) -> DocumentStructure:
@@ -225,14 +284,7 @@ def relabel(base: Base, document_id: str, labels: Mapping[str, str]) -> Document
     record = dataclasses.replace(held.record, metadata=tuple((key, value) for key, value in metadata.items() if value))
     if record == held.record:
         return record
-    keys = [embedding_key(chunk) for chunk in held.chunks]
-    vectors = base.opened.vectors(keys)
-    if any(key not in vectors for key in keys):
-        raise InternalError(
-            f"Passages of '{document_id}' have no vector.", suggestion="Ingest the document again with --force."
-        )
-    chunks = [EmbeddedChunk(chunk, vectors[key], key) for chunk, key in zip(held.chunks, keys, strict=True)]
-    base.opened.publish([WholeDocument(record, held.text, chunks, held.structure)], lambda _: None)
+    publish_held(base.opened, replace(held, record=record), vectors_of(base.opened, held.chunks))
     return record
 
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from knowledge_mcp.engine.core.documents import HeldDocument, vectors_of
 from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,
     CollectionPlace,
-    DocumentVersion,
     Trouble,
     read,
-    vectors_of,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
@@ -103,7 +102,7 @@ class ContentHash:
     tokens: int = 0
     _hash: Any = field(default_factory=hashlib.sha256)
 
-    def add(self, held: DocumentVersion | None, document_id: str, digest: str) -> None:
+    def add(self, held: HeldDocument | None, document_id: str, digest: str) -> None:
         """Take in one document's digest; ids must come in ascending order."""
         self._hash.update(f"{document_id}\0{digest}\n".encode())
         if held is not None:
@@ -122,7 +121,7 @@ class ContentHash:
         return str(self._hash.hexdigest())
 
 
-def document_digest(place: CollectionPlace, held: DocumentVersion) -> str:
+def document_digest(place: CollectionPlace, held: HeldDocument) -> str:
     """Hash a document's record, text, structure, chunks and vectors: 64 hex digits, equal exactly when all are.
 
     Raises:
@@ -134,7 +133,7 @@ def document_digest(place: CollectionPlace, held: DocumentVersion) -> str:
     _add(found, _plain(held.structure))
     for start in range(0, len(held.chunks), CHUNKS_AT_ONCE):
         batch = held.chunks[start : start + CHUNKS_AT_ONCE]
-        for chunk, vector in zip(batch, vectors_of(place, batch), strict=True):
+        for chunk, vector in zip(batch, vectors_of(place.opened, batch), strict=True):
             _add(found, _plain(chunk))
             _add(found, vector)
     return found.hexdigest()
@@ -189,9 +188,9 @@ def compare(
     return Comparison(mine.counts, theirs.counts, mine.sha256, theirs.sha256, tuple(differing), overlap)
 
 
-def _look(place: CollectionPlace, document_id: str) -> tuple[DocumentVersion | None, str, str]:
+def _look(place: CollectionPlace, document_id: str) -> tuple[HeldDocument | None, str, str]:
     """Read and hash one document: what was read, its digest, what is wrong with it."""
-    held: DocumentVersion | None = None
+    held: HeldDocument | None = None
     try:
         held = read(place, document_id)
         if held is None:
@@ -201,7 +200,7 @@ def _look(place: CollectionPlace, document_id: str) -> tuple[DocumentVersion | N
         return held, "", f"{place.store.identity.backend}: {exc.message}"
 
 
-def _difference(held: DocumentVersion | None, copy: DocumentVersion | None) -> str:
+def _difference(held: HeldDocument | None, copy: HeldDocument | None) -> str:
     """Say in what two versions of a document differ that are both whole."""
     if held is None or copy is None:
         return "It is only in one of the two."
@@ -225,7 +224,7 @@ class _Sample:
         self._passed = 0
         self.taken: list[tuple[Chunk, Vector]] = []
 
-    def offer(self, place: CollectionPlace, held: DocumentVersion) -> None:
+    def offer(self, place: CollectionPlace, held: HeldDocument) -> None:
         """Let one document pass."""
         last = self._passed + len(held.chunks)
         chosen: list[Chunk] = []
@@ -233,7 +232,7 @@ class _Sample:
             chosen.append(held.chunks[self._places.pop(0) - self._passed])
         self._passed = last
         if chosen:
-            self.taken.extend(zip(chosen, vectors_of(place, chosen), strict=True))
+            self.taken.extend(zip(chosen, vectors_of(place.opened, chosen), strict=True))
 
 
 def _ask(

@@ -5,27 +5,19 @@ Memory holds one document at a time; everything goes through the store's port.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from knowledge_mcp.engine.core.base import record_of
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.engine.core.documents import HeldDocument, stored_document
 from knowledge_mcp.model.collection import (
-    NO_STRUCTURE,
     CollectionInfo,
     DocumentRecord,
-    DocumentStructure,
-    WholeDocument,
 )
 from knowledge_mcp.model.errors import InternalError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
 
 CHUNKS_AT_ONCE = 256
 """Chunks whose vectors are asked for in one call."""
-
-_READS = 5
-"""How often a document that changes while it is read is read again."""
 
 
 class MoveEventKind(StrEnum):
@@ -103,71 +95,17 @@ class CollectionPlace:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentVersion:
-    """Hold one version of a document: record, canonical text, chunks by index, sections and pages."""
-
-    record: DocumentRecord
-    text: str
-    chunks: list[Chunk]
-    structure: DocumentStructure = NO_STRUCTURE
-
-
-def read(place: CollectionPlace, document_id: str) -> DocumentVersion | None:
+def read(place: CollectionPlace, document_id: str) -> HeldDocument | None:
     """Read a document in one version, None where it is gone.
 
     Raises:
-        InternalError: it has other chunks than its record says, has lost its text, or never holds still.
+        InternalError: it has other chunks than its record says, has lost its text, or changes all the time.
     """
-    opened = place.opened
-    for _ in range(_READS):
-        record = record_of(opened, document_id)
-        if record is None:
-            return None
-        parts, chunks = opened.parts(document_id), opened.chunks("document", [document_id])
-        if record_of(opened, document_id) != record:
-            continue  # another process has just published it
-        if len(chunks) != record.chunk_count:
-            raise InternalError(
-                f"Document '{document_id}' has {len(chunks)} chunks, but its record says {record.chunk_count}.",
-                suggestion="Ingest the document again with --force.",
-            )
-        if parts is None or parts.text is None:
-            raise InternalError(
-                f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
-            )
-        return DocumentVersion(record, parts.text, chunks, parts.structure or NO_STRUCTURE)
-    raise InternalError(f"Document '{document_id}' changes faster than it can be read.", suggestion="Run again later.")
-
-
-def vectors_of(place: CollectionPlace, chunks: Sequence[Chunk]) -> list[Vector]:
-    """Read the vectors of chunks, in their order.
-
-    Raises:
-        InternalError: a chunk has none; names the document and how many are missing.
-    """
-    keys = [embedding_key(chunk) for chunk in chunks]
-    known = place.opened.vectors(keys)
-    missing = [chunk for chunk, key in zip(chunks, keys, strict=True) if key not in known]
-    if missing:
-        first = missing[0]
+    # not recoverable, or it would end the whole run: the other documents can still be copied
+    held = stored_document(place.opened, document_id, recoverable=False)
+    if held is not None and len(held.chunks) != held.record.chunk_count:
         raise InternalError(
-            f"Document '{first.document_id}' has {len(missing)} chunks without a vector.",
-            details=f"first of them: chunk {first.index} ({first.id}) in '{place.collection}'",
+            f"Document '{document_id}' has {len(held.chunks)} chunks, but its record says {held.record.chunk_count}.",
             suggestion="Ingest the document again with --force.",
         )
-    return [known[key] for key in keys]
-
-
-def put(place: CollectionPlace, held: DocumentVersion, vectors: Sequence[Vector]) -> int:
-    """Write a document in one step in place of whatever the collection has of it; returns its chunks.
-
-    Args:
-        vectors: of its chunks, in their order.
-    """
-    chunks = [
-        EmbeddedChunk(chunk, vector, embedding_key(chunk)) for chunk, vector in zip(held.chunks, vectors, strict=True)
-    ]
-    whole = WholeDocument(held.record, held.text, chunks, held.structure)
-    place.opened.publish([whole], lambda _: None)
-    return len(chunks)
+    return held

@@ -13,17 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import counts_of
+from knowledge_mcp.engine.core.documents import HeldDocument, publish_held, vectors_of
 from knowledge_mcp.engine.transfer.compare import Comparison, compare
 from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,
     CollectionPlace,
-    DocumentVersion,
     MoveEvent,
     MoveEventKind,
     Trouble,
-    put,
     read,
-    vectors_of,
 )
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
@@ -214,16 +212,16 @@ class Move:
         held = read(self._source, document_id)
         if held is None:
             return  # it has gone from the source meanwhile
-        written = put(self._target, held, self._vectors(held))
+        publish_held(self._target.opened, held, self._vectors(held))
         self._failed.pop(document_id, None)
         self._copied += 1
-        self._chunks += written
+        self._chunks += len(held.chunks)
         self._tell(MoveEventKind.STORED, document_id, place, total)
 
-    def _vectors(self, held: DocumentVersion) -> list[Vector]:
+    def _vectors(self, held: HeldDocument) -> list[Vector]:
         vectors: list[Vector] = []
         for start in range(0, len(held.chunks), CHUNKS_AT_ONCE):
-            vectors += vectors_of(self._source, held.chunks[start : start + CHUNKS_AT_ONCE])
+            vectors += vectors_of(self._source.opened, held.chunks[start : start + CHUNKS_AT_ONCE])
             self._tell(MoveEventKind.READ, held.record.id, len(vectors), len(held.chunks))
         return vectors
 

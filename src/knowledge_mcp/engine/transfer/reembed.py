@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from knowledge_mcp.engine.core.budget import Budget
+from knowledge_mcp.engine.core.documents import HeldDocument, publish_held, vectors_of
 from knowledge_mcp.engine.transfer.copying import (
     CollectionPlace,
-    DocumentVersion,
     MoveEvent,
     MoveEventKind,
     Trouble,
-    put,
     read,
-    vectors_of,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
@@ -243,20 +241,20 @@ class Reembed:
         trouble = self._unfit(held)
         if trouble:
             raise InvalidInputError(trouble)
-        chunks = [
+        chunks = tuple(
             dataclasses.replace(chunk, token_count=self._embedder.count_tokens(chunk.content)) for chunk in held.chunks
-        ]
+        )
         record = dataclasses.replace(
             held.record,
             token_count=sum(chunk.token_count for chunk in chunks),
             embedding_model=self._space.label,
         )
-        fresh = DocumentVersion(record, held.text, chunks, held.structure)
-        put(target, fresh, self._vectors(target, fresh))
+        fresh = dataclasses.replace(held, record=record, chunks=chunks)
+        publish_held(target.opened, fresh, self._vectors(target, fresh))
         self._documents += 1
         return True
 
-    def _vectors(self, target: CollectionPlace, held: DocumentVersion) -> list[Vector]:
+    def _vectors(self, target: CollectionPlace, held: HeldDocument) -> list[Vector]:
         """Embed a document's chunks; what the new collection has already is not embedded again."""
         keys = [embedding_key(chunk) for chunk in held.chunks]
         known = target.opened.vectors(keys)
@@ -276,7 +274,7 @@ class Reembed:
             self._budget.check(wanted)
             known.update(zip(texts, self._embedder.embed_documents(wanted), strict=True))
 
-    def _unfit(self, held: DocumentVersion) -> str:
+    def _unfit(self, held: HeldDocument) -> str:
         """Say which chunks the new model would not read whole, empty where it reads them all."""
         most = self._embedder.max_tokens
         lengths = [self._embedder.count_tokens(chunk.embedding_text) for chunk in held.chunks]
@@ -295,7 +293,7 @@ class Reembed:
             return False
         if copy is None:
             raise InternalError(f"Document '{document_id}' has not arrived in '{self._target.collection}'.")
-        vectors_of(self._target, copy.chunks)
+        vectors_of(self._target.opened, copy.chunks)
         same = (copy.text, copy.structure, [_as_cut(chunk) for chunk in copy.chunks]) == (
             held.text,
             held.structure,
