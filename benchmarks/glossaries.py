@@ -18,7 +18,16 @@ from pathlib import Path
 
 from benchmarks.analysis_terms import glossary
 from benchmarks.glossary_files import as_docx, as_markdown, as_pdf
-from benchmarks.glossary_forms import NUMBERED, PLAIN, Entry, Form, made_abbreviations, made_entries
+from benchmarks.glossary_forms import (
+    ELSEWHERE,
+    NUMBERED,
+    PLAIN,
+    Entry,
+    Form,
+    made_abbreviations,
+    made_elsewhere,
+    made_entries,
+)
 from benchmarks.reading import read_document
 from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.glossary.entries import split_term
@@ -96,6 +105,8 @@ def main() -> None:
     sets: list[tuple[Form, str, list[Entry]]] = [
         (form, "made", short if form.name.startswith("abbreviations") else made) for form in (*NUMBERED, *PLAIN)
     ]
+    for code, forms in ELSEWHERE.items():
+        sets += [(form, "made", made_elsewhere(code, _MADE)) for form in forms]
     if (chosen.data / "glossary").is_dir():
         rows = [
             (term, words)

@@ -6,7 +6,10 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["NUMBERED", "PLAIN", "Entry", "Form", "Part", "Runs", "made_abbreviations", "made_entries", "parts_of"]
+__all__ = [
+    "ELSEWHERE", "NUMBERED", "PLAIN", "Entry", "Form", "Part", "Runs",
+    "made_abbreviations", "made_elsewhere", "made_entries", "parts_of",
+]  # fmt: skip
 
 Runs = list[tuple[str, str]]
 """Words and their face: "" plain, "b" bold, "i" italic."""
@@ -52,6 +55,7 @@ class Form:
         left: points of the left column, for "columns".
         headed: the columns have a head.
         bookmarks: "clauses" names the titles in the file's outline, "entries" also the numbers of entries.
+        labels: how deprecated terms, notes, examples and sources are labelled.
     """
 
     name: str
@@ -66,7 +70,41 @@ class Form:
     left: float = 110.0
     headed: bool = False
     bookmarks: str = ""
+    labels: tuple[str, str, str, str] = ("DEPRECATED", "Note {} to entry", "EXAMPLE", "SOURCE")
 
+
+_FRENCH = ("DÉCONSEILLÉ", "Note {} à l’article", "EXEMPLE", "SOURCE")
+_GERMAN = ("VERALTET", "Anmerkung {} zum Begriff", "BEISPIEL", "QUELLE")
+_SPANISH = ("DESACONSEJADO", "Nota {} a la entrada", "EJEMPLO", "FUENTE")
+ELSEWHERE: dict[str, tuple[Form, ...]] = {
+    "fr": (
+        Form("ISO, French", heading="3 Termes et définitions", labels=_FRENCH),
+        Form(
+            "ISO, French, same line",
+            alone=False,
+            face="Times",
+            heading="3 Termes, définitions et symboles",
+            labels=_FRENCH,
+        ),
+        Form("run-in, French", "run-in", prefix="3", heading="3 Définitions"),
+        Form("columns, French", "columns", prefix="", heading="Glossaire", bold=False),
+    ),
+    "de": (
+        Form("ISO, German", heading="3 Begriffe", labels=_GERMAN),
+        Form("ISO, German, same line", alone=False, face="Times", heading="3 Begriffe und Abkürzungen", labels=_GERMAN),
+        Form("run-in, German", "run-in", prefix="3", heading="3 Definitionen"),
+        Form("columns, German", "columns", prefix="", heading="Glossar", bold=False),
+    ),
+    "es": (
+        Form("ISO, Spanish", heading="3 Términos y definiciones", labels=_SPANISH),
+        Form(
+            "ISO, Spanish, same line", alone=False, face="Times", heading="3 Términos y definiciones", labels=_SPANISH
+        ),
+        Form("run-in, Spanish", "run-in", prefix="3", heading="3 Definiciones"),
+        Form("columns, Spanish", "columns", prefix="", heading="Glosario", bold=False),
+    ),
+}
+"""Forms in other languages than English, by ISO 639-1 code."""
 
 NUMBERED: tuple[Form, ...] = (
     Form("ISO"),
@@ -122,6 +160,61 @@ def made_entries(count: int, seed: int = 1) -> list[Entry]:
     for place, name in enumerate(names[:count]):
         made.append(_entry(dice, name, made[-1].terms[0] if place else "", place))
     return made
+
+
+_PHRASES = {
+    "fr": (
+        "vanne jauge relais registre filtre support turbine balise".split(),
+        "souple roulante primaire distante scellée latente double couplée".split(),
+        "dispositif qui|partie qui|ensemble de règles qui|personne ou organisme qui".split("|"),
+        "limite|mesure|conserve|libère|compare".split("|"),
+        "le débit entre deux bassins|la charge d’une cellule|les échantillons d’un même lot|les messages en attente".split(
+            "|"
+        ),
+    ),
+    "de": (
+        "Ventil Messgerät Relais Register Filter Träger Turbine Anzeiger".split(),
+        "Doppel Neben Haupt Fern Grob Fein Vor Nach".split(),
+        "Gerät, das|Bauteil, das|Verfahren, das|Mittel, das".split("|"),
+        "begrenzt|misst|aufbewahrt|freigibt|vergleicht".split("|"),
+        "den Durchfluss zwischen zwei Becken|die Ladung einer Zelle|die Proben eines Loses|wartende Meldungen".split(
+            "|"
+        ),
+    ),
+    "es": (
+        "válvula sonda baliza filtro soporte turbina registro aguja".split(),
+        "flexible primaria remota sellada latente doble acoplada rodante".split(),
+        "dispositivo que|parte que|conjunto de reglas que|persona u organismo que".split("|"),
+        "limita|mide|conserva|libera|compara".split("|"),
+        "el caudal entre dos depósitos|la carga de una celda|las muestras de un lote|los mensajes en espera".split("|"),
+    ),
+}
+"""Kinds, manners, what opens a definition, verbs and their objects; German puts the verb at the end."""
+
+
+def made_elsewhere(code: str, count: int, seed: int = 3) -> list[Entry]:
+    """Make entries in French, German or Spanish."""
+    dice = random.Random(seed)
+    kinds, manners, openings, verbs, things = _PHRASES[code]
+    german = code == "de"
+    names = [f"{manner}{kind.lower()}" if german else f"{kind} {manner}" for kind in kinds for manner in manners]
+    dice.shuffle(names)
+
+    def said(lead: str) -> str:
+        thing, verb = dice.choice(things), dice.choice(verbs)
+        return f"{lead} {thing} {verb}" if german else f"{lead} {verb} {thing}"
+
+    return [
+        Entry(
+            (name, *((f"{dice.choice(kinds)} {place}",) if dice.random() < 0.2 else ())),
+            said(dice.choice(openings)),
+            deprecated=(f"{dice.choice(kinds)} {place}b",) if dice.random() < 0.15 else (),
+            notes=(f"{said(name)}.",) if dice.random() < 0.4 else (),
+            example=f"{dice.choice(kinds)}, {dice.choice(kinds)}." if dice.random() < 0.25 else "",
+            source=f"ISO {dice.randint(1000, 60000)}:2015, 3.{place + 1}" if dice.random() < 0.4 else "",
+        )
+        for place, name in enumerate(names[:count])
+    ]
 
 
 def made_abbreviations(count: int, seed: int = 2) -> list[Entry]:
@@ -277,19 +370,19 @@ def _entry_parts(form: Form, entry: Entry, number: str, level: int) -> Iterable[
     for place, term in enumerate(terms):
         yield Part("term", [(term, face if place + shift < entry.preferred else "")])
     for term in entry.deprecated:
-        yield Part("term", [(f"DEPRECATED: {term}", "")])
+        yield Part("term", [(f"{form.labels[0]}: {term}", "")])
     domain: Runs = [(f"<{entry.domain}> ", "")] if entry.domain else []
     yield Part("words", [*domain, *_cited(_words(entry) if entry.words else f"See {entry.see} (3.2).")])
     for place, note in enumerate(entry.notes):
         leads = place == 0 and entry.items
-        yield Part("note", [(f"Note {place + 1} to entry: {note[:-1] + ':' if leads else note}", "")])
+        yield Part("note", [(f"{form.labels[1].format(place + 1)}: {note[:-1] + ':' if leads else note}", "")])
         if leads:
             for item in entry.items:
                 yield Part("item", [(item, "")])
     if entry.example:
-        yield Part("note", [(f"EXAMPLE {entry.example}", "")])
+        yield Part("note", [(f"{form.labels[2]} {entry.example}", "")])
     if entry.source:
-        yield Part("note", [(f"[SOURCE: {entry.source}]", "")])
+        yield Part("note", [(f"[{form.labels[3]}: {entry.source}]", "")])
 
 
 def _cited(words: str) -> Runs:

@@ -38,6 +38,7 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
         re.compile(
             r"(?:(?:general|alphabetical|subject|keyword|cumulative) )*index"
             r"(?: of (?:(?:key |defined )?terms|subjects|concepts|definitions))?"
+            r"|stichwortverzeichnis|sachregister|index alphabétique|índice alfabético"
         ),
     ),
     (
@@ -45,7 +46,10 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
         re.compile(
             r"(?:list of |symbols and |glossary of )?(?:abbreviations?|acronyms|abbreviated terms|initialisms)"
             r"(?: and (?:symbols|acronyms|abbreviations|initialisms|abbreviated terms))?(?: list)?|acronym list"
-            r"|(?:symbole und )?abkürzungen|(?:symboles et )?abréviations|(?:símbolos y )?abreviaturas"
+            r"|(?:(?:symbole|formelzeichen|akronyme) und )?abkürzung(?:en|sverzeichnis)(?: und (?:symbole|akronyme))?"
+            r"|(?:liste des )?(?:symboles et )?(?:abréviations|sigles)"
+            r"(?: et (?:symboles|sigles|acronymes|abréviations))?"
+            r"|(?:lista de )?(?:símbolos y )?(?:abreviaturas|siglas|acrónimos)(?: y (?:símbolos|siglas|acrónimos))?"
         ),
     ),
     (
@@ -59,8 +63,9 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"|definitions?,? acronyms,? (?:and|&) abbreviations|terms,? definitions .*"
             r"|(?:glossary|vocabulary|definitions?) of .{1,60}|.{1,60}\b(?:glossary|terminology|terms and definitions)"
             r"|interpretation|termes(?:(?:,| et) (?:définitions|symboles|abréviations|termes abrégés))+"
-            r"|begriffe(?: und (?:definitionen|abkürzungen))?|definitionen|définitions"
-            r"|términos(?: y definiciones)?|definiciones"
+            r"|begriffe(?:(?:,| und) (?:definitionen|benennungen|symbole|formelzeichen|einheiten|abkürzungen))*"
+            r"|definitionen|glossar|terminologie|définitions|glossaire|vocabulaire|glosario|vocabulario|terminología"
+            r"|(?:términos|definiciones)(?:(?:,| y) (?:definiciones|símbolos|abreviaturas|siglas|términos abreviados))*"
         ),
     ),
     (

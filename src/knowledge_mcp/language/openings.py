@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 
 _MAX_CAPTION = 160
+_TABLES, _FIGURES = "Table|Tabelle|Tableau|Tabla", "Figure|Fig\\.|Bild|Abbildung|Abb\\.|Figura"
 _CAPTION = re.compile(
-    r"(?P<label>(?P<word>Table|Figure|Fig\.|Listing|Equation) (?:[A-Z][.-]?)?\d+(?:[.–-]\d+)*)\b(?P<rest>.*)", re.DOTALL
+    rf"(?P<label>(?P<word>{_TABLES}|{_FIGURES}|Listing|Equation) (?:[A-Z][.-]?)?\d+(?:[.–-]\d+)*)\b(?P<rest>.*)",
+    re.DOTALL,
 )
-_CAPTION_KINDS = {"table": ReferenceKind.TABLE, "figure": ReferenceKind.FIGURE, "fig.": ReferenceKind.FIGURE}
 _TITLED = re.compile(r"\s*(?:[:.—–-]\s*\S|[A-Z])")
 _AFTER_LABEL = r"(?:[ \t]*[:—–-]|\s)\s*\S"
-_NOTE = re.compile(rf"(?P<label>(?:NOTE|Note)S?(?: \d+(?: to entry)?)?){_AFTER_LABEL}")
-_NOTE_IN_PROSE = re.compile(r"Note (?!\d)(?!to )[^:—–-]{0,3}[^\W\d_]")
-_EXAMPLE = re.compile(rf"(?P<label>(?:EXAMPLE|Example)[Ss]?(?: \d+)?)(?P<after>{_AFTER_LABEL})")
+NOTE_CAPITALS, EXAMPLE_CAPITALS = (
+    r"NOTES?|ANMERKUNG(?:EN)?|REMARQUES?|NOTAS?",
+    r"EXAMPLES?|BEISPIELE?|EXEMPLES?|EJEMPLOS?",
+)
+NOTE_TITLES, EXAMPLE_TITLES = r"Note|Anmerkung|Remarque|Nota", r"Example|Beispiel|Exemple|Ejemplo"
+TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"
+"""How notes and examples open in English, German, French and Spanish; patterns without groups."""
+_NOTE = re.compile(rf"(?P<label>(?:{NOTE_CAPITALS}|{NOTE_TITLES})(?: \d+(?: {TO_ENTRY})?)?){_AFTER_LABEL}")
+_NOTE_IN_PROSE = re.compile(rf"(?:{NOTE_TITLES}) (?!\d)(?!to )[^:—–-]{{0,3}}[^\W\d_]")
+_EXAMPLE = re.compile(rf"(?P<label>(?:{EXAMPLE_CAPITALS}|(?:{EXAMPLE_TITLES})s?)(?: \d+)?)(?P<after>{_AFTER_LABEL})")
 _INFORMATIVE_SENTENCE = re.compile(
     r"This (?:section|clause|subclause|annex|appendix|part|document) is (?P<force>informative|non-normative|"
     r"not normative|normative)(?:\.|,? and .{0,200})?",
@@ -43,8 +51,9 @@ def caption_label(text: str, *, is_sure: bool = False) -> str | None:
 def caption_target(label: str) -> tuple[ReferenceKind, str] | None:
     """Return kind and normal form of what a caption's label names, None for listings and the like."""
     word, _, number = label.partition(" ")
-    kind = _CAPTION_KINDS.get(word.lower())
-    return (kind, f"{'Figure' if kind is ReferenceKind.FIGURE else 'Table'} {number}") if kind else None
+    if re.fullmatch(_TABLES, word, re.IGNORECASE):
+        return ReferenceKind.TABLE, f"Table {number}"
+    return (ReferenceKind.FIGURE, f"Figure {number}") if re.fullmatch(_FIGURES, word, re.IGNORECASE) else None
 
 
 def note_label(text: str) -> str | None:
@@ -79,11 +88,12 @@ _ORDERED = re.compile(
     re.DOTALL,
 )
 _PRINTED_NOTE = re.compile(
-    r"(?P<marker>(?P<word>NOTES?|Notes?|EXAMPLES?|Examples?)(?:\s+\d{1,3})?(?:\s+to entry)?)"
+    rf"(?P<marker>(?P<word>(?:{NOTE_CAPITALS}|{EXAMPLE_CAPITALS})|(?:{NOTE_TITLES}|{EXAMPLE_TITLES})s?)"
+    rf"(?:\s+\d{{1,3}})?(?:\s+{TO_ENTRY})?)"
     r"(?P<stop>\s*[:.—–]\s*|\s+[-–—]\s+|\s+|$)"
 )
 _PRINTED_CAPTION = re.compile(
-    r"(?P<marker>(?:Table|Figure|Fig\.|TABLE|FIGURE|Listing|Exhibit)\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?)"
+    rf"(?P<marker>(?:{_TABLES}|{_FIGURES}|TABLE|FIGURE|Listing|Exhibit)\s*[A-Z]?[.-]?\d+(?:[.-]\d+)*[a-z]?)"
     r"(?P<stop>\s*[:.—–|]\s*|\s+[-–—]\s+|\s+|$)(?P<rest>.*)",
     re.DOTALL,
 )
@@ -108,7 +118,7 @@ def opening_of(text: str) -> Opening | None:
         return Opening(BlockKind.LIST_ITEM, marker, sure=not dash)
     if match := _ORDERED.match(text):
         return Opening(BlockKind.LIST_ITEM, match["marker"], sure=match["marker"][0] == "(")
-    return (_note(text) if text[:1] in "NE" else None) or (_caption(text) if text[:1] in "TFLE" else None)
+    return (_note(text) if text[:1] in "NEABR" else None) or (_caption(text) if text[:1] in "TFLEAB" else None)
 
 
 def _note(text: str) -> Opening | None:
@@ -116,9 +126,9 @@ def _note(text: str) -> Opening | None:
     if match is None:
         return None
     word, marker, stop = match["word"], match["marker"], match["stop"].strip()
-    if not (stop or word.isupper() or "to entry" in marker or (marker == text.strip() and word != marker)):
+    if not (stop or word.isupper() or re.search(TO_ENTRY, marker) or (marker == text.strip() and word != marker)):
         return None
-    kind = BlockKind.NOTE if word.lower().startswith("note") else BlockKind.EXAMPLE
+    kind = BlockKind.EXAMPLE if word.lower().startswith(("ex", "bei", "ej")) else BlockKind.NOTE
     return Opening(kind, marker)
 
 

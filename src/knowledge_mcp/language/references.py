@@ -7,19 +7,16 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from knowledge_mcp.language.multilingual.places import ENGLISH_PLACES, PLACE_WORDS, PlaceWords
+from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
 _NUMBER = r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*"
 _DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
-_CLAUSES = r"(?:[Ss]ections?|SECTIONS?|[Ss]ec\.|[Cc]lauses?|CLAUSES?|[Ss]ubclauses?|[Pp]aragraphs?|[Aa]rticles?|§+)"
-_ANNEX = r"(?:[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX)"
-_PART = (
-    rf"(?:,?\s+\(?{_CLAUSES}\s*(?P<part_named>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)"
-    rf"|,?\s+\(?{_ANNEX}\s+(?P<part_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?!\w)"
-    rf"|,\s+(?P<part_bare>{_DEEP})(?![\d.]*\d))"
+_BODIES = (
+    r"(?:ISO|IEC|CEI|IEEE|EN|DIN|BS|NF|UNE|VDI|VDE|ÖNORM|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR|NASA|ECSS|UL)"
 )
-_BODIES = r"(?:ISO|IEC|IEEE|EN|DIN|BS|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR|NASA|ECSS|UL)"
 _DOCUMENTS = (
     rf"(?P<norm>{_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}[- ](?:(?:Std\.?|STD|TS|TR)\s)?"
     r"[A-Z]{0,4}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){0,4}(?::\d{4})?)"
@@ -31,20 +28,39 @@ _DOCUMENTS = (
     r"|(?P<mil>(?P<mil_kind>MIL-(?:STD|HDBK|PRF|DTL|SPEC|I|S|Q)|DOD-STD|DoD-STD)-(?P<mil_number>\d+[A-Z]?(?:\.\d+)?))"
     r"|(?P<did>DI-[A-Z]{3,4}-\d{5}[A-Z]?)"
 )
-_PATTERN = re.compile(
-    rf"(?<![\w./-])(?=[A-Z\[{{§abcdfgiopstw])(?:(?:{_DOCUMENTS}){_PART}?"
-    rf"|(?P<cited>(?:\[(?P<cited_name>[A-Z\d][\w.+/-]{{0,40}})\]|\{{\{{[!?]?(?P<braced_name>[A-Z][\w.+/-]{{0,40}})\}}\}})"
-    rf",?\s+(?:{_CLAUSES}\s*(?P<cited_number>{_NUMBER})|{_ANNEX}\s+(?P<cited_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}}))(?!\w))"
-    rf"|(?P<annex>(?:see\s+|See\s+)?(?:[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX)\s+(?P<annex_number>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?![\w]))"
-    rf"|(?P<table>(?:see\s+|See\s+)?(?:[Tt]able|TABLE)s?\s+(?P<table_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
-    rf"|(?P<figure>(?:see\s+|See\s+)?(?:[Ff]igure|FIGURE|[Ff]ig\.)s?\s+(?P<figure_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
-    rf"|(?P<clause>(?:(?:see|See|in|per|with)\s+)?(?:(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?\s+|(?<!§)§++\s*)"
-    rf"(?P<clause_number>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)(?P<more>(?:\s*(?:,|and|or|to|through|–|,\s*and)\s+{_NUMBER}(?![\w%]))*)(?![\w%]))"
-    rf"|(?P<see>(?:see|See|in accordance with|specified in|described in|defined in|given in|according to|of|by"
-    rf"|in|with|to)\s+(?P<see_number>{_DEEP})"
-    rf"(?P<see_more>(?:\s*(?:,|and|or|to|through|–)\s+{_DEEP})*)(?![\w%]|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|seconds|minutes)\b)))"
-)
-_ANY = re.compile(r"\d|[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX")
+
+
+def _part(words: PlaceWords) -> str:
+    return (
+        rf"(?:,?\s+\(?(?:{words.parts}|§+)\s*(?P<part_named>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)"
+        rf"|,?\s+\(?(?:{words.annexes})\s+(?P<part_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?!\w)"
+        rf"|,\s+(?P<part_bare>{_DEEP})(?![\d.]*\d))"
+    )
+
+
+def _places(words: PlaceWords, first: str) -> str:
+    """Say how places are written in a language; `first` are the letters that a reference may begin with."""
+    return (
+        rf"(?<![\w./-])(?=[{first}])(?:(?:{_DOCUMENTS}){_part(words)}?"
+        rf"|(?P<cited>(?:\[(?P<cited_name>[A-Z\d][\w.+/-]{{0,40}})\]|\{{\{{[!?]?(?P<braced_name>[A-Z][\w.+/-]{{0,40}})\}}\}})"
+        rf",?\s+(?:(?:{words.parts}|§+)\s*(?P<cited_number>{_NUMBER})|(?:{words.annexes})\s+(?P<cited_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}}))(?!\w))"
+        rf"|(?P<annex>(?:(?:{words.see})\s+)?(?:{words.annexes})\s+(?P<annex_number>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?![\w]))"
+        rf"|(?P<table>(?:(?:{words.see})\s+)?(?:{words.tables})\s+(?P<table_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
+        rf"|(?P<figure>(?:(?:{words.see})\s+)?(?:{words.figures})\s+(?P<figure_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
+        rf"|(?P<clause>(?:(?:{words.see}|in|per|with)\s+)?(?:(?:{words.clauses})\s+|(?<!§)§++\s*)"
+        rf"(?P<clause_number>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)(?P<more>(?:\s*(?:{words.joints}|,\s*and)\s+{_NUMBER}(?![\w%]))*)(?![\w%]))"
+        rf"|(?P<see>(?P<lead>{words.see}|{words.leads})\s+(?P<see_number>{_DEEP})"
+        rf"(?P<see_more>(?:\s*(?:{words.joints})\s+{_DEEP})*)"
+        rf"(?![\w%]|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|{words.units})\b)))"
+    )
+
+
+_PLACES = {
+    "": re.compile(_places(ENGLISH_PLACES, r"A-Z\[{§abcdfgiopstw")),
+    **{code: re.compile(_places(words, r"A-ZÀ-Þ\[{§a-zà-ÿ")) for code, words in PLACE_WORDS.items()},
+}
+"""By language; English has no code here."""
+_ANY = re.compile(r"\d|[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX|[Aa]nhang|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANEXO")
 """What every reference holds: a number, but for annexes, which have letters."""
 
 _APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
@@ -65,23 +81,34 @@ _UNSURE = {
     ),
 }
 """Words before a number with one dot, each with what stands before it where the number is a clause's."""
+_SURE = re.compile(
+    r"[Ss]ee\b|\w+ in\Z|in accordance|according|[Ss]iehe|[Vv]oir|[Vv]éa|[Vv]er\Z|conform|[Gg]emäß|de\s+acuerdo"
+)
+"""Words before a number with one dot that is a clause's, whatever stands before them."""
+_ANYTHING = re.compile(r"\Z")
 _BEFORE = 24
 
-_OF = re.compile(r"\s+(?P<word>of|in|from|to)\s+")
+_OF = {
+    code: re.compile(rf"\s+(?P<word>{words.owners})(?:\s+|(?<=['’]))")
+    for code, words in {"": ENGLISH_PLACES, **PLACE_WORDS}.items()
+}
 _OWNING_DOCUMENT = re.compile(rf"(?:the\s+)?[\[({{]{{0,2}}[!?@]{{0,2}}(?:{_DOCUMENTS})[\]}}]{{0,2}}")
 _OWNING_CITATION = re.compile(r"(?:\[(?P<cited>[^\[\]\n]{1,60})\]|\{\{[!?]?(?P<braced>[^{}\n]{1,60})\}\})(?!\()")
-_LAWS = (
-    r"(?:Acts?|Directive|Regulations?|Code|Law|Treaty|Convention|Agreement|Contract|Order|Ordinance|Rules|Constitution"
-    r"|Charter|Statutes?|Bill|Decree|Protocol|Decision|Bylaws)"
-)
 _LAW_NUMBER = (
     r"(?:\s+of\s+[A-Z]\w{1,30}(?:\s+[A-Z]\w{1,30}){0,4}|\s+(?:of\s+)?\d{4}(?:/\d{1,4})?(?:/[A-Z]{2,5})?"
     r"|\s+\([A-Z]{2,8}\)(?:\s+No\.?)?\s+\d{1,4}(?:/\d{1,4})?)"
 )
 _OWNING_LAW = re.compile(
-    rf"(?:(?:the|that|said)\s+(?P<law>(?:[A-Z][\w'’&-]{{0,30}}\s+){{0,6}}?{_LAWS}\b{_LAW_NUMBER}?)"
-    rf"|(?P<numbered>{_LAWS}{_LAW_NUMBER}))"
+    rf"(?:(?:the|that|said)\s+(?P<law>(?:[A-Z][\w'’&-]{{0,30}}\s+){{0,6}}?(?:{ENGLISH_PLACES.laws})\b{_LAW_NUMBER}?)"
+    rf"|(?P<numbered>(?:{ENGLISH_PLACES.laws}){_LAW_NUMBER}))"
 )
+_LAWS_ELSEWHERE = {
+    code: re.compile(
+        rf"(?:{words.laws})\b(?:\s+\([A-Z]{{2,5}}\))?(?:\s+(?:Nr\.|n[°º]|núm\.))?"
+        r"(?:\s+\d{1,4}/\d{1,4}(?:/[A-Z]{2,3})?)?"
+    )
+    for code, words in PLACE_WORDS.items()
+}
 _OWNING_WORK = re.compile(
     r"(?:the\s+)?(?P<work>(?:[A-Z][\w./-]{0,30}\s+){1,6}(?:[Ss]pecification|[Ss]tandard|[Hh]andbook|[Gg]uide|[Mm]anual"
     r"|[Rr]ecommendation|[Gg]uidelines|[Pp]olicy|[Rr]eport|[Dd]raft))\b"
@@ -91,13 +118,14 @@ _OWNING_NAME = re.compile(
     r"(?=\s*(?:[.,;:)\]}]|\Z|\n\s*\n|(?:and|or|is|are|was|for|as|defines?|describes?|specif\w{1,5}|requires?|states?"
     r"|contains?|provides?|gives?|applies|shall|should|may|must|can)\b)))"
 )
-_OWN_PLACE = re.compile(rf"(?:the\s+)?(?:{_ANNEX}|ANNEX|PART|Part|TABLE|CHAPTER|VOLUME|{_DEEP})\b")
+_ANNEXES = "|".join(words.annexes for words in PLACE_WORDS.values())
+_OWN_PLACE = re.compile(rf"(?:the\s+)?(?:{_ANNEXES}|PART|Part|TABLE|CHAPTER|VOLUME|{_DEEP})\b")
 _BRACED = re.compile(r"\{\{(?P<braced>[\w.:-]{1,100})\}\}|\(#(?P<hashed>[\w.:-]{1,100})\)")
 """Links within a document as kramdown's and mmark's authors of RFCs write them."""
 
 
 def find_references(
-    text: str, start: int = 0, end: int | None = None, *, clauses: Collection[str] = ()
+    text: str, start: int = 0, end: int | None = None, *, clauses: Collection[str] = (), language: str = ""
 ) -> list[Reference]:
     """List the cross-references in `text[start:end]`, in order, disjoint.
 
@@ -112,17 +140,20 @@ def find_references(
         start: where to begin.
         end: where to end; None for the text's end.
         clauses: numbers of the document's clauses; "in 4.2" is a reference only to one of these.
+        language: ISO 639-1 code of the document; "siehe Abschnitt 4.2", "voir 4.2" and "véase 4.2" are references where
+            it is German, French or Spanish.
     """
+    language = language if language in PLACE_WORDS else ""
     end = len(text) if end is None else end
     found: list[Reference] = []
     if _ANY.search(text, start, end) is None:
         return found
     taken = start
-    for match in checked(_PATTERN.finditer(text, start, end)):
+    for match in checked(_PLACES[language].finditer(text, start, end)):
         if match.start() < taken:
             continue  # the owner of the reference before
         read = _read(match, clauses)
-        owner = _owner(match, end) if read and read[0].kind is not ReferenceKind.DOCUMENT else None
+        owner = _owner(match, end, language) if read and read[0].kind is not ReferenceKind.DOCUMENT else None
         if owner is None:
             found.extend(read)
             continue
@@ -131,13 +162,13 @@ def find_references(
     return found
 
 
-def _owner(match: re.Match[str], end: int) -> tuple[str, int] | None:
+def _owner(match: re.Match[str], end: int, language: str) -> tuple[str, int] | None:
     """Read whose place it is, from what follows: its owner and where that ends; no name for another place of its own.
 
     None where nothing is said of it.
     """
     text = match.string
-    led = _OF.match(text, match.end(), end)
+    led = _OF[language].match(text, match.end(), end)
     if led is None or (led["word"] == "to" and not match["annex"]):
         return None
     at = led.end()
@@ -145,12 +176,13 @@ def _owner(match: re.Match[str], end: int) -> tuple[str, int] | None:
         return _document(named), named.end()
     if cited := _OWNING_CITATION.match(text, at, end):
         return _cited(cited["cited"] or cited["braced"]), cited.end()
-    if law := _OWNING_LAW.match(text, at, end):
-        return _WHITE.sub(" ", f"the {law['law']}" if law["law"] else law["numbered"]), law.end()
+    if law := _OWNING_LAW.match(text, at, end) or (language and _LAWS_ELSEWHERE[language].match(text, at, end)):
+        name = f"the {law['law']}" if law.re is _OWNING_LAW and law["law"] else law.group()
+        return _WHITE.sub(" ", name), law.end()
+    if led["word"] not in {"in", "from", "to"} and _OWN_PLACE.match(text, at, end):
+        return "", at
     if led["word"] != "of":
         return None
-    if _OWN_PLACE.match(text, at, end):
-        return "", at
     if work := _OWNING_WORK.match(text, at, end):
         return _WHITE.sub(" ", work["work"]), work.end()
     called = _OWNING_NAME.match(text, at, end)
@@ -204,7 +236,8 @@ def _clauses(match: re.Match[str], name: str, shown: str, clauses: Collection[st
     span = Span(match.start(), match.end())
     first = match.group(name + "_number")
     more = match.group("more" if name == "clause" else "see_more") or ""
-    before = _UNSURE.get(match.group().split(None, 1)[0]) if name == "see" and first.count(".") < 2 else None
+    lead = match["lead"] if name == "see" and first.count(".") < 2 else ""
+    before = _UNSURE.get(lead) or (None if not lead or _SURE.match(lead) else _ANYTHING)
     if before is not None:
         led = _WHITE.sub(" ", match.string[max(span.start - _BEFORE, 0) : span.start])
         if first not in clauses or not before.search(led):
@@ -257,14 +290,16 @@ def document_references(document: Document) -> list[Reference]:
     for spans in known.values():
         spans.sort()
     clauses = {section.number for section in document.sections if section.number}
+    language = language_of(document.text)
     names = {anchor.name for anchor in document.anchors}
     for block in document.blocks:
         if block.kind in {BlockKind.HEADING, BlockKind.CODE}:
             continue
         checkpoint()
         found.extend(_links(document.text, block.span, names))
-        for reference in find_references(document.text, block.span.start, block.span.end, clauses=clauses):
-            if block.kind is BlockKind.CAPTION and reference.span.start - block.span.start <= 4:
+        start, end = block.span.start, block.span.end
+        for reference in find_references(document.text, start, end, clauses=clauses, language=language):
+            if block.kind is BlockKind.CAPTION and reference.span.start - start <= 4:
                 continue
             if not _overlaps(reference.span, known.get(reference.target, ())):
                 found.append(reference)

@@ -29,11 +29,16 @@ from knowledge_mcp.support.checkpoints import checked
 
 _PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
-_QUOTED_TERM = r"(?:“(?P<curly>[^”\n]{2,60})”|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|\*\*(?P<bold>[^*\n]{2,60})\*\*)"
+_QUOTED_TERM = (
+    r"(?:(?:“|«\s?)(?P<curly>[^”»\n]{2,60}?)(?:”|\s?»)|„(?P<low>[^“”\n]{2,60})[“”]"
+    r"|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|\*\*(?P<bold>[^*\n]{2,60})\*\*)"
+)
 _MEANS = re.compile(
-    rf"\W{{0,3}}(?:(?:The|A|An|the|In this \w+,?)\s+(?:terms?|words?|expression"
-    rf"|phrase)\s+)?{_QUOTED_TERM}(?:\s+\([^)]{{2,60}}\))?,?\s+"
-    r"(?:means|refers\s+to|denotes|is\s+defined\s+as|are\s+defined\s+as|shall\s+mean|stands\s+for)\s+(?P<text>\S)"
+    r"\W{0,3}(?:(?:The|A|An|the|In this \w+,?|Le|La|El|Der|Die|Das|Ein|Eine)\s+"
+    r"(?:(?:terms?|terme|término|Begriff|Ausdruck|words?|expression|phrase)\s+)?)?"
+    rf"{_QUOTED_TERM}(?:\s+\([^)]{{2,60}}\))?,?\s+"
+    r"(?:means|refers\s+to|denotes|is\s+defined\s+as|are\s+defined\s+as|shall\s+mean|stands\s+for|bezeichnet|bedeutet"
+    r"|désigne|signifie|s['’]entend\s+de|significa|designa|se\s+refiere\s+a)\s+(?P<text>\S)"
 )
 _DEFINED_AS = re.compile(
     r"\W{0,3}(?:An?|The)\s+(?P<plain>(?!.{0,50}\b(?:that|which|or)\b.{0,50}\bdefined)[A-Za-z][\w /-]{2,50}?)\s+(?:is"
@@ -54,13 +59,15 @@ _ABBREVIATION = re.compile(
     r"(?P<sep>[ \t]*[:=—–][ \t]*|[ \t]+-[ \t]+|\t+|[ \t]{2,}|[ \t])(?P<text>[^\s|][^\n]*)"
 )
 _TERM_HEADER = re.compile(
-    r"(?:defined\s+)?(?:terms?|words?|acronyms?|abbreviations?|abbr\.?|initialisms?|expression|concept)"
-    r"(?:\s*(?:/|or|and)\s*\w+)?",
+    r"(?:defined\s+)?(?:terms?|words?|acronyms?|abbreviations?|abbr\.?|initialisms?|expression|concept"
+    r"|begriff|benennung|abkürzung|kürzel|terme|abréviation|sigle|término|abreviatura|sigla)"
+    r"(?:\s*(?:/|or|and|und|et|y)\s*\w+)?",
     re.IGNORECASE,
 )
 _MEANING_HEADER = re.compile(
-    r"(?:definitions?|meanings?|descriptions?|expansions?|explanations?|full (?:name|form)|stands for|spelled[- ]out.*)"
-    r"(?:\s*(?:/|or|and)\s*\w+)?",
+    r"(?:definitions?|meanings?|descriptions?|expansions?|explanations?|full (?:name|form)|stands for|spelled[- ]out.*"
+    r"|bedeutung|erläuterung|erklärung|beschreibung|langform|définition|signification|definición|significado|descripción)"
+    r"(?:\s*(?:/|or|and|und|et|y)\s*\w+)?",
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"\s*See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)", re.IGNORECASE)
@@ -326,13 +333,16 @@ class _Finder:
     def _sentences(self, block: Block, role: SectionRole) -> Iterator[Definition]:
         """Find defining sentences in running text."""
         words = block.span.of(self.text)
-        if not re.search(r"\b(?:means|refers|denotes|defined|mean|stands)\b", words):
+        if not re.search(
+            r"\b(?:means|refers|denotes|defined|mean|stands|bezeichnet|bedeutet|désigne|signifie|entend|significa|designa|refiere)\b",
+            words,
+        ):
             return
         number = self.facts.clause_number(block.section)
         for span in sentence_spans(self.text, block.span.start, block.span.end):
             match = _MEANS.match(self.text, span.start, span.end)
             if match is not None:
-                term = match.group("curly") or match.group("straight") or match.group("bold")
+                term = match.group("curly") or match.group("low") or match.group("straight") or match.group("bold")
             else:
                 match = _DEFINED_AS.match(self.text, span.start, span.end)
                 term = match.group("plain") if match is not None else ""

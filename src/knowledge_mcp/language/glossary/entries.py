@@ -6,16 +6,23 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from knowledge_mcp.language.openings import EXAMPLE_CAPITALS, EXAMPLE_TITLES, NOTE_CAPITALS, NOTE_TITLES, TO_ENTRY
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Span
 
 _WHITE = re.compile(r"\s+")
 _DOMAIN = re.compile(r"(?:(?<!\s)\s++)?[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*+")
+_SOURCES = "SOURCE|QUELLE|FUENTE"
 _NOTE = re.compile(
-    r"(?:(?<!\s)\s++)?(?:\[SOURCE\s?:|\(SOURCE\s?:|\bSOURCE\s?:|\bNotes?\s+\d+\s+to\s+entry\b|\bNOTE(?:\s+\d+)?\b\s*[:.–—]?\s|\bNotes?(?:\s+\d+)?\s*:\s|\bExamples?(?:\s+\d+)?\s*:\s|\bEXAMPLE(?:\s+\d+)?\b\s*[:.–—]?\s)"
+    rf"(?:(?<!\s)\s++)?(?:\[(?:{_SOURCES})\s?:|\((?:{_SOURCES})\s?:|\b(?:{_SOURCES})\s?:"
+    rf"|\b(?:{NOTE_TITLES})s?\s+\d+\s+{TO_ENTRY}\b|\b(?:{NOTE_CAPITALS})(?:\s+\d+)?\b\s*[:.–—]?\s"
+    rf"|\b(?:{NOTE_TITLES}|{EXAMPLE_TITLES})s?(?:\s+\d+)?\s*:\s|\b(?:{EXAMPLE_CAPITALS})(?:\s+\d+)?\b\s*[:.–—]?\s)"
 )
-_ORIGIN = re.compile(r"\W{0,3}SOURCE\s?:\s*(?P<origin>\S.*)")
-_LABEL_ALONE = re.compile(r"\W*+(?:notes?|example)\b[\s\d]*+(?:to\s+entry)?\W*+", re.IGNORECASE)
+_ORIGIN = re.compile(rf"\W{{0,3}}(?:{_SOURCES})\s?:\s*(?P<origin>\S.*)")
+_LABEL_ALONE = re.compile(
+    rf"\W*+(?:(?:{NOTE_TITLES}|{EXAMPLE_TITLES})s?|{NOTE_CAPITALS}|{EXAMPLE_CAPITALS})\b[\s\d]*+(?:{TO_ENTRY})?\W*+",
+    re.IGNORECASE,
+)
 _PARENTHESIS = re.compile(r"(?:(?<!\s)\s++)?\((?P<inner>[^()]{1,60})\)\s*+\Z")
 _ALSO = re.compile(
     r"(?:,|(?<![\s,]))\s*+\(?\b(?:also\s+(?:called|known\s+as|referred\s+to\s+as)|admitted(?:\s+term)?:?|synonyms?:?|abbreviated(?:\s+as)?|aka|a\.k\.a\.)\s+"
@@ -146,7 +153,7 @@ def expansion_fits(abbreviation: str, words: str) -> bool:
     if len(letters) < 2 or sum(1 for letter in abbreviation if letter.isupper()) < 2:
         return False
     spelled = re.split(r"[;.(\n]", words, maxsplit=1)[0]
-    initials = [word[0].lower() for word in re.findall(r"[A-Za-z0-9]+", spelled) if word.lower() not in _SMALL]
+    initials = [word[0].lower() for word in re.findall(r"[^\W_]+", spelled) if word.lower() not in _SMALL]
     if not initials or initials[0] != letters[0]:
         return False
     wanted = iter(letters)
@@ -174,7 +181,7 @@ _OPENING = re.compile(
 )
 _CALLED = r"(?:called|termed|known\s+as|named|referred\s+to\s+as|said\s+to\s+be)\s+(?:an?\s+|the\s+)?\W*"
 _POINTER = re.compile(
-    r"\W*(?:see|see\s+also|same\s+as|synonym\s+(?:for|of)|voir)\s+(?P<term>[^.;(]{2,80})(?:\((?:[A-Z]\.)?[\d.-]{1,20}\))?\W*\Z",
+    r"\W*(?:see|see\s+also|same\s+as|synonym\s+(?:for|of)|voir|siehe|véase)\s+(?P<term>[^.;(]{2,80})(?:\((?:[A-Z]\.)?[\d.-]{1,20}\))?\W*\Z",
     re.IGNORECASE,
 )
 _LONGEST_POINTER = 300

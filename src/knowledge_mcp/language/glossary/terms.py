@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.glossary.entries import is_origin
+from knowledge_mcp.language.openings import NOTE_TITLES, TO_ENTRY
 from knowledge_mcp.model.document import BlockKind
 
 Paragraph = tuple[BlockKind, str]
@@ -99,8 +100,10 @@ class TermEntry:
 _PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _LABEL = re.compile(
-    r"(?:deprecated|admitted|preferred|obsolete|superseded|abbreviated|abbreviation|acronym|symbol|synonym|déconseillé)"
-    r"(?:\s+(?:term|form|name))?s?\s*:\s*",
+    r"(?:(?:terme|término)\s+)?(?:deprecated|admitted|preferred|obsolete|superseded|abbreviated|abbreviation|acronym|symbol"
+    r"|synonym|veraltet|abgelehnt|verworfen|(?:zu\s+)?vermeiden(?:de)?|zugelassen|abgekürzt|Abkürzung|Kurzform|déconseillé|rejeté"
+    r"|admis|obsolète|abrégé|abréviation|symbole|synonyme|desaconsejado|rechazado|admitido|obsoleto|abreviado|abreviatura"
+    r"|símbolo|sinónimo)(?:e?\s+(?:term|form|name|Benennung))?s?\s*:\s*",
     re.IGNORECASE,
 )
 _GRAMMAR = re.compile(
@@ -113,14 +116,20 @@ _LANGUAGES = 2
 """Languages that lines begin with from which on they are that: "de", "it" and "no" are words as well."""
 _DOMAIN_ALONE = re.compile(r"<[^<>\n]{2,60}>")
 _DOMAIN_BEHIND = re.compile(r"\S\s*<[^<>\n]{2,60}>\Z")
-_OPENS_WORDS = re.compile(r"(?:<|«\s|(?:an?|the|any|each|see|cf\.?|same as|voir|un|une|le|la|les)\s)", re.IGNORECASE)
-_SAYS = re.compile(
-    r"\b(?:that|which|who|whose|whom|where|when|whereby|is|are|was|were|has|have|can|may|shall|must|used|intended|qui|que|dont)\b"
+_OPENS_WORDS = re.compile(
+    r"(?:<|«\s|(?:an?|the|any|each|see|cf\.?|same as|voir|un|une|le|la|les|eine?|der|das|siehe|el|los|una|véase)\s)",
+    re.IGNORECASE,
 )
-_TO_ENTRY = re.compile(r"Notes?\s+\d+\s+to\s+entry", re.IGNORECASE)
+_SAYS = re.compile(
+    r"\b(?:that|which|who|whose|whom|where|when|whereby|is|are|was|were|has|have|can|may|shall|must|used|intended|qui|que|dont"
+    r"|ist|sind|wird|werden|dient|destiné|destinado|utilisée?)\b|,\s(?:der|die|das|dem|den|deren|dessen|welche[rsmn]?)\b"
+)
+_TO_ENTRY = re.compile(rf"(?:{NOTE_TITLES})s?\s+\d+\s+{TO_ENTRY}", re.IGNORECASE)
 _SOON = 4
 """Paragraphs behind a note among which another note or the source shows that they are the note's."""
-_JOINED = re.compile(r"\s(?:of|at|in|on|for|to|from|by|with|without|or|and|the|an?|de|du|des)\s")
+_JOINED = re.compile(
+    r"\s(?:of|at|in|on|for|to|from|by|with|without|or|and|the|an?|de|du|des|à|et|ou|pour|dans|del|con|para|y|der|von|zur|zum|für|und|oder)\s"
+)
 _MOST_WORDS, _LONGEST, _FEW_WORDS = 10, 100, 4
 """Words and characters of a term at most, and words up to which a line is too short to be a definition's sentence."""
 

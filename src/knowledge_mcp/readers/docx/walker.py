@@ -272,7 +272,7 @@ class DocxWalker:
             text = RichText(f"{label.text} ")
             text.extend(paragraph.text)
             marker = opening or (label.text if not label.is_bullet else "")
-        is_example = opening.lower().startswith("example") if opening else role is Role.EXAMPLE
+        is_example = example_label(f"{opening}: x") is not None if opening else role is Role.EXAMPLE
         self._lay(BlockKind.EXAMPLE if is_example else BlockKind.NOTE, text, marker=marker)
 
     # ---- what follows a paragraph

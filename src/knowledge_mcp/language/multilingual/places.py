@@ -1,0 +1,94 @@
+"""How documents refer to places, in English, German, French and Spanish: "siehe Abschnitt 4.2", "véase 4.2"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceWords:
+    """How a language refers to places: patterns without groups, which join those of English.
+
+    Attributes:
+        parts: words before a clause's number behind the name of a document.
+        clauses: words before the number of a clause of the document itself.
+        annexes, tables, figures: words before theirs.
+        see: words before any place.
+        leads: further words before a bare number of a clause; other numbers follow most of them as well.
+        joints: words between two numbers.
+        units: what makes a number a quantity.
+        owners: words between a place and the document or law whose place it is.
+        laws: kinds of laws.
+    """
+
+    parts: str = r"[Ss]ections?|SECTIONS?|[Ss]ec\.|[Cc]lauses?|CLAUSES?|[Ss]ubclauses?|[Pp]aragraphs?|[Aa]rticles?"
+    clauses: str = r"(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?"
+    annexes: str = r"[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX"
+    tables: str = r"(?:[Tt]able|TABLE)s?"
+    figures: str = r"(?:[Ff]igure|FIGURE|[Ff]ig\.)s?"
+    see: str = r"see|See"
+    leads: str = r"in accordance with|specified in|described in|defined in|given in|according to|of|by|in|with|to"
+    joints: str = r",|and|or|to|through|–"
+    units: str = r"seconds|minutes|l(?:/s|/min)?|bar|[kM]?Pa|kN"
+    owners: str = r"of|in|from|to"
+    laws: str = (
+        r"Acts?|Directive|Regulations?|Code|Law|Treaty|Convention|Agreement|Contract|Order|Ordinance|Rules|Constitution"
+        r"|Charter|Statutes?|Bill|Decree|Protocol|Decision|Bylaws"
+    )
+
+
+ENGLISH_PLACES = PlaceWords()
+_OWN = {
+    "de": PlaceWords(
+        parts=r"(?:Unter)?[Aa]bschnitt(?:e|en|s)?|Abs\.|Kapiteln?|Kap\.|Artikeln?|Art\.|Absatz|Absätzen?|Ziffern?|Nr\.",
+        clauses=r"(?:Unter)?[Aa]bschnitt(?:e|en|s)?|Kapiteln?|Kap\.|Artikeln?|Absatz|Absätzen?|Ziffern?",
+        annexes=r"[Aa]nhang|[Aa]nhangs|[Aa]nlage|ANHANG|ANLAGE",
+        tables=r"[Tt]abellen?|Tab\.|TABELLE",
+        figures=r"[Bb]ild(?:er|ern|es)?|[Aa]bbildung(?:en)?|Abb\.|BILD",
+        see=r"[Ss]iehe|[Ss]\.",
+        leads=r"[Gg]emäß|[Nn]ach|entsprechend|laut|[Ii]n|[Vv]on|[Aa]us|[Mm]it|unter|zu",
+        joints=r"und|oder|bis|sowie",
+        units=r"Sekunden?|Minuten?|Stunden?|Tagen?|Prozent",
+        owners=r"(?:in|aus|von|zu)\s+(?:der|dem|den)|im|aus|vom|zum|zur|der|des|von|in|zu",
+        laws=r"Richtlinie|Verordnung|Gesetze?s?|[A-Z][a-zäöü]{2,30}(?:gesetz(?:es)?|verordnung|richtlinie)|Vertrag(?:es|s)?",
+    ),
+    "fr": PlaceWords(
+        parts=r"[Pp]aragraphes?|[Aa]rticles?|[Cc]hapitres?|[Pp]oints?|[Aa]linéas?",
+        clauses=r"[Pp]aragraphes?|[Aa]rticles?|[Cc]hapitres?|[Pp]oints?|[Aa]linéas?",
+        annexes=r"[Aa]nnexe|ANNEXE|[Aa]ppendice",
+        tables=r"[Tt]ableaux?|TABLEAU",
+        figures=r"[Ff]igures?",
+        see=r"[Vv]oir(?:\s+(?:en|au|aux|le|la|les))?",
+        leads=(
+            r"[Ss]elon|conformément\s+(?:à|au|aux)|conformes?\s+(?:à|au|aux)|[Ee]n|[Aa]ux?"
+            r"|à|de|du|des|dans|par"
+        ),
+        joints=r"et|ou|à|ainsi que",
+        units=r"secondes?|minutes?|heures?|jours?",
+        owners=r"(?:de|dans|à)\s+(?:la|l['’])|du|des|de|dans\s+le|au",
+        laws=r"[Dd]irective|[Rr]èglement|[Ll]oi|[Cc]ode|[Dd]écret|[Tt]raité|[Aa]rrêté",
+    ),
+    "es": PlaceWords(
+        parts=r"[Aa]partados?|[Aa]rtículos?|[Cc]apítulos?|[Ss]ecci(?:ón|ones)|[Pp]árrafos?|[Pp]untos?|[Nn]umeral(?:es)?",
+        clauses=r"[Aa]partados?|[Aa]rtículos?|[Cc]apítulos?|[Ss]ecci(?:ón|ones)|[Pp]árrafos?|[Pp]untos?|[Nn]umeral(?:es)?",
+        annexes=r"[Aa]nexo|ANEXO|[Aa]péndice",
+        tables=r"[Tt]ablas?|TABLA|[Cc]uadros?",
+        figures=r"[Ff]iguras?",
+        see=r"[Vv]éan?se(?:\s+(?:en|el|la|los|las))?|[Vv]er",
+        leads=(r"[Ss]egún|de\s+acuerdo\s+con|conformes?\s+(?:a|con)|[Ee]n|[Cc]on|[Dd]e|por"),
+        joints=r"y|e|o|u|a",
+        units=r"segundos?|minutos?|horas?|días?",
+        owners=r"(?:de|en|a)\s+(?:la|el|los|las)|del|de|al",
+        laws=r"[Dd]irectiva|[Rr]eglamento|[Ll]ey|[Cc]ódigo|(?:[Rr]eal\s+)?[Dd]ecreto|[Tt]ratado|[Oo]rden",
+    ),
+}
+
+
+def _with_english(own: PlaceWords) -> PlaceWords:
+    """Add the words of English, which a document in another language refers with as well."""
+    names = [each.name for each in fields(PlaceWords)]
+    return PlaceWords(**{name: f"{getattr(own, name)}|{getattr(ENGLISH_PLACES, name)}" for name in names})
+
+
+PLACE_WORDS = {code: _with_english(own) for code, own in _OWN.items()}
+"""By ISO 639-1 code, those of English among them."""
