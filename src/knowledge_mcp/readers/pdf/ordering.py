@@ -62,11 +62,13 @@ def tables_of(
         return None
     for row in rows:
         row.cells += [""] * (width - len(row.cells))
-    if not _share_out(lines, rows):
+    shared, beside = _share_out(lines, rows), _beside(lines)
+    if _is_woven(rows, beside):
+        return None
+    if not shared:
         return _whole(rows, lines, page)
     found: list[Line | Table] = []
     modal = Counter(line.size for line in lines).most_common(1)[0][0]
-    beside = _beside(lines)
     apart = [_is_heading(row, modal) or _is_text(row, modal, beside) for row in rows]
     for is_text, group in itertools.groupby(zip(rows, apart, strict=True), key=lambda pair: pair[1]):
         some = [row for row, _ in group]
@@ -149,6 +151,21 @@ def _is_text(row: _Row, modal: float, beside: dict[int, float]) -> bool:
     return stacked and not any(
         _gap(line) >= 1.2 * line.size or line.x0 > second - 5 or id(line) in beside for line in row.lines
     )
+
+
+_WOVEN = 0.25
+"""Share of the rows of several cells from which on these are cut out of running lines, and the table is none."""
+_BLANK = 0.6
+"""Times the print's size above which a gap is no blank of a justified line."""
+
+
+def _is_woven(rows: Sequence[_Row], beside: Mapping[int, float]) -> bool:
+    """Tell whether cells are words of sentences: rows of several cells whose lines run on without a gap."""
+    several = [row for row in rows if sum(map(bool, row.cells)) > 1 and row.lines]
+    running = sum(
+        not any(_gap(line) >= _BLANK * line.size or id(line) in beside for line in row.lines) for row in several
+    )
+    return running >= max(2.0, _WOVEN * len(several))
 
 
 def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
