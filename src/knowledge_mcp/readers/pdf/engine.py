@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
+from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
@@ -197,6 +198,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
             hidden = _as_printed(path, found, parser)
+            take_line_numbers(found)
             layouts = [lay_out(page) for page in found]
             tagged: list[TaggedHeading] = []
             for page in found:

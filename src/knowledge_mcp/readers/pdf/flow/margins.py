@@ -1,0 +1,77 @@
+"""Numbers of lines that drafts print in the margin: they are no words of the text beside them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage, TextItem
+
+_FEWEST = 5
+"""Numbers of one page at least: a column of figures that counts so far does not stand outside of all other words."""
+_FLUSH = 3.0
+"""Points by which the edges of such numbers lie apart at most, to the left or to the right."""
+_PAGES = 0.5
+"""Share of the pages with text that bear such numbers in a document whose lines are numbered."""
+_STEPS = frozenset({1, 2, 5, 10})
+_NUMBER = re.compile(r"\s*(?P<number>\d{1,6})(?:\s+(?P<rest>\S.*)|\s*)", re.DOTALL)
+"""A number alone, or with the words of its line, which the parser joins to it where they stand close."""
+
+_Numbers = list[tuple["TextItem", re.Match[str]]]
+
+
+def take_line_numbers(pages: Sequence[ParsedPage]) -> None:
+    """Take the numbers of lines out of the margins of pages that follow one another; none where few pages have them."""
+    found = [_line_numbers(page.text_items) for page in pages]
+    written = sum(bool(page.text_items) for page in pages)
+    if sum(map(bool, found)) < max(1.0, _PAGES * written):
+        return
+    for page, many in zip(pages, found, strict=True):
+        numbers = many or _line_numbers(page.text_items, 1)
+        gone = {id(item) for item, match in numbers if not match["rest"]}
+        page.text_items = [item for item in page.text_items if id(item) not in gone]
+        for item, match in numbers:
+            if match["rest"]:
+                before = item.width * match.start("rest") / len(item.text)
+                item.x, item.width, item.text = item.x + before, item.width - before, match["rest"]
+
+
+def _line_numbers(items: Sequence[TextItem], fewest: int = _FEWEST) -> _Numbers:
+    """Find the numbers that count up, step by step, beside the text of a page: to the left or right of all of it."""
+    read = [(item, match) for item in items if (match := _NUMBER.fullmatch(item.text)) is not None]
+    lone = [item for item, match in read if not match["rest"]]
+    rest = [item for item in items if item.text.strip() and not _NUMBER.fullmatch(item.text)]
+    if len(lone) < fewest or not rest:
+        return []
+    left, right = min(item.x for item in rest), max(item.x + item.width for item in rest)
+    before = [item for item in lone if item.x + item.width <= left]
+    behind = {id(item) for item in lone if item.x >= right}
+    edge = max((item.x for item in before), default=0.0)
+    joined = [pair for pair in read if pair[0].x <= edge] if before else []
+    for some in (
+        joined,
+        [pair for pair in joined if not pair[1]["rest"]],
+        [pair for pair in read if id(pair[0]) in behind],
+    ):
+        if (
+            len(some) > 1
+            and len(some) >= fewest
+            and _are_flush([item for item, _ in some if item in lone])
+            and _count_up(some)
+        ):
+            return some
+    return []
+
+
+def _are_flush(items: Sequence[TextItem]) -> bool:
+    edges = [item.x for item in items], [item.x + item.width for item in items]
+    return any(max(side) - min(side) <= _FLUSH for side in edges)
+
+
+def _count_up(numbers: _Numbers) -> bool:
+    ordered = [int(match["number"]) for _, match in sorted(numbers, key=lambda pair: pair[0].y)]
+    steps = {later - earlier for earlier, later in itertools.pairwise(ordered)}
+    return len(steps) == 1 and steps <= _STEPS
