@@ -173,10 +173,11 @@ def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -
         except KnowledgeError as exc:
             problems.setdefault(exc.message, exc)
             continue
-        start = start or Start(backend=base.store.identity.backend, degraded=base.degraded)
+        if start is None:
+            start = Start(backend=base.store.identity.backend, degraded=base.degraded)
+            base.warn_of_size(anywhere=True)
         try:
             base.check_space()
-            base.warn_of_size()
         except KnowledgeError as exc:
             problems.setdefault(exc.message, exc)
         base.store.close()

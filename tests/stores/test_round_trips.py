@@ -19,6 +19,7 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from tests.engine.world import World
 from tests.repositories.world import World as Repositories
 from tests.servers.chroma_server import ChromaServer, quick_folder
+from tests.servers.qdrant_real import REAL
 from tests.servers.qdrant_server import QdrantServer
 
 MOST = {"qdrant": 7, "chromadb": 7}
@@ -46,12 +47,13 @@ def store(request: pytest.FixtureRequest) -> Generator[Store]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """List every request."""
+    """List every request, but not those that the stand-in hands on to a real server."""
     paths: list[str] = []
     send = httpx.Client.send
 
     def listed(self: httpx.Client, request: httpx.Request, **how: Any) -> httpx.Response:
-        paths.append(request.url.path)
+        if REAL is None or not str(request.url).startswith(REAL.url):
+            paths.append(request.url.path)
         return send(self, request, **how)
 
     monkeypatch.setattr(httpx.Client, "send", listed)

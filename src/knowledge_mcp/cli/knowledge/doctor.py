@@ -312,13 +312,13 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
     from knowledge_mcp.engine.core.health import verify
 
     try:
+        for each in base.outgrown(anywhere=True):
+            yield CheckOutcome("store size", "warn", each.message, each.suggestion)
         if base.opened.info() is None:
             yield CheckOutcome(
                 "contents", "warn", f"'{base.collection}' is empty", "`knowledge-ingest FOLDER` fills it."
             )
             return
-        if (outgrown := base.outgrown()) is not None:
-            yield CheckOutcome("store size", "warn", outgrown.message, outgrown.suggestion)
         findings = verify(base, repair=repair)
         counted = counts_of(base.opened)
         with noticing():  # what is damaged is among the findings

@@ -6,10 +6,10 @@ import contextlib
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -278,15 +278,20 @@ class Base:
         info = self.opened.info()
         return " ".join(each for each in (self.degraded, info.degraded if info is not None else "") if each)
 
-    def outgrown(self) -> Finding | None:
-        """Say that the collection is too large for its kind of store and how to move it, None where it is not."""
-        ask: Callable[[], Finding | None] | None = getattr(self.opened, "outgrown", None)  # only some have a bound
-        return None if ask is None or not self.exists() else ask()
+    def outgrown(self, *, anywhere: bool = False) -> list[Finding]:
+        """List how this collection, or any of the store, is too large for its kind of store, and how to move it."""
+        if not hasattr(self.opened, "outgrown"):  # only some have a bound
+            return []
+        names = [self.collection] if self.exists() else []
+        if anywhere:
+            names = [each.name for each in self.store.collections()]
+        asked: list[Any] = [self.store.open(name) for name in names]
+        return [told for each in asked if (told := each.outgrown()) is not None]
 
-    def warn_of_size(self) -> None:
-        """Log a warning where the collection is too large for its kind of store; a failing store is met elsewhere."""
+    def warn_of_size(self, *, anywhere: bool = False) -> None:
+        """Log a warning of each collection that `outgrown` lists; a failing store is met elsewhere."""
         with contextlib.suppress(KnowledgeError):
-            if (told := self.outgrown()) is not None:
+            for told in self.outgrown(anywhere=anywhere):
                 log_event(_logger, logging.WARNING, "store_outgrown", reason=told.message, next=told.suggestion)
 
     def warm_up(self) -> None:
