@@ -153,14 +153,14 @@ def _clause(each: ClauseChange, drawn: Collection[str], *, is_open: bool) -> str
     """Write a clause up to where those below it stand."""
     old, new = each.link.old, each.link.new
     kinds = "".join(
-        f'<span class="kind {kind.value}">{kind.value}</span>'
+        f' <span class="kind {kind.value}">{kind.value}</span>'
         for kind in ChangeType
         if any(change.kind is kind for change in each.changes)
     )
     rows = "".join(_row(*pair) for pair in side_by_side(each.link))
     return (
         f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
-        f'<summary><span class="became">{each.link.kind.value}</span>{_named(old, new)}{kinds}</summary>'
+        f'<summary><span class="became">{each.link.kind.value}</span> {_named(old, new)}{kinds}</summary>'
         f'<div class="places"><span>{html.escape(cited(old))}</span><span>{html.escape(cited(new))}</span></div>'
         f"{_button(each, drawn)}"
         f'<div class="sides">{rows}</div>'
@@ -172,7 +172,13 @@ def _button(each: ClauseChange, drawn: Collection[str]) -> str:
     sides = (("old", each.link.old), ("new", each.link.new))
     keys = [f"{name} {clause.file} {clause.page}" for name, clause in sides if clause is not None]
     shown = "\n".join(html.escape(key) for key in keys if key in drawn)
-    return f'<button type="button" class="look" data-pages="{shown}">Show pages</button>' if shown else ""
+    if not shown:
+        return ""
+    label = html.escape(next(clause.label for _, clause in reversed(sides) if clause is not None))
+    return (
+        f'<button type="button" class="look" data-pages="{shown}" aria-expanded="false" '
+        f'aria-label="Show pages of {label}">Show pages</button>'
+    )
 
 
 def _named(old: Clause | None, new: Clause | None) -> str:
@@ -200,39 +206,54 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy"
 content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{{title}}</title><style>
-:root{color-scheme:light dark;--line:#8884;--soft:#8881;--del:#c0392b;--ins:#1e8449}
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:100rem;padding:0 1rem 4rem}
+:root{color-scheme:light dark;--line:#8884;--soft:#8881;--quiet:light-dark(#595959,#b0b0b0);
+--del:light-dark(#a93226,#f1948a);--ins:light-dark(#196f3d,#7dcea0)}
+body{background:Canvas;color:CanvasText;font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:100rem;
+padding:0 1rem 4rem}
 header{position:sticky;top:0;background:Canvas;border-bottom:1px solid var(--line);padding:.6rem 0;z-index:1}
 h1{font-size:1.2rem;margin:0}.count,.kind,.became{font-size:.8rem;border:1px solid var(--line);border-radius:1rem;
 padding:.05rem .5rem;margin:.15rem .3rem .15rem 0;display:inline-block;white-space:nowrap}
 .tools{display:flex;gap:.5rem;flex-wrap:wrap;align-items:center}button{font:inherit;padding:.2rem .7rem;cursor:pointer}
 details{border-bottom:1px solid var(--line)}details details{margin-left:1rem}
-summary{cursor:pointer;padding:.35rem 0;font-weight:600}summary .became,summary .kind{font-weight:400;margin-left:.4rem}
-.force,.number{border-color:var(--del);color:var(--del)}.same>summary{font-weight:400;opacity:.75}
-.places,.row{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.places{font-size:.8rem;opacity:.75}
+summary{cursor:pointer;padding:.35rem 0;font-weight:600;overflow-wrap:anywhere}
+summary .became,summary .kind{font-weight:400;margin-left:.4rem}
+.force,.number{border-color:var(--del);color:var(--del)}.same>summary{font-weight:400;color:var(--quiet)}
+.places,.row{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.places{font-size:.8rem;color:var(--quiet);
+overflow-wrap:anywhere}
 .sides{content-visibility:auto;contain-intrinsic-size:auto 6rem}
 .row p{margin:.2rem 0;overflow-wrap:anywhere}.row.change{background:var(--soft)}
-.row.here{outline:2px solid Highlight}del{color:var(--del);text-decoration:line-through}
+.here{outline:2px solid light-dark(#0b57d0,#a8c7fa)}del{color:var(--del);text-decoration:line-through}
 ins{color:var(--ins);text-decoration:underline}body.only .quiet,body.only .row:not(.change){display:none}
 .drawn{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.drawn img{width:100%;border:1px solid var(--line)}
 @media(max-width:50rem){.places,.row{grid-template-columns:1fr;gap:0}}
-@media print{header{position:static}.tools button,.tools label{display:none}}
+@media print{header{position:static}button,.tools{display:none}.sides{content-visibility:visible}
+.row{break-inside:avoid}.row.change{print-color-adjust:exact}.here{outline:none}}
 </style></head><body><header><h1>{{title}}</h1><div class="tools">
 <button type="button" id="back" title="p">← Previous change</button>
 <button type="button" id="on" title="n">Next change →</button>
+<button type="button" id="fold">Fold all</button><button type="button" id="open">Open all</button>
 <label><input type="checkbox" id="only"> Only changes</label><span id="at" aria-live="polite"></span></div>
 <div>{{counts}}</div></header><main>{{body}}</main><script type="application/json" id="pages">{{pages}}</script><script>
 const pages=JSON.parse(document.getElementById('pages').textContent);
 addEventListener('click',e=>{const look=e.target.closest('.look');if(!look)return;
-const there=look.nextElementSibling;if(there.className==='drawn'){there.remove();return}
+const there=look.nextElementSibling,shut=there.className==='drawn';look.ariaExpanded=!shut;
+if(shut){there.remove();return}
 const drawn=document.createElement('div');drawn.className='drawn';for(const key of look.dataset.pages.split('\\n')){
-const page=new Image();page.src='data:image/png;base64,'+pages[key];page.alt=key;drawn.append(page)}look.after(drawn)});
-const rows=[...document.querySelectorAll('.row.change')];let at=-1;
-function go(step){if(!rows.length)return;if(at>=0)rows[at].classList.remove('here');
-at=(at+step+rows.length)%rows.length;const row=rows[at];
-for(let each=row.closest('details');each;each=each.parentElement.closest('details'))each.open=true;
-row.classList.add('here');
-row.scrollIntoView({block:'center'});document.getElementById('at').textContent=(at+1)+' of '+rows.length}
+const page=new Image();page.src='data:image/png;base64,'+pages[key];
+page.alt=key.replace(/^\\w+ (.*) (\\d+)$/,'$1, page $2');drawn.append(page)}look.after(drawn)});
+const steps=[...document.querySelectorAll('.clause:not(.same,.edited)>summary,'+
+'.clause:not(.added,.removed)>.sides>:is(.row:not(.change)+.row.change,.row.change:first-child)')];let at=-1;
+function go(step){if(!steps.length)return;if(at>=0)steps[at].classList.remove('here');
+at=at<0&&step<0?steps.length-1:(at+step+steps.length)%steps.length;const here=steps[at];
+for(let each=here.closest('details');each;each=each.parentElement.closest('details'))each.open=true;
+here.classList.add('here');here.tabIndex=here.tagName==='SUMMARY'?0:-1;here.focus({preventScroll:true});
+here.scrollIntoView({block:'center'});document.getElementById('at').textContent=(at+1)+' of '+steps.length}
+const clauses=[...document.querySelectorAll('details')];let before=[];
+function openAll(is){for(const each of clauses)each.open=is(each)}
+document.getElementById('fold').onclick=()=>openAll(()=>false);document.getElementById('open').onclick=()=>openAll(()=>true);
+addEventListener('beforeprint',()=>{before=clauses.map(each=>each.open);
+openAll(each=>each.open||!each.classList.contains('quiet'))});
+addEventListener('afterprint',()=>clauses.forEach((each,place)=>{each.open=before[place]}));
 document.getElementById('on').onclick=()=>go(1);document.getElementById('back').onclick=()=>go(-1);
 document.getElementById('only').onchange=e=>document.body.classList.toggle('only',e.target.checked);
 addEventListener('keydown',e=>{if(e.ctrlKey||e.metaKey||e.altKey||e.target.tagName==='INPUT')return;

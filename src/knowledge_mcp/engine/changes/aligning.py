@@ -165,6 +165,10 @@ class _Side:
         near = (other for other in self.most_alike(self.weights[place]) if other != place)
         return max((self.cosine(place, self, other) or 0.0 for other in near), default=0.0)
 
+    def vocabulary(self, place: int) -> frozenset[str]:
+        """Return the terms of a clause's text and of its heading."""
+        return self.titles[place].union(self.counts[place])
+
     def is_title(self, place: int) -> bool:
         """Tell whether a clause is its document's title, or what stands before its first heading."""
         clause = self.clauses[place]
@@ -199,6 +203,9 @@ class _Matcher:
         rarity = _rarity(everywhere)
         self._old.weigh(rarity)
         self._new.weigh(rarity)
+        self._vocabulary_rarity = _rarity(
+            [side.vocabulary(place) for side in (self._old, self._new) for place in range(len(side.clauses))]
+        )
         self._title_rarity = _rarity([*self._old.titles, *self._new.titles])
         self._usual_old, self._usual_new = functools.cache(self._old.usual), functools.cache(self._new.usual)
         self._files = _same_files(old, new)
@@ -350,12 +357,52 @@ class _Matcher:
         come = {link.new.index for link in links if link.new is not None}
         lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
         fresh = [clause for clause in self._new.clauses if clause.index not in come and not clause.is_only_a_note]
-        before = {new: self._old.clauses[old].text for old, new in pairs.forward.items()}
-        after = {old: self._new.clauses[new].text for old, new in pairs.forward.items()}
-        for clause, holder in _holders(lost, self._new.clauses, before):
+        before, after = pairs.backward, pairs.forward
+        for clause, holder in self._held(self._old, self._new, lost, before):
             yield ClauseLink(LinkKind.MERGED, clause, holder)
-        for clause, holder in _holders(fresh, self._old.clauses, after):
+        for clause, holder in self._held(self._new, self._old, fresh, after):
             yield ClauseLink(LinkKind.SPLIT, holder, clause)
+
+    def _held(
+        self, side: _Side, there: _Side, clauses: Sequence[Clause], partners: Mapping[int, int]
+    ) -> Iterator[tuple[Clause, Clause]]:
+        """Yield clauses with joined ones of the other edition that hold them: word for word, else in other words."""
+        texts = {place: side.clauses[partner].text for place, partner in partners.items()}
+        found = list(_holders(clauses, there.clauses, texts))
+        held = {clause.index for clause, _ in found}
+        yield from found
+        left = [clause for clause in clauses if clause.index not in held]
+        yield from self._taken_up(side, there, left, partners)
+
+    def _taken_up(
+        self, side: _Side, there: _Side, clauses: Sequence[Clause], partners: Mapping[int, int]
+    ) -> Iterator[tuple[Clause, Clause]]:
+        """Yield clauses with the joined one that took them up in other words.
+
+        It gained more than half of the weight of those of their words that its partner did not have, and more of them
+        than one of as many clauses gains by chance.
+        """
+        kept = {place: side.vocabulary(partner) for place, partner in partners.items()} if clauses else {}
+        gained: defaultdict[str, list[int]] = defaultdict(list)
+        for place, words in checked(kept.items()):
+            for term in there.vocabulary(place) - words:
+                gained[term].append(place)
+        for clause in clauses:
+            words = side.vocabulary(clause.index)
+            near = {place for term in words if len(gained.get(term, ())) <= _RARE for place in gained.get(term, ())}
+            best = (_HALF, -1)
+            for place in sorted(near):
+                own = words - kept[place]
+                taken = own & there.vocabulary(place)
+                share = self._weight(taken) / self._weight(own)
+                chance = sum(math.log(len(kept) / len(gained[term])) for term in taken)
+                if chance > math.log(len(kept)):
+                    best = max(best, (share, place))
+            if best[1] >= 0:
+                yield clause, there.clauses[best[1]]
+
+    def _weight(self, terms: Iterable[str]) -> float:
+        return sum(self._vocabulary_rarity[term] for term in terms)
 
 
 def _rarity(texts: Sequence[Iterable[str]]) -> dict[str, float]:

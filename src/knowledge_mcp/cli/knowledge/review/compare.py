@@ -82,7 +82,7 @@ def compare(
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compared(before, after)
         pages = (
-            (_drawn(settings, old, changes, "old"), _drawn(settings, new, changes, "new"))
+            (drawn_pages(settings, old, changes, "old"), drawn_pages(settings, new, changes, "new"))
             if as_html is not None and with_pages
             else None
         )
@@ -157,7 +157,9 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
     return EditionPart(name, inspected.document.text, inspected.structure.sections, inspected.chunks, lines.get)
 
 
-def _drawn(settings: Settings, name: str, changes: Sequence[ClauseChange], side: str) -> dict[tuple[str, int], bytes]:
+def drawn_pages(
+    settings: Settings, name: str, changes: Sequence[ClauseChange], side: str
+) -> dict[tuple[str, int], bytes]:
     """Draw the pages on which clauses begin that changed, as far as they are of PDF files that were given."""
     from knowledge_mcp.cli.knowledge.inspect import file_item
     from knowledge_mcp.readers.pdf.reader import PdfReader
