@@ -1,13 +1,14 @@
 """Measure `knowledge compare`: alignment of clauses, and the changes found inside them.
 
-Usage: `python -m benchmarks.editions [--data FOLDER] [--made N] [--rows FILE]`
+Usage: `python -m benchmarks.editions [--data FOLDER] [--made N] [--no-embedding] [--rows FILE]`
 
 Two tables. The first are pairs of real editions below `$KNOWLEDGE_EVAL_DATA/editions` (else `../shared/data/editions`,
 left out loudly where there are none), scored against their gold: links that are judged, without `covered` ones. The
-second are pairs that are made by `made_editions`: documents that are made, and real ones, edited at random. Beside the
-product stand two plain ways: the lines of both texts put side by side by `difflib` (a heading line that is equal, or in
-a block of replaced ones, joins its clauses), and every clause joined with the one that has most words in common, where
-that is so both ways (TF-IDF cosine of at least .3).
+second are pairs that are made by `made_editions`: documents that are made, and real ones, edited at random, and such as
+are written again in the manners of `edition_manners`. Beside the product stand three plain ways: the lines of both
+texts put side by side by `difflib` (a heading line that is equal, or in a block of replaced ones, joins its clauses),
+every clause joined with the one that has most words in common, where that is so both ways (TF-IDF cosine of at least
+.3), and the same by the embeddings of the default model alone.
 """
 
 from __future__ import annotations
@@ -26,11 +27,16 @@ from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from benchmarks.edition_manners import MANNERS, Manner, as_it_is, printed
 from benchmarks.made_editions import KINDS, Made, edited, made_document, read_document, written
 from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.ports import Embedder
 from knowledge_mcp.settings import load_settings
+from knowledge_mcp.wiring import build_embedder
 
 _LEAST = 0.3
 _Pair = tuple[str | None, str | None]
@@ -113,6 +119,19 @@ def _unit(bag: Counter[str], frequency: Counter[str], count: int) -> dict[str, f
     return {word: weight / length for word, weight in weights.items()}
 
 
+def by_vectors(old: Edition, new: Edition, embedder: Embedder) -> Iterator[_Pair]:
+    """Join clauses whose embeddings are nearest, both ways; there is no least likeness."""
+    sides = [
+        np.array(embedder.embed_documents([f"{each.heading}\n{each.text}" for each in edition.clauses]))
+        for edition in (old, new)
+    ]
+    likeness = sides[0] @ sides[1].T
+    back = likeness.argmax(axis=0)
+    for place, other in enumerate(likeness.argmax(axis=1)):
+        if back[other] == place:
+            yield key_of(old.clauses[place]), key_of(new.clauses[other])
+
+
 # ---- real editions
 
 
@@ -168,7 +187,7 @@ def gold_of(pair: Path, editions: tuple[Edition, Edition]) -> Gold:
     return Gold((names[0], names[1]), kinds, unjudged, (withdrawn[0], withdrawn[1]))
 
 
-def real(data: Path) -> Iterator[dict[str, Any]]:
+def real(data: Path, embedder: Embedder | None) -> Iterator[dict[str, Any]]:
     """Score every pair, with and without the notes that withdrawn clauses leave."""
     settings = load_settings()
     for pair in sorted(path for path in data.iterdir() if (path / "gold.json").exists()):
@@ -185,6 +204,7 @@ def real(data: Path) -> Iterator[dict[str, Any]]:
                 "ours": [link for link in links if None not in link],
                 "difflib over lines": by_lines(*editions, (texts[0], texts[1])),
                 "words in common": by_words(*editions),
+                "embedding alone": by_vectors(*editions, embedder) if embedder else (),
             }
             right = {link for link, kind in gold.kinds.items() if None not in link and kind != "covered"}
             row: dict[str, Any] = {"pair": f"{pair.name} {side}".removesuffix(" new")}
@@ -215,7 +235,7 @@ _REAL = (
 """Documents that are edited at random, below the folder of data."""
 
 
-def made(pairs: int, clauses: int) -> Iterator[dict[str, Any]]:
+def made(pairs: int, clauses: int, embedder: Embedder | None) -> Iterator[dict[str, Any]]:
     """Score pairs of each kind that is made: links, what was added and removed, and changes of force and number."""
     for kind in KINDS:
 
@@ -224,10 +244,23 @@ def made(pairs: int, clauses: int) -> Iterator[dict[str, Any]]:
             old = made_document(dice, kind, clauses)
             return old, edited(dice, old, lambda: made_document(dice, kind, 2)[1])
 
-        yield _scored(kind, kind, map(pair, range(pairs)))
+        yield _scored(kind, kind, map(pair, range(pairs)), embedder)
 
 
-def made_of_real(data: Path, pairs: int) -> Iterator[dict[str, Any]]:
+def made_in_manners(pairs: int, clauses: int, embedder: Embedder | None) -> Iterator[dict[str, Any]]:
+    """Score pairs that are written as revised standards are, in each manner."""
+    for name, (kind, written_again) in MANNERS.items():
+
+        def pair(seed: int, kind: str = kind, written_again: Manner = written_again) -> tuple[list[Made], list[Made]]:
+            dice = random.Random(f"{written_again.__name__} {seed}")
+            old = made_document(dice, kind, clauses)
+            new = edited(dice, old, lambda: made_document(dice, kind, 2)[1])
+            return old, written_again(dice, old, new)
+
+        yield _scored(name, "printed" if written_again is as_it_is else kind, map(pair, range(pairs)), embedder)
+
+
+def made_of_real(data: Path, pairs: int, embedder: Embedder | None) -> Iterator[dict[str, Any]]:
     """Score pairs made of real documents; what is put in comes from the others."""
     there = [data / name for name in _REAL if (data / name).exists()]
     for path in there:
@@ -244,18 +277,24 @@ def made_of_real(data: Path, pairs: int) -> Iterator[dict[str, Any]]:
             old = read_document(path)
             return old, edited(dice, old, lambda: dice.choice(prose))
 
-        yield _scored(path.name, "real", map(pair, range(pairs)))
+        yield _scored(path.name, "real", map(pair, range(pairs)), embedder)
 
 
-def _scored(name: str, kind: str, pairs: Iterable[tuple[list[Made], list[Made]]]) -> dict[str, Any]:
+def _scored(
+    name: str, kind: str, pairs: Iterable[tuple[list[Made], list[Made]]], embedder: Embedder | None
+) -> dict[str, Any]:
     settings = load_settings()
     scores = {
-        each: Score() for each in ("links", "added", "removed", *_INSIDE, "difflib over lines", "words in common")
+        each: Score()
+        for each in ("links", "added", "removed", *_INSIDE, "difflib over lines", "words in common", "embedding alone")
     }
-    suffix = ".txt" if kind == "protocol" else ".md"
+    suffix = ".txt" if kind in {"protocol", "printed"} else ".md"
     with tempfile.TemporaryDirectory() as folder:
         for old, new in pairs:
-            sides = (written(old, kind), written(new, kind))
+            if kind == "printed":
+                sides = (printed(old, "ACME 100:2018 Parts", 84), printed(new, "ACME 100:2023 Parts of plants", 66))
+            else:
+                sides = (written(old, kind), written(new, kind))
             paths = (Path(folder, f"old{suffix}"), Path(folder, f"new{suffix}"))
             for path, (text, _) in zip(paths, sides, strict=True):
                 path.write_text(text)
@@ -264,7 +303,11 @@ def _scored(name: str, kind: str, pairs: Iterable[tuple[list[Made], list[Made]]]
             right = {(was, key) for key, each in enumerate(new) for was in each.was}
             _score_made(scores, compared(*editions), new, lines, right)
             texts = tuple({path.name: text} for path, (text, _) in zip(paths, sides, strict=True))
-            ways = {"difflib over lines": by_lines(*editions, texts), "words in common": by_words(*editions)}
+            ways: dict[str, Iterable[_Pair]] = {
+                "difflib over lines": by_lines(*editions, texts),
+                "words in common": by_words(*editions),
+                "embedding alone": by_vectors(*editions, embedder) if embedder else (),
+            }
             for way, joined in ways.items():
                 found = {(lines[0].get(_line(one)), lines[1].get(_line(other))) for one, other in joined}
                 scores[way].add({link for link in found if None not in link}, right)
@@ -303,7 +346,7 @@ def _score_made(
             if change.kind.value in inside and other is not None:
                 inside[change.kind.value].add((other, _bare(change.before), _bare(change.after)))
     scores["links"].add(found, right)
-    scores["added"].add(come, {key for key, each in enumerate(new) if not each.was})
+    scores["added"].add(come, {key for key, each in enumerate(new) if not each.was and not each.is_stub})
     scores["removed"].add(gone, set(lines[0].values()) - {was for was, _ in right})
     for kind, seen in inside.items():
         made = {(key, was, now) for key, each in enumerate(new) for name, was, now in each.changes if name == kind}
@@ -335,14 +378,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--made", type=int, default=10, help="pairs to make of each kind, and of each real document")
     parser.add_argument("--clauses", type=int, default=60, help="clauses of a document that is made")
     parser.add_argument("--rows", type=Path, help="write the rows as JSON lines")
+    parser.add_argument(
+        "--no-embedding", action="store_true", help="leave out the column that takes a model and minutes"
+    )
     arguments = parser.parse_args(argv)
+    embedder = None if arguments.no_embedding else build_embedder(load_settings())
     rows: list[dict[str, Any]] = []
     if (arguments.data / "editions").is_dir():
-        rows += real(arguments.data / "editions")
+        rows += real(arguments.data / "editions", embedder)
         _table(rows)
     else:
         print(f"SKIPPED: there are no real editions at {arguments.data / 'editions'}.")
-    fresh = [*made(arguments.made, arguments.clauses), *made_of_real(arguments.data, arguments.made)]
+    fresh = [
+        *made(arguments.made, arguments.clauses, embedder),
+        *made_in_manners(arguments.made, arguments.clauses, embedder),
+        *made_of_real(arguments.data, arguments.made, embedder),
+    ]
     _table(fresh)
     rows += fresh
     if arguments.rows:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-__all__ = ["KINDS", "Made", "edited", "made_document", "read_document", "written"]
+__all__ = ["KINDS", "Made", "edited", "made_document", "numbers", "read_document", "written"]
 
 Edit = tuple[str, str, str]
 """Kind, what was, what is."""
@@ -29,6 +29,8 @@ class Made:
         text: its paragraphs; a row of a table and an item of a list are one each.
         was: old clauses that it came from, by their place.
         changes: of force and number inside, with what was and what is.
+        is_stub: nothing but the word that it was withdrawn.
+        is_annex: it is, or is below, an annex.
     """
 
     level: int
@@ -36,6 +38,8 @@ class Made:
     text: list[str]
     was: tuple[int, ...] = ()
     changes: list[Edit] = field(default_factory=list[Edit])
+    is_stub: bool = False
+    is_annex: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +355,7 @@ def written(clauses: Sequence[Made], kind: str) -> tuple[str, dict[int, int]]:
     """Write a document as its kind is printed; with the line of each clause's heading."""
     lines = [] if kind == "real" else ["Standard", ""] if kind == "protocol" else ["# Standard", ""]
     places: dict[int, int] = {}
-    for place, (each, number) in enumerate(zip(clauses, _numbers(clauses, kind), strict=True)):
+    for place, (each, number) in enumerate(zip(clauses, numbers(clauses, kind), strict=True)):
         places[place] = len(lines) + 1
         if kind == "protocol":
             lines += [f"{number} {each.heading}", ""]
@@ -366,10 +370,18 @@ def written(clauses: Sequence[Made], kind: str) -> tuple[str, dict[int, int]]:
     return "\n".join(lines), places
 
 
-def _numbers(clauses: Sequence[Made], kind: str) -> Iterator[str]:
+def numbers(clauses: Sequence[Made], kind: str) -> Iterator[str]:
+    """Yield the number of each clause as its kind is printed; annexes have letters."""
     counts = [0] * 7
+    letter = ""
     for each in clauses:
+        if each.is_annex and each.level == 1:
+            letter = chr(ord(letter or "@") + 1)
+            counts = [0] * 7
         counts[each.level] += 1
         counts[each.level + 1 :] = [0] * (6 - each.level)
-        dotted = ".".join(map(str, counts[1 : each.level + 1]))
+        first = letter if each.is_annex else str(counts[1])
+        dotted = ".".join([first, *map(str, counts[2 : each.level + 1])])
+        if each.is_annex and each.level == 1:
+            dotted = f"Annex {dotted}"
         yield "" if kind == "real" else f"{dotted}." if kind == "protocol" else dotted

@@ -301,3 +301,64 @@ def test_unrelated_texts_have_nothing_in_common() -> None:
     other = "# Bread\n\n## 1 Dough\n\nKnead flour, water and salt until the dough no longer sticks to the hands.\n"
     assert in_common(edition(OLD), edition(other)) == 0.0
     assert in_common(edition(OLD), edition(OLD)) == 1.0
+
+
+GUARDS = "Guards of slides are bolted to the frame, and a worn guard is replaced before the next shift begins."
+CABLES = "Cables that leave the cabinet run in ducts of steel which drain the oil they collect."
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "Void", "(void)", "[Withdrawn]", "Deleted.", "This clause has been deleted.", "Not used.",
+        "Reserved for future use.",
+        "This page is intentionally left blank.", "Deleted by Amendment 1.", "(weggefallen)", "Entfällt.",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("in_heading", [False, True])
+def test_a_word_in_place_of_a_withdrawn_clause_is_neither_a_clause_nor_a_change(note: str, in_heading: bool) -> None:
+    old = f"{OLD}\n## 6 Cables\n\n{CABLES}\n"
+    new = f"{OLD}\n## 6 {note}\n" if in_heading else f"{OLD}\n## 6 Cables\n\n{note}\n"
+    found = compared(old, new)
+    assert became(found)["Cables"] == ("removed", "")
+    assert sum(each.link.kind is not LinkKind.SAME for each in found) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Deleted records shall be kept for five years.", "Removed parts are put into a box.", "Reserved bits are zero.",
+        "Void spaces are filled with foam.", "Deleted.\n\nThe operator wears gloves.", "Withdrawn tools must be marked.",
+    ],
+)  # fmt: skip
+def test_a_clause_that_opens_with_such_a_word_is_a_clause(text: str) -> None:
+    found = compared(OLD, f"{OLD}\n## 6 Records\n\n{text}\n")
+    assert became(found)["Records"] == ("added", "Records")
+
+
+def test_a_void_number_hides_no_clause_that_has_another_number_now() -> None:
+    old = f"{OLD}\n## 6 Guards of slides\n\n{GUARDS}\n\n## 7 Cables\n\n{CABLES}\n"
+    new = f"{OLD}\n## 6 Void\n\n## 7 Guards of slides\n\n{GUARDS}\n\n## 8 Cables\n\n{CABLES}\n"
+    found = became(compared(old, new))
+    assert found["Guards of slides"] == ("renumbered", "Guards of slides")
+    assert found["Cables"] == ("renumbered", "Cables")
+
+
+def test_where_a_withdrawn_clause_went_is_read_from_its_heading_too() -> None:
+    old = f"{OLD}\n## 6 Cables\n\n{CABLES}\n"
+    for note in ("6 Cables [Withdrawn: incorporated into 3.1]", "6 Cables\n\nThis clause has been merged into 3.1."):
+        assert became(compared(old, f"{OLD}\n## {note}\n"))["Cables"] == ("merged", "Reset")
+
+
+def test_a_clause_that_was_taken_up_in_other_words_is_merged_and_one_that_was_not_is_removed() -> None:
+    ducts = "Steel ducts hold every cable outside of the cabinet, and collected oil can drain."
+    old = f"{OLD}\n## 6 Cables\n\n{CABLES}\n"
+    new = OLD.replace("The noise of an idle press at", f"{ducts} The noise of an idle press at")
+    assert became(compared(old, new))["Cables"] == ("merged", "Noise")
+    assert became(compared(old, OLD))["Cables"] == ("removed", "")
+    other = OLD.replace(
+        "The noise of an idle press at", "A fan of steel is no part of the press. The noise of an idle press at"
+    )
+    assert became(compared(old, other))["Cables"] == ("removed", "")
+    links = [(each.link.kind.value, each.link.new) for each in compared(new, old)]
+    assert [new.heading for kind, new in links if kind == "split" and new is not None] == ["Cables"]

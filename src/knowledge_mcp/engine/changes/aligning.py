@@ -213,7 +213,7 @@ class _Matcher:
         for place, clause in enumerate(new.clauses):
             for name in self._called(self._new, place, clause.file):
                 self._by_name[name].append(place)
-        self._notes = {name for clause in new.clauses if clause.is_only_a_note for name in _names_of(clause)}
+        self._notes = dict(self._told(old, new))
 
     # ---- joining
 
@@ -241,7 +241,7 @@ class _Matcher:
     def _near(self, one: int) -> list[int]:
         """List the clauses of the new edition that an old one may have become; none where a note says what it did."""
         clause = self._old.clauses[one]
-        if clause.is_only_a_note or not self._notes.isdisjoint(_names_of(clause)):
+        if clause.is_only_a_note or (one in self._notes and self._notes[one].went_to):
             return []
         near = set(self._new.most_alike(self._old.weights[one]))
         for name in self._called(self._old, one, self._files.get(clause.file, clause.file)):
@@ -333,20 +333,38 @@ class _Matcher:
         tops = self._old.is_at_top(old) and self._new.is_at_top(new)
         return in_one and tops and (old.parent is None) != (new.parent is None)
 
+    def _told(self, old: Edition, new: Edition) -> Iterator[tuple[int, Clause]]:
+        """Yield old clauses, by their place, with the note of the new edition that tells of them.
+
+        A number alone is shifted by every insertion: beside it the heading is the same, or only says "Void" too.
+        """
+        numbered: defaultdict[str, list[Clause]] = defaultdict(list)
+        headed: defaultdict[str, list[Clause]] = defaultdict(list)
+        for clause in old.clauses:
+            numbered[clause.number].append(clause)
+            headed[_plain(clause.title)].append(clause)
+        for note in new.clauses:
+            if note.is_only_a_note:
+                head = _plain(note.title)
+                is_sure = not head or _IDENTIFIER.search(note.number)
+                found = [
+                    clause
+                    for clause in (numbered[note.number] if note.number else ())
+                    if is_sure or _plain(clause.title) == head
+                ]
+                found = found or (headed[head] if head else [])
+                if len(found) == 1:
+                    yield found[0].index, note
+
     def followed(self, pairs: _Pairs) -> Iterator[ClauseLink]:
         """Follow the notes of the new edition that say where a withdrawn clause went; one that was a note stays one."""
         by_number = {clause.number: clause for clause in self._new.clauses if clause.number}
-        old_by_name = {name: clause for clause in self._old.clauses for name in _names_of(clause)}
-        for note in self._new.clauses:
-            if note.went_to is None:
-                continue
-            found = next((old_by_name[name] for name in _names_of(note) if name in old_by_name), None)
-            if found is None:
-                continue
+        for place, note in self._notes.items():
+            found = self._old.clauses[place]
             if found.is_only_a_note:
                 yield ClauseLink(self.kind(found, note, pairs), found, note)
                 continue
-            for name in note.went_to:
+            for name in note.went_to or ():
                 target = by_number.get(name) or by_number.get(name.rstrip("abcdefghijklmnopqrstuvwxyz"))
                 if target is not None:
                     yield ClauseLink(LinkKind.MOVED if note.has_moved else LinkKind.MERGED, found, target)
@@ -357,34 +375,44 @@ class _Matcher:
         come = {link.new.index for link in links if link.new is not None}
         lost = [clause for clause in self._old.clauses if clause.index not in gone and not clause.is_only_a_note]
         fresh = [clause for clause in self._new.clauses if clause.index not in come and not clause.is_only_a_note]
-        before, after = pairs.backward, pairs.forward
-        for clause, holder in self._held(self._old, self._new, lost, before):
+        known = [(each.old.index, each.new.index) for each in links if each.old is not None and each.new is not None]
+        for clause, holder in self._held(self._old, self._new, lost, known):
             yield ClauseLink(LinkKind.MERGED, clause, holder)
-        for clause, holder in self._held(self._new, self._old, fresh, after):
+        for clause, holder in self._held(self._new, self._old, fresh, [(other, one) for one, other in known]):
             yield ClauseLink(LinkKind.SPLIT, holder, clause)
 
     def _held(
-        self, side: _Side, there: _Side, clauses: Sequence[Clause], partners: Mapping[int, int]
+        self, side: _Side, there: _Side, clauses: Sequence[Clause], links: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[Clause, Clause]]:
-        """Yield clauses with joined ones of the other edition that hold them: word for word, else in other words."""
-        texts = {place: side.clauses[partner].text for place, partner in partners.items()}
-        found = list(_holders(clauses, there.clauses, texts))
-        held = {clause.index for clause, _ in found}
-        yield from found
-        left = [clause for clause in clauses if clause.index not in held]
-        yield from self._taken_up(side, there, left, partners)
+        """Yield clauses with those of the other edition that hold them: word for word, else in other words.
+
+        Args:
+            side, there: the clauses' edition, and the other one.
+            clauses: those that are in no link.
+            links: clauses of both, by their place, that are in one.
+        """
+        texts: dict[int, str] = {}
+        known: defaultdict[int, frozenset[str]] = defaultdict(frozenset)
+        for one, other in links if clauses else ():
+            texts.setdefault(other, side.clauses[one].text)
+            known[other] |= side.vocabulary(one)
+        held: set[int] = set()
+        for clause, holder in _holders(clauses, there.clauses, texts):
+            held.add(clause.index)
+            known[holder.index] |= side.vocabulary(clause.index)
+            yield clause, holder
+        yield from self._taken_up(side, there, [each for each in clauses if each.index not in held], known)
 
     def _taken_up(
-        self, side: _Side, there: _Side, clauses: Sequence[Clause], partners: Mapping[int, int]
+        self, side: _Side, there: _Side, clauses: Sequence[Clause], known: Mapping[int, frozenset[str]]
     ) -> Iterator[tuple[Clause, Clause]]:
-        """Yield clauses with the joined one that took them up in other words.
+        """Yield clauses with the one of the other edition that took them up in other words.
 
-        It gained more than half of the weight of those of their words that its partner did not have, and more of them
-        than one of as many clauses gains by chance.
+        It gained more than half of the weight of those of their words that `known`, what it is linked with, did not
+        have, and more of them than one of as many clauses gains by chance.
         """
-        kept = {place: side.vocabulary(partner) for place, partner in partners.items()} if clauses else {}
         gained: defaultdict[str, list[int]] = defaultdict(list)
-        for place, words in checked(kept.items()):
+        for place, words in checked(known.items()):
             for term in there.vocabulary(place) - words:
                 gained[term].append(place)
         for clause in clauses:
@@ -392,12 +420,11 @@ class _Matcher:
             near = {place for term in words if len(gained.get(term, ())) <= _RARE for place in gained.get(term, ())}
             best = (_HALF, -1)
             for place in sorted(near):
-                own = words - kept[place]
+                own = words - known[place]
                 taken = own & there.vocabulary(place)
-                share = self._weight(taken) / self._weight(own)
-                chance = sum(math.log(len(kept) / len(gained[term])) for term in taken)
-                if chance > math.log(len(kept)):
-                    best = max(best, (share, place))
+                chance = sum(math.log(len(known) / len(gained[term])) for term in taken)
+                if chance > math.log(len(known)):
+                    best = max(best, (self._weight(taken) / self._weight(own), place))
             if best[1] >= 0:
                 yield clause, there.clauses[best[1]]
 

@@ -15,9 +15,17 @@ from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.support.checkpoints import checked
 
 _WITHDRAWN = re.compile(
-    r"\W*(?:withdrawn|deleted|removed|superseded|obsoleted?|cancelled|void)\b[\s:,.;—–-]*(?P<rest>.{0,300}?)[\s\].*_]*\Z",
+    r"\W{0,9}(?:th(?:is|e)\s\w{1,20}\s(?:is|was|has\sbeen)\s)?(?:(?:intentionally\s)?(?:(?:left\s)?(?:blank|empty)|not\sused"
+    r"|reserved(?:\sfor\sfuture\suse)?|withdrawn|deleted|removed|superseded|obsoleted?|cancelled|void"
+    r"|weggefallen|entf(?:ällt|allen)|gestrichen|aufgehoben|supprimé|abrogé)"
+    r"(?=[^\w\s]|\s(?:[^\w\s]|(?:and|as|by|from|in|into|on|see|since|with|now)\s)|\Z)"
+    r"|(?:now\s)?(?:moved|transferred|incorporated|merged)\s(?:to|in|into|with)\s)"
+    r".{0,300}\Z",
     re.IGNORECASE | re.DOTALL,
 )
+"""What stands in place of a clause that was withdrawn, with where it went."""
+_GOES_ON = re.compile(r"\n\s*\n|\b(?:shall|must|should|may|muss|soll|darf)\b", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"[\[(][^\[\]()]{3,300}[\])]\Z")
 _INTO = re.compile(
     r"(?:(?P<moved>moved|transferred|relocated|renumbered)\s+(?:to|as)|(?:incorporated|merged|integrated|included|absorbed)"
     r"\s+(?:in|into|by)|covered\s+(?:in|by)|addressed\s+(?:in|by)|replaced\s+by|superseded\s+by|see(?:\s+also)?)\b(?P<to>[^\n]*)",
@@ -90,6 +98,15 @@ class Clause:
     def label(self) -> str:
         """Name it as a reader would: number and heading, else its file."""
         return f"{self.number} {self.heading}".strip() or self.file
+
+    @property
+    def title(self) -> str:
+        """Return its heading without a note that it was withdrawn; empty where nothing else is in it."""
+        if not self.is_only_a_note:
+            return self.heading
+        aside = _IN_BRACKETS.search(self.heading)
+        words = self.heading[: aside.start()] if aside and _WITHDRAWN.match(aside.group()) else self.heading
+        return "" if _WITHDRAWN.match(words) else words.strip()
 
     @property
     def is_only_a_note(self) -> bool:
@@ -183,11 +200,12 @@ def _named(entry: OutlineEntry) -> tuple[str, str]:
 
 
 def _take_note(clause: Clause) -> None:
-    """Read "[Withdrawn: Incorporated into AC-2.]" and its like: nothing else may stand in the clause."""
-    note = _WITHDRAWN.match(clause.text)
-    if note is None:
+    """Read "[Withdrawn: Incorporated into AC-2.]" and its like, where a clause or its heading has nothing else."""
+    aside = _IN_BRACKETS.search(clause.heading)
+    said = clause.text or (aside.group() if aside else clause.heading if clause.number else "")
+    if _WITHDRAWN.match(said) is None or _GOES_ON.search(said):
         return
-    into = _INTO.search(note["rest"])
+    into = _INTO.search(said)
     clause.went_to = tuple(place.replace(" ", "") for place in _PLACE.findall(into["to"])) if into else ()
     clause.has_moved = into is not None and into["moved"] is not None
 
