@@ -241,11 +241,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         replayed = replay_below(asked.replayed) if name == "container" and asked.replayed else None
         with tempfile.TemporaryDirectory(prefix="first-answer-", ignore_cleanup_errors=True) as folder:
             trip = Trip(Path(folder), asked.dist.absolute(), asked.image, replayed, asked.cold)
-            go(trip)
-            if SIGN not in trip.answer:
-                print(f"{name}: the answer names no clause: {trip.answer[:500]}")
-                failed = True
             trips[name] = trip
+            try:
+                go(trip)
+            except RuntimeError as exc:
+                trip.answer = str(exc)
+            if SIGN not in trip.answer:
+                print(f"{name}: no answer that names a clause: {trip.answer[:3000]}")
+                failed = True
     print(table(trips))
     return int(failed)
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.support import locks, sandbox, sandbox_worker
-from knowledge_mcp.support.files import NotRegularError, open_beneath, write_whole
+from knowledge_mcp.support.files import NotRegularError, open_beneath, remove_folder, write_whole
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
 from knowledge_mcp.support.system import processes, windows
 from knowledge_mcp.support.system.locking import open_folder, release_folder, try_lock
@@ -53,6 +53,7 @@ class Kernel:
         self.limits: dict[int, Any] = {}
         self.members: dict[int, int] = {}
         self.refused = ""
+        self.exit_code = 259
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -61,7 +62,7 @@ class Kernel:
         def call(*arguments: Any) -> int:
             self.asked.append(name)
             if name == self.refused:
-                return 0
+                return -1 if name.startswith("Nt") else 0
             special = getattr(type(self), f"_{name}", None)
             return 1 if special is None else special(self, *arguments)
 
@@ -82,6 +83,13 @@ class Kernel:
     def _TerminateJobObject(self, job: Any, code: int) -> int:  # noqa: N802
         os.kill(self.members[job.value], 9)
         return code
+
+    def _NtResumeProcess(self, _: Any) -> int:  # noqa: N802
+        return 0
+
+    def _GetExitCodeProcess(self, _: Any, told: Any) -> int:  # noqa: N802
+        told._obj.value = self.exit_code
+        return 1
 
     def _K32GetProcessMemoryInfo(self, handle: Any, told: Any, size: int) -> int:  # noqa: N802
         told._obj.committed, told._obj.peak_committed = 50 << 20, 60 << 20
@@ -162,6 +170,44 @@ def _holder(file: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, creationflags=0x0800_0004, stdin=pipe, stdout=pipe)
 
 
+def test_whether_a_process_runs_is_asked_without_sending_it_anything(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: Any) -> None:
+        raise AssertionError("it would send Ctrl-C")
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert processes.is_running(4)
+    kernel.exit_code = 0
+    assert not processes.is_running(4)
+    kernel.refused = "OpenProcess"
+    for error, runs in ((5, True), (87, False)):
+        monkeypatch.setattr(ctypes, "get_last_error", lambda error=error: error, raising=False)
+        assert processes.is_running(4) == runs
+
+
+def test_a_folder_goes_with_files_that_may_not_be_written(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, other = tmp_path / "clone", tmp_path / "other"
+    (folder / "objects").mkdir(parents=True)
+    packed = folder / "objects" / "pack"
+    for file in (packed, other):
+        file.touch(mode=0o444)
+    (folder / "link").symlink_to(other)
+    unlink = os.unlink
+
+    def remove(path: Any, *, dir_fd: int | None = None) -> None:
+        if not os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode & 0o200:
+            raise PermissionError(errno.EACCES, "Access is denied")
+        unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", remove)
+    remove_folder(folder)
+    assert not folder.exists()
+    assert other.stat().st_mode & 0o777 == 0o444
+
+
 def test_another_error_of_a_lock_is_not_taken_for_a_holder(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise OSError(errno.EBADF, "Bad file descriptor")
@@ -209,7 +255,9 @@ def test_a_crash_near_the_memory_limit_is_told_as_that(kernel: Kernel) -> None:
     assert caught.value.kind is FailureKind.OUT_OF_MEMORY
 
 
-@pytest.mark.parametrize("refused", ["CreateJobObjectW", "SetInformationJobObject", "AssignProcessToJobObject"])
+@pytest.mark.parametrize(
+    "refused", ["CreateJobObjectW", "SetInformationJobObject", "AssignProcessToJobObject", "NtResumeProcess"]
+)
 def test_nothing_is_read_where_the_system_refuses_the_job(
     kernel: Kernel, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,7 +265,7 @@ def test_nothing_is_read_where_the_system_refuses_the_job(
     monkeypatch.setattr(ctypes, "get_last_error", lambda: 5, raising=False)
     with pytest.raises(OSError, match="Windows refused"):
         list(Sandbox().run(f"{JOBS}:count", {"to": 1}))
-    assert "NtResumeProcess" not in kernel.asked
+    assert "NtResumeProcess" not in kernel.asked or refused == "NtResumeProcess"
 
 
 def test_a_worker_without_limits_of_its_own_still_serves_jobs() -> None:

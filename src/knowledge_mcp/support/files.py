@@ -9,11 +9,13 @@ maker may not write: `fs.protected_hardlinks`).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import functools
 import os
 import secrets
+import shutil
 import stat
 import sys
 from contextlib import ExitStack
@@ -69,6 +71,17 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it, as far as that goes; Windows removes no file that may not be written."""
+    if sys.platform == "win32":
+        for place, _, names in os.walk(folder):
+            for file in (Path(place, name) for name in names):  # Git's objects are such files
+                if not file.is_symlink():
+                    with contextlib.suppress(OSError):
+                        file.chmod(stat.S_IWRITE)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _open_and_look(place: Path, path: Path) -> BufferedReader:

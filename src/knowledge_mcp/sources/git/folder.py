@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Generator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError
 from knowledge_mcp.sources.git.url import repository_name
+from knowledge_mcp.support.files import remove_folder
 from knowledge_mcp.support.system.locking import try_lock
 
 _LOCK_SECONDS = 60.0
@@ -53,7 +53,7 @@ class CloneFolder:
             place.rename(aside)
         except OSError as error:
             raise disk_error(place.name, error) from error
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_folder(aside)
 
     @contextlib.contextmanager
     def locked(self, name: str) -> Generator[None]:
@@ -73,7 +73,7 @@ class CloneFolder:
             left = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\.partial")
             for entry in self.path.iterdir():
                 if left.fullmatch(entry.name):
-                    shutil.rmtree(entry, ignore_errors=True)
+                    remove_folder(entry)
             yield
         finally:
             os.close(descriptor)

@@ -6,7 +6,6 @@ import functools
 import logging
 import os
 import re
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,7 +35,7 @@ from knowledge_mcp.sources.web.address import Deadline, host_matches, parse_addr
 from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
 from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.files import printable_path
+from knowledge_mcp.support.files import printable_path, remove_folder
 
 __all__ = [
     "Checkout",
@@ -278,7 +277,7 @@ class GitClones:
         except OSError as error:
             raise disk_error(name, error) from error
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            remove_folder(partial)
         checkout = self._described(name, place, remote, call)
         log_event(
             _LOGGER,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from knowledge_mcp.sources.git.process import GitCall, GitProgram, git_error
+from knowledge_mcp.support.files import remove_folder
 
 _MOST = 4096
 """Bytes of a file that holds one line."""
@@ -78,7 +78,7 @@ def viewed(git: GitProgram, folder: Path, call: GitCall) -> Generator[GitView | 
         }
         yield GitView(replace(call, variables=variables), values.get(_REMOTE, ""))
     finally:
-        shutil.rmtree(shown, ignore_errors=True)
+        remove_folder(shown)
 
 
 def _found(folder: Path) -> _Repository | None:

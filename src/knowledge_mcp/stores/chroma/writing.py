@@ -39,6 +39,7 @@ from knowledge_mcp.stores.chroma.layout import (
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.rules import check_documents, not_announced
+from knowledge_mcp.support.system.processes import is_running
 
 _LONGEST_SECONDS = 120.0
 """Time after which a document that is neither visible nor gone is taken for a killed writer's: since this process
@@ -83,7 +84,7 @@ def is_abandoned(holder: FoundEntry) -> bool:
     """
     since = holder.metadata.get("since", math.inf)
     host, _, process = str(holder.metadata.get("writer")).rpartition(" ")
-    gone = host == platform.node() and process.isdecimal() and not _is_running(int(process))
+    gone = host == platform.node() and process.isdecimal() and not is_running(int(process))
     return gone or _seen_for(holder.id) > _LONGEST_SECONDS or time.time() - float(since) > _SURELY_OVER
 
 
@@ -95,16 +96,6 @@ def _seen_for(holder: str) -> float:
         for oldest in list(_SEEN)[: _MOST_SEEN // 10]:
             _SEEN.pop(oldest, None)
     return now - since
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 _VECTOR_BYTES = 768 * 1024

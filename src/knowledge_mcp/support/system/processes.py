@@ -156,6 +156,21 @@ def own_peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
 
 
+def is_running(number: int) -> bool:
+    """Tell whether this machine has a process of a number, whosever it is; on Windows `os.kill` would send Ctrl-C."""
+    if sys.platform == "win32":
+        from knowledge_mcp.support.system import windows
+
+        return windows.is_running(number)
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def interpreter() -> str:
     """Return the program to start for another Python; on Windows that of an environment would only start a third."""
     return interpreter_behind() if sys.platform == "win32" else sys.executable

@@ -17,6 +17,7 @@ from typing import Any
 _KILL_ON_CLOSE, _PROCESS_MEMORY, _ACTIVE_PROCESSES, _NO_DIALOG = 0x2000, 0x100, 0x8, 0x400
 _EXTENDED_LIMITS = 9
 _NO_WINDOW, _SUSPENDED = 0x0800_0000, 0x4
+_ASK_LITTLE, _STILL_ACTIVE, _DENIED = 0x1000, 259, 5
 
 _JOBS: weakref.WeakKeyDictionary[subprocess.Popen[bytes], int] = weakref.WeakKeyDictionary()
 """The job of each process that was started here."""
@@ -91,7 +92,7 @@ def start_in_job(start: Callable[[int, dict[str, str]], subprocess.Popen[bytes]]
         try:
             handle = _handle_of(process)
             _made_sure(kernel.AssignProcessToJobObject(ctypes.c_void_p(job), handle), "put a process in its job")
-            _library("ntdll").NtResumeProcess(handle)
+            _made_sure(_library("ntdll").NtResumeProcess(handle) >= 0, "let a process begin")
         except BaseException:
             process.kill()
             with process:  # which closes its pipes and waits for its end
@@ -136,6 +137,22 @@ def own_peak() -> int:
     current = kernel.GetCurrentProcess
     current.restype = ctypes.c_void_p
     return int(_memory_of(kernel, ctypes.c_void_p(current())).peak_committed)
+
+
+def is_running(number: int) -> bool:
+    """Tell whether a process runs, of any user."""
+    kernel = _library("kernel32")
+    opened = kernel.OpenProcess
+    opened.restype = ctypes.c_void_p
+    handle = opened(_ASK_LITTLE, 0, number)
+    if not handle:
+        if sys.platform == "win32":
+            return ctypes.get_last_error() == _DENIED
+        return False
+    code = ctypes.c_uint32()
+    told = kernel.GetExitCodeProcess(ctypes.c_void_p(handle), ctypes.byref(code))
+    kernel.CloseHandle(ctypes.c_void_p(handle))
+    return not told or code.value == _STILL_ACTIVE
 
 
 def has_input(descriptor: int) -> bool:
