@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.console.browser import Console, probe
 from tests.console.service import Failure, Service, a_document
+from tests.console.test_compare import LINKS, ROWS
 
 LONG = "wordswithoutanyblank" * 12
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -142,14 +143,56 @@ def test_everything_has_a_name_and_can_be_read(
     assert backgrounds == [{"light": "rgb(244, 246, 249)", "dark": "rgb(14, 19, 26)"}[scheme]]
 
 
-def test_nothing_is_wider_than_a_narrow_screen(console: Console, full: Service) -> None:
+WIDTHS = (320, 680, 900, 970)
+"""A telephone, and what stands on either side of each width at which tables change."""
+
+
+def _wider(console: Console) -> list[int]:
+    """Return the widths of screens that the page does not fit on."""
+    found: list[int] = []
+    for width in WIDTHS:
+        console.page.set_viewport_size({"width": width, "height": 640})
+        if console.page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(width)
+    return found
+
+
+def test_nothing_is_wider_than_the_screen(console: Console, full: Service) -> None:
     console.page.set_viewport_size({"width": 320, "height": 640})
     console.open()
     _add_one_with_warnings(console, full)
     for address in _every_view(console, full):
         _show(console, address)
-        wide = console.page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 320, f"{address} is {wide} wide"
+        assert _wider(console) == [], address
+
+
+def test_no_review_is_wider_than_the_screen(console: Console, full: Service) -> None:
+    gap = {"id": "R-3", "title": "Nobody answers this.", "citation": "one", "passage": 1}
+    full.trace = {"threshold": 0.5, "summary": {"likely": 1}, "links": LINKS, "gaps": {"from": [gap], "to": []}}
+    full.check = {"warning": "", "summary": {"partial": 1}, "rows": ROWS, "editions": []}
+    full.documents[f"{1:016x}"]["title"] = "Requirements on crossings for zebras and others"
+    pair = f"{1:016x}", f"{2:016x}"
+    console.open()
+    for address, ready in (("trace?from=%s&to=%s", ".gaps"), ("check?document=%s&standard=%s", "#check-rows select")):
+        console.go(f"#/{address % pair}")
+        console.at(ready).first.wait_for()
+        assert _wider(console) == [], address
+
+
+def test_on_paper_stands_what_was_asked_and_nothing_to_press(console: Console, full: Service) -> None:
+    full.check = {"warning": "", "summary": {"partial": 1}, "rows": ROWS, "editions": []}
+    console.open("#/search?q=zebra")
+    console.at(".result mark").first.wait_for()
+    console.page.emulate_media(media="print")
+    expect(console.at("#search-heading")).to_have_text("Search: zebra")
+    assert (console.at("#search-heading").bounding_box() or {})["width"] > 100
+    expect(console.at("button:visible, input:visible")).to_have_count(0)
+    console.go(f"#/check?document={1:016x}&standard={2:016x}")
+    console.at("#check-rows select").first.wait_for()
+    expect(console.at("#check-document")).to_be_visible()
+    expect(console.at("#check-standard")).to_be_visible()
+    expect(console.at("button:visible, input:visible")).to_have_count(0)
+    console.page.emulate_media(media="screen")
 
 
 def test_results_and_progress_are_told_to_those_who_listen(console: Console, full: Service) -> None:

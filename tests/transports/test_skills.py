@@ -12,6 +12,7 @@ import yaml
 from mcp import Client, MCPError, types
 from pydantic import Field
 
+from knowledge_mcp.surfaces.contract import load_surfaces
 from knowledge_mcp.transports.mcp.extensions import SKILLS, skill_text
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, build_server
 from tests.deploy.manifests import ROOT
@@ -20,6 +21,7 @@ from tests.fakes.knowledge import FakeKnowledge
 pytestmark = pytest.mark.anyio
 
 SURFACES = ["standards", "repositories"]
+FORCE = ("shall", "should", "may", "can")
 
 
 def served(surfaces: list[str]) -> KnowledgeServer:
@@ -69,14 +71,52 @@ async def test_a_surface_serves_its_own_skills_only() -> None:
         assert "io.modelcontextprotocol/skills" in json.dumps(client.server_capabilities.model_dump(by_alias=True))
 
 
+def _names_in(schema: Any) -> set[str]:
+    """Collect the names of fields and the values that they may have, however deep."""
+    if isinstance(schema, list):
+        return {name for each in cast("list[Any]", schema) for name in _names_in(each)}
+    if not isinstance(schema, dict):
+        return set()
+    told = cast("dict[str, Any]", schema)
+    own = {*told.get("properties", {}), *map(str, told.get("enum", ())), str(told.get("const", ""))}
+    return own.union(*map(_names_in, told.values()))
+
+
+def _unknown(text: str, surface: str) -> list[str]:
+    """List what a skill names and its surface's tools, their arguments and answers, and the commands do not have."""
+    (found,) = load_surfaces([surface])
+    tools = {tool.name: tool for tool in found.tools}
+    spans = re.findall(r"`([^`]+)`", text)
+    models = [model for name in spans if name in tools for model in (tools[name].request, tools[name].response)]
+    known = {*tools, *FORCE, surface}.union(*(_names_in(each.model_json_schema()) for each in models))
+    commands = re.split(r"^#+ `(.+)`$", (ROOT / "docs" / "cli.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sections, section = dict(zip(commands[1::2], commands[2::2], strict=True)), ""
+    unknown: list[str] = []
+    for span in spans:
+        words = re.findall(r"^[a-z-]+(?: [a-z]+)*(?=$| [A-Z-])", span) if not span.startswith("--") else []
+        if words and words[0] in sections:
+            section = sections[words[0]]
+        elif not span.startswith("--") and not known.issuperset(span.split(".")):
+            unknown.append(span)
+        unknown += [option for option in re.findall(r"--[a-z-]+", span) if f"`{option}" not in section]
+    return unknown
+
+
 @pytest.mark.parametrize("surface", SURFACES)
-async def test_a_skill_names_tools_that_its_surface_has(surface: str) -> None:
-    async with Client(served(SURFACES)) as client:
-        there = {tool.name for tool in (await client.list_tools()).tools}
-    pattern = re.compile(r"`(knowledge_[a-z_]+|[a-z]+_(?:search|repositor[a-z]+|lines))`")
-    named = {tool for name in SKILLS[surface] for tool in pattern.findall(skill_text(name))}
-    assert named
-    assert named <= there
+def test_a_skill_names_nothing_that_is_not_there(surface: str) -> None:
+    assert {name: _unknown(skill_text(name), surface) for name in SKILLS[surface]} == {
+        name: [] for name in SKILLS[surface]
+    }
+
+
+def test_what_is_not_there_is_found_in_a_skill() -> None:
+    text = "`knowledge_serach` `knowledge_trace` `gaps` `gasp` `knowledge trace FROM TO --json` `--htlm x`"
+    assert _unknown(f"{text} `knowledge tarce`", "standards") == [
+        "knowledge_serach",
+        "gasp",
+        "--htlm",
+        "knowledge tarce",
+    ]
 
 
 def test_the_plugin_has_the_same_skills() -> None:

@@ -117,6 +117,7 @@ function readControls(parameters) {
 async function introduce(collection) {
   answered = "";
   running?.abort();
+  byId("search-heading").textContent = "Search";
   fill(byId("results"));
   fill(byId("search-notices"));
   fill(byId("search-share"));
@@ -224,6 +225,7 @@ function render(answer, question, took) {
   const seconds = took < 1000 ? `${Math.round(took)} ms` : `${(took / 1000).toFixed(1)} s`;
   const place = question.everywhere ? nameOf(ALL) : (answer.collection ?? question.collection);
   const what = found.length ? count(found.length, "passage") : "Nothing found";
+  byId("search-heading").textContent = `Search: ${question.query}`;
   byId("search-status").textContent = `${what} in ${place}, ${mode}, ${seconds}`;
   fill(byId("search-share"), shareButton("this search"));
   fill(byId("search-notices"), notices(answer, question, found.length));
