@@ -8,13 +8,13 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import PurePosixPath
 from typing import Any
 
-from knowledge_mcp.engine.tracing.links import Trace, TraceItem, TraceLink, Verdict
+from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.surfaces.matrix import table_of
@@ -114,10 +114,10 @@ def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: 
             f"The id '{min(both)}' stands in both sets; needs have one id each.",
             suggestion="Give the items of one set other ids, or use --csv.",
         )
-    links: dict[str, list[str]] = {}
+    links = {each.id: list(own) for each, own in _own_links(sources, targets)}
     for link in found.links:
         if link.verdict in _SURE:
-            links.setdefault(link.source.id, []).append(link.target.id)
+            links[link.source.id].append(link.target.id)
     needs = {
         each.id: {
             **each.attributes,
@@ -125,7 +125,7 @@ def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: 
             "title": each.title or each.id,
             "content": each.text,
             "type": each.attributes.get("type", "req"),
-            "links": links.get(each.id, []),
+            "links": list(dict.fromkeys(links[each.id])),
         }
         for each in (*sources, *targets)
     }
@@ -133,11 +133,23 @@ def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: 
     return json.dumps({"current_version": "1", "versions": {"1": version}}, indent=1, ensure_ascii=False) + "\n"
 
 
+def _own_links(*sides: Sequence[TraceItem]) -> Iterator[tuple[TraceItem, list[str]]]:
+    """Yield the items with what they declare apart from the other set: links to that are told by the trace."""
+    ids = [{each.id for each in side} for side in sides]
+    for side, others in zip(sides, reversed(ids), strict=True):
+        yield from ((each, [target for target in each.links if target not in others]) for each in side)
+
+
 # ---- ReqIF
 
 _SECTIONS = ("DATATYPES", "SPEC-TYPES", "SPEC-OBJECTS", "SPEC-RELATIONS", "SPECIFICATIONS", "SPEC-RELATION-GROUPS")
 _ROOT = re.compile(r"<((?:[A-Za-z_][\w.-]{0,60}:)?)REQ-IF[\s>]")
 _IDENTIFIER = re.compile(r"\bIDENTIFIER\s{0,9}=\s{0,9}[\"']([^\"'<>]{1,500})[\"']")
+_OUR_OBJECT = re.compile(
+    r'SPEC-OBJECT IDENTIFIER="([^"<>]{1,500})" LAST-CHANGE="[^"<>]{1,60}"><(?:[\w.-]{1,60}:)?TYPE>'
+    r"<(?:[\w.-]{1,60}:)?SPEC-OBJECT-TYPE-REF>clausewise-"
+)
+"""Objects that an earlier run put in."""
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _EMPTY = """<?xml version="1.0" encoding="UTF-8"?>
 <REQ-IF xmlns="http://www.omg.org/spec/ReqIF/20110401/reqif.xsd">
@@ -149,51 +161,72 @@ _EMPTY = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def as_reqif(sides: Sequence[Side], found: Trace, base: bytes | None, now: dt.datetime) -> bytes:
-    """Write ReqIF with a relation for each declared or likely link.
+def as_reqif(sides: Sequence[Side], found: Trace, base: tuple[int, bytes] | None, now: dt.datetime) -> bytes:
+    """Write ReqIF with a relation for each declared or likely link, and for those that new items declare.
 
     Args:
         sides: the two sets.
         found: their links.
-        base: a .reqif or .reqifz file that holds one of the sets: it is kept byte by byte, and what is missing is put
-            in: the other set and the relations. None begins a new file.
+        base: which of the sets a .reqif or .reqifz file holds, and its bytes: it is kept byte by byte, and what is
+            missing is put in: the other set and the relations. None begins a new file.
         now: when.
     """
-    if base is not None and base.startswith(b"PK"):
-        return _archive_with(sides, found, base, now)
     moment = now.isoformat(timespec="milliseconds")
     if base is None:
-        base = _EMPTY.format(now=moment, title=escape(" → ".join(name for name, _ in sides))).encode(
-            "ascii", "xmlcharrefreplace"
-        )
-    # as Latin-1 every byte of an ASCII-compatible encoding is one character, and comes back as it was
-    encoding = "utf-16" if base.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin-1"
-    text = base.decode(encoding)
-    root = _ROOT.search(text)
-    prefix = root[1] if root else ""
-    for section, content in _Parts(text, prefix, moment).of(sides, found):
-        text = _inserted(text, prefix, section, content.encode("ascii", "xmlcharrefreplace").decode("ascii"))
-    return text.encode(encoding)
-
-
-def _archive_with(sides: Sequence[Side], found: Trace, base: bytes, now: dt.datetime) -> bytes:
-    """Put what is missing into the first ReqIF of an archive; its other members stay as they are."""
+        title = escape(" → ".join(name for name, _ in sides))
+        base = -1, _EMPTY.format(now=moment, title=title).encode("ascii", "xmlcharrefreplace")
+    held, content = base
+    if not content.startswith(b"PK"):
+        return _added(content, [_decoded(content)[0]], sides, found, held, moment)
     stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(base)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
-        main = next((each for each in old.infolist() if PurePosixPath(each.filename).suffix.lower() == ".reqif"), None)
-        for each in old.infolist():
-            data = old.read(each)
-            new.writestr(each, as_reqif(sides, found, data, now) if each is main else data)
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+        files = {each: old.read(each) for each in old.infolist()}
+        texts = {
+            each: _decoded(data)[0]
+            for each, data in files.items()
+            if PurePosixPath(each.filename).suffix.lower() in {".reqif", ".xml"}
+        }
+        main = next(iter(texts), None)
+        for each, data in files.items():
+            new.writestr(
+                each, data if each is not main else _added(data, [*texts.values()], sides, found, held, moment)
+            )
     return stream.getvalue()
 
 
-class _Parts:
-    """Make the elements to put in; names never meet those that there are."""
+def _decoded(content: bytes) -> tuple[str, str]:
+    """Return a file's text and the encoding that gives its bytes back."""
+    marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+    # as Latin-1 every byte of an ASCII-compatible encoding is one character, and comes back as it was
+    encoding = marks.get(content[:2], "latin-1")
+    return content.decode(encoding), encoding
 
-    def __init__(self, text: str, prefix: str, moment: str) -> None:
+
+def _added(content: bytes, texts: Sequence[str], sides: Sequence[Side], found: Trace, held: int, moment: str) -> bytes:
+    """Put what is missing into a file; `texts` are those of all files that belong together."""
+    text, encoding = _decoded(content)
+    root = _ROOT.search(text)
+    prefix = root[1] if root else ""
+    for section, more in _Parts("\n".join(texts), prefix, moment, held).of(sides, found):
+        text = _inserted(text, prefix, section, more.encode("ascii", "xmlcharrefreplace").decode("ascii"))
+    return text.encode(encoding)
+
+
+class _Parts:
+    """Make the elements to put in; names never meet those that there are.
+
+    Args:
+        text: what is there.
+        prefix: of its namespace.
+        moment: now.
+        held: which of the sets is there, -1 for none.
+    """
+
+    def __init__(self, text: str, prefix: str, moment: str, held: int) -> None:
         self._known = frozenset(_IDENTIFIER.findall(text))
+        self._ours = frozenset(_OUR_OBJECT.findall(text))
         self._made = {each.rpartition("-")[2]: each for each in self._known if each.startswith("clausewise-")}
-        self._prefix, self._moment = prefix, moment
+        self._prefix, self._moment, self._held = prefix, moment, held
         number = 1
         while any(each.startswith(f"clausewise-{number}-") for each in self._known):
             number += 1
@@ -217,11 +250,13 @@ class _Parts:
         ]
         places = {name: f"a{place}" for place, name in enumerate(attributes)}
         objects = [self._object(each, names[side, each.id], places) for side, _, items in new for each in items]
-        relations = [
-            self._relation(place, link, names)
-            for place, link in enumerate(found.links)
+        linked = [
+            (names[0, link.source.id], names[1, link.target.id], link)
+            for link in found.links
             if link.verdict in _SURE and not self._stands(link, names)
         ]
+        linked += self._declared(sides, names)
+        relations = [self._relation(place, *each) for place, each in enumerate(linked)]
         return [
             ("DATATYPES", self._element("DATATYPE-DEFINITION-STRING", "string", 'MAX-LENGTH="1000000"')),
             ("SPEC-TYPES", self._types(places, specified=bool(new))),
@@ -238,7 +273,9 @@ class _Parts:
 
     def _name(self, own: str, side: int, names: Mapping[tuple[int, str], str]) -> str:
         """Return an item's identifier: its own where that is one and free, else one made of it."""
-        if own in self._known or (_NAME.fullmatch(own) is not None and names.get((1 - side, own)) != own):
+        if own in self._ours or (side == self._held and own in self._known):
+            return own
+        if own not in self._known and _NAME.fullmatch(own) is not None and names.get((1 - side, own)) != own:
             return own
         digests = [
             hashlib.sha256(f"{each} {own}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
@@ -249,6 +286,22 @@ class _Parts:
             if found is not None and found not in names.values():
                 return found
         return f"{self._own}-{digests[0]}"
+
+    def _declared(
+        self, sides: Sequence[Side], names: Mapping[tuple[int, str], str]
+    ) -> Iterator[tuple[str, str, TraceLink]]:
+        """Yield what new items declare within their own set."""
+        owners = [(side, each) for side, (_, items) in enumerate(sides) for each in items]
+        by_place = {(side, each.id): each for side, each in owners}
+        links = _own_links(*(items for _, items in sides))
+        for (side, each), (_, targets) in zip(owners, links, strict=True):
+            if names[side, each.id] in self._known:
+                continue
+            for target in dict.fromkeys(targets):
+                other = by_place.get((side, target))
+                if other is not None:
+                    link = TraceLink(each, other, Verdict.DECLARED, 1.0, Evidence("", "", ()))
+                    yield names[side, each.id], names[side, target], link
 
     def _stands(self, link: TraceLink, names: Mapping[tuple[int, str], str]) -> bool:
         """Tell whether the file that is added to has the relation already, whichever way round."""
@@ -295,12 +348,12 @@ class _Parts:
         tag = f"{self._prefix}SPEC-OBJECT"
         return f'<{tag} IDENTIFIER="{name}" LAST-CHANGE="{self._moment}">{content}</{tag}>\n'
 
-    def _relation(self, place: int, link: TraceLink, names: Mapping[tuple[int, str], str]) -> str:
+    def _relation(self, place: int, source: str, target: str, link: TraceLink) -> str:
         values = self._value("verdict", link.verdict.value) + self._value("probability", f"{link.probability:.4f}")
         content = self._wrapped("VALUES", content=values)
         content += self._wrapped("TYPE", "SPEC-RELATION-TYPE-REF", content=f"{self._own}-link")
-        content += self._wrapped("SOURCE", "SPEC-OBJECT-REF", content=names[0, link.source.id])
-        content += self._wrapped("TARGET", "SPEC-OBJECT-REF", content=names[1, link.target.id])
+        content += self._wrapped("SOURCE", "SPEC-OBJECT-REF", content=source)
+        content += self._wrapped("TARGET", "SPEC-OBJECT-REF", content=target)
         return self._element("SPEC-RELATION", f"l{place}", "", content)
 
     def _specification(self, place: int, title: str, names: Sequence[str]) -> str:
@@ -319,7 +372,8 @@ def _inserted(text: str, prefix: str, section: str, content: str) -> str:
     """Put elements at the end of a section, which is made where it is missing."""
     if not content:
         return text
-    bare = _without_comments(text)
+    bare = _blanked(text, "<!--", "-->")
+    bare = _blanked(bare, f"<{prefix}RELATION-GROUP ", f"</{prefix}RELATION-GROUP>")  # has sections of its own
     opened, closed = f"<{prefix}{section}>", f"</{prefix}{section}>"
     end = bare.rfind(closed)
     if end >= 0:
@@ -327,18 +381,19 @@ def _inserted(text: str, prefix: str, section: str, content: str) -> str:
     empty = re.search(rf"<{re.escape(prefix)}{section}\s{{0,99}}/>", bare)
     if empty is not None:
         return text[: empty.start()] + opened + content + closed + text[empty.end() :]
-    later = [bare.find(f"<{prefix}{name}>") for name in _SECTIONS[_SECTIONS.index(section) + 1 :]]
-    place = min([at for at in later if at >= 0], default=bare.rfind(f"</{prefix}REQ-IF-CONTENT>"))
+    later = "|".join(_SECTIONS[_SECTIONS.index(section) + 1 :])
+    behind = re.search(rf"<{re.escape(prefix)}(?:{later})\s{{0,99}}/?>", bare) if later else None
+    place = behind.start() if behind is not None else bare.rfind(f"</{prefix}REQ-IF-CONTENT>")
     return text[:place] + opened + content + closed + text[place:] if place >= 0 else text
 
 
-def _without_comments(text: str) -> str:
-    """Blank comments out, every other character where it was."""
+def _blanked(text: str, opened: str, closed: str) -> str:
+    """Blank out what stands between two marks, every other character where it was."""
     parts: list[str] = []
     place = 0
-    while (begun := text.find("<!--", place)) >= 0:
-        ended = text.find("-->", begun)
-        ended = len(text) if ended < 0 else ended + 3
+    while (begun := text.find(opened, place)) >= 0:
+        ended = text.find(closed, begun)
+        ended = len(text) if ended < 0 else ended + len(closed)
         parts += [text[place:begun], " " * (ended - begun)]
         place = ended
     return "".join([*parts, text[place:]])

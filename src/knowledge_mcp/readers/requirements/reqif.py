@@ -37,6 +37,7 @@ _MOST_DEPTH = 200
 _TITLES = ("reqif.chaptername", "reqif.name", "object heading", "title", "name", "heading", "summary")
 _TEXTS = ("reqif.text", "object text", "text", "description", "statement", "requirement text", "primary text")
 _NAMES = ("reqif.foreignid", "object identifier", "foreignid", "id")
+_CELLS = frozenset({"td", "th"})
 _BLOCKS = frozenset("p div li br tr table ul ol h1 h2 h3 h4 h5 h6 pre blockquote dt dd".split())
 
 
@@ -68,14 +69,23 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
         for each in root.iterfind("{*}CORE-CONTENT//*[@IDENTIFIER]")
         if local_name(each).startswith(("SPEC-OBJECT-TYPE", "SPEC-RELATION-TYPE", "ATTRIBUTE-DEFINITION", "ENUM-VALUE"))
     }
-    found = [_object(each, named) for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-OBJECTS/{*}SPEC-OBJECT")]
+    defaults = {
+        each.get("IDENTIFIER", ""): list(_defaults(each, named))
+        for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-OBJECT-TYPE")
+    }
+    found = [
+        _object(each, named, defaults) for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-OBJECTS/{*}SPEC-OBJECT")
+    ]
     objects = {each["id"]: each for each in found}
     if len(objects) != len(found):
         raise corrupted(_WANTED, "two objects have one identifier")
     for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-RELATIONS/{*}SPEC-RELATION"):
         source, target = (_reference(each, name) for name in ("SOURCE", "TARGET"))
+        kind = named.get(_reference(each, "TYPE"), "")
         if source in objects:
-            objects[source]["links"].append([target, named.get(_reference(each, "TYPE"), "")])
+            objects[source]["links"].append([target, kind])
+        elif target in objects:  # tools that write a file for each module put a relation into either
+            objects[target]["links"].append([source, f"{kind} (from)".strip()])
     own = _own_names(found)
     for each in found:
         each["links"] = [[own.get(target, target), kind] for target, kind in each["links"]]
@@ -109,12 +119,27 @@ def _reference(element: Element, name: str) -> str:
     return next(((each.text or "").strip() for each in element.iterfind(f"{{*}}{name}/*")), "")
 
 
-def _object(element: Element, named: Mapping[str, str]) -> dict[str, Any]:
+def _defaults(kind: Element, named: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the values that objects of a type have where they state none: definition and value."""
+    for each in kind.iterfind("{*}SPEC-ATTRIBUTES/*"):
+        for given in each.iterfind("{*}DEFAULT-VALUE/*"):
+            yield each.get("IDENTIFIER", ""), _value(given, named)
+
+
+def _object(
+    element: Element, named: Mapping[str, str], defaults: Mapping[str, Sequence[tuple[str, str]]]
+) -> dict[str, Any]:
     """Read one object; all its values stay attributes under the names its tool gave them, title and text too."""
+    stated = [(_reference(each, "DEFINITION"), _value(each, named)) for each in element.iterfind("{*}VALUES/*")]
+    known = {definition for definition, _ in stated}
+    stated += [each for each in defaults.get(_reference(element, "TYPE"), ()) if each[0] not in known]
     values: dict[str, str] = {}
-    for each in element.iterfind("{*}VALUES/*"):
-        name = named.get(_reference(each, "DEFINITION"), _reference(each, "DEFINITION"))
-        values[name] = _value(each, named)
+    for definition, value in stated:
+        name = named.get(definition, definition)
+        values[f"{name} ({definition})" if name in values else name] = value  # types may call two of theirs the same
+    for name, more in (("DESC", element.get("DESC")), ("ALTERNATIVE-ID", _alternative(element))):
+        if more and name not in values:
+            values[name] = more
     by_name = {name.lower(): name for name in values if values[name].strip()}
     title, text = (next((by_name[each] for each in names if each in by_name), "") for names in (_TITLES, _TEXTS))
     label = next((values[by_name[each]] for each in _NAMES if each in by_name), element.get("LONG-NAME", ""))
@@ -128,20 +153,27 @@ def _object(element: Element, named: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def _alternative(element: Element) -> str:
+    return next((each.get("IDENTIFIER", "") for each in element.iterfind("{*}ALTERNATIVE-ID/*")), "")
+
+
 def _listed(values: Mapping[str, str]) -> str:
     return "\n".join(f"{name}: {value}" for name, value in values.items() if value.strip())
 
 
 def _value(element: Element, named: Mapping[str, str]) -> str:
-    """Return a value as text: plain ones as written, enumerations by the names of their values, XHTML without marks."""
+    """Return a value as text: plain ones as written, enumerations by the names of their values, XHTML without marks.
+
+    Of simplified XHTML, what it was before: tools that cannot show something put less into the value itself.
+    """
     plain = element.get("THE-VALUE")
     if plain is not None:
         return plain
     chosen = [named.get((each.text or "").strip(), each.text or "") for each in element.iterfind("{*}VALUES/*")]
     if chosen:
         return ", ".join(chosen)
-    content = next(element.iterfind("{*}THE-VALUE"), None)
-    return "" if content is None else _plain(content)
+    contents = (next(element.iterfind(f"{{*}}{name}"), None) for name in ("THE-ORIGINAL-VALUE", "THE-VALUE"))
+    return next((text for each in contents if each is not None and (text := _plain(each))), "")
 
 
 def _plain(content: Element) -> str:
@@ -149,10 +181,13 @@ def _plain(content: Element) -> str:
 
     parts: list[str] = []
     for event, each in etree.iterwalk(content, events=("start", "end")):
-        block = local_name(each) in _BLOCKS
+        name = local_name(each)
+        mark = "\n" if name in _BLOCKS else " " if name in _CELLS else ""
         if event == "start":
-            parts += ["\n" if block else "", each.text or ""]
+            parts += [mark, each.text or ""]
+            if name == "object" and not len(each) and not (each.text or "").strip():
+                parts.append(f"[{each.get('data', '')}]")  # a picture or another file that nothing stands in for
         else:
-            parts += ["\n" if block else "", (each.tail or "") if each is not content else ""]
+            parts += [mark, (each.tail or "") if each is not content else ""]
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(line for line in lines if line)

@@ -115,10 +115,12 @@ def trace_command(
             say(matrix.UNRELATED_SETS)
 
 
-def _base(*names: str) -> bytes | None:
-    """Return the bytes of the side that is ReqIF, which relations are added to; the reader has checked them."""
-    path = next((Path(name) for name in names if Path(name).suffix.lower() in {".reqif", ".reqifz"}), None)
-    return None if path is None else path.read_bytes()
+def _base(*names: str) -> tuple[int, bytes] | None:
+    """Return which side is ReqIF, and its bytes, which relations are added to; the reader has checked them."""
+    paths = [(side, Path(name)) for side, name in enumerate(names)]
+    return next(
+        ((side, path.read_bytes()) for side, path in paths if path.suffix.lower() in {".reqif", ".reqifz"}), None
+    )
 
 
 # ---- showing
