@@ -327,8 +327,12 @@ def test_a_word_in_place_of_a_withdrawn_clause_is_neither_a_clause_nor_a_change(
 @pytest.mark.parametrize(
     "text",
     [
-        "Deleted records shall be kept for five years.", "Removed parts are put into a box.", "Reserved bits are zero.",
-        "Void spaces are filled with foam.", "Deleted.\n\nThe operator wears gloves.", "Withdrawn tools must be marked.",
+        "Deleted records shall be kept for five years.",
+        "Removed parts are put into a box.",
+        "Reserved bits are zero.",
+        "Void spaces are filled with foam.",
+        "Deleted.\n\nThe operator wears gloves.",
+        "Withdrawn tools must be marked.",
     ],
 )  # fmt: skip
 def test_a_clause_that_opens_with_such_a_word_is_a_clause(text: str) -> None:
