@@ -8,9 +8,8 @@ from __future__ import annotations
 from knowledge_mcp.ports.answering import Fusion, Knowledge, Reranker, Synonyms
 from knowledge_mcp.ports.embedding import Embedder, TokenMeasure
 from knowledge_mcp.ports.library import Fetcher, Library, MarkedPages, PageDrawer, SharedLibrary
-from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source
+from knowledge_mcp.ports.reading import Chunker, Classifier, OcrEngine, Reader, Source, SyncedSource
 from knowledge_mcp.ports.storing import Analyser, Collection, Store
-from knowledge_mcp.ports.syncing import SyncedSource
 
 __all__ = [
     "Analyser",

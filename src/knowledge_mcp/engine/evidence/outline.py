@@ -80,15 +80,6 @@ def named_section(document: HeldDocument, wanted: str) -> OutlineEntry:
     return found[0]
 
 
-def sections_below(entries: Iterable[OutlineEntry], section: OutlineEntry) -> list[OutlineEntry]:
-    """List a section and all inside it, in reading order."""
-    return [
-        entry
-        for entry in entries
-        if entry is section or (section.span.contains(entry.span) and entry.level > section.level)
-    ]
-
-
 def _numbered(entries: Iterable[OutlineEntry], names: set[str]) -> list[OutlineEntry]:
     return [entry for entry in entries if entry.number and _plain(entry.number) in names]
 

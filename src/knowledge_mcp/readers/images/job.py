@@ -66,7 +66,7 @@ def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[
 
 
 def read(path: str, *, scans: str = "", recognised: str = "", unread: Sequence[int] = ()) -> Iterator[dict[str, Any]]:
-    """Yield `scans` with all pages where `scans` is given, else the messages of `pdf.job.compose`.
+    """Yield `scans` with all pages where `scans` is given, else the messages of `readers.pdf.job.compose`.
 
     Raises:
         Refusal: as in `check`; there is no text on any page.

@@ -14,8 +14,7 @@ from typing import Any
 
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of
-from knowledge_mcp.readers.markup.asciidoc_inline import Inline
-from knowledge_mcp.readers.markup.asciidoc_table import table_of
+from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, named, piece, rich_piece
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal

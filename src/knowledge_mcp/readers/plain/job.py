@@ -1,6 +1,6 @@
 """What runs in the sandbox's child: a plain text's bytes to the messages of a laid-out document.
 
-Messages are those of `pdf.job.compose`; blocks have the lines of their file in place of boxes, and their words as they
+Messages are those of `readers.pdf.job.compose`; blocks have the lines of their file in place of boxes, and their words as they
 stand there.
 """
 
@@ -43,7 +43,7 @@ def check(path: str) -> Iterator[dict[str, Any]]:
 
 
 def read(path: str) -> Iterator[dict[str, Any]]:
-    """Yield `progress`, `warning` where the encoding is a guess, and the messages of `pdf.job.compose`.
+    """Yield `progress`, `warning` where the encoding is a guess, and the messages of `readers.pdf.job.compose`.
 
     Raises:
         Refusal: as `check`.

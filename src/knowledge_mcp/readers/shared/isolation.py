@@ -135,7 +135,7 @@ class SandboxedReader:
 class ConvertingReader(SandboxedReader):
     """Read files by jobs in child processes. Thread-safe. A subclass gives `jobs` and `label`.
 
-    A job is a function `(path, *, check)` that yields the messages of `readers.pieces`, or `{"markdown": text}`
+    A job is a function `(path, *, check)` that yields the messages of `readers.shared.pieces`, or `{"markdown": text}`
     pieces that are handed to the Markdown reader; with `check` it yields `{"pages": number or None}` at most.
 
     Args:

@@ -242,7 +242,7 @@ class GitCall:
         cancelled: asked now and then whether to stop.
         place: looks the remote's host up, checks its addresses, and gives them as `http.curloptResolve` has them;
             Git then connects to one of those and asks nobody again. Empty where a proxy connects.
-        variables: where Git finds the repository, if not by looking; see `git_view`.
+        variables: where Git finds the repository, if not by looking; see `sources.git.view`.
     """
 
     what: str
@@ -284,7 +284,7 @@ class GitProgram:
             allowed: exit codes that are answers.
 
         Raises:
-            KnowledgeError: Git is not installed, took too long, was cancelled, or failed; see `git_errors`.
+            KnowledgeError: Git is not installed, took too long, was cancelled, or failed; see `git_error`.
         """
         process = self._start(arguments, call, folder)
         deadline = time.monotonic() + self._timeout

@@ -109,7 +109,7 @@ class GitClones:
         """Clone a repository, or return the clone that is there.
 
         Args:
-            url: `https://…`; see `git_url.parse_url`.
+            url: `https://…`; see `parse_url`.
             name: instead of the address's last part.
             branch: instead of the remote's default branch.
             shallow: one commit only.
@@ -119,7 +119,7 @@ class GitClones:
         Raises:
             InvalidInputError: a bad address, branch or name; the name is another repository's; there is no commit.
             NotFoundError, AuthError, ConnectionFailedError, TimedOutError, RateLimitedError, ConfigError,
-            InternalError: as `git_errors` says.
+            InternalError: as `git_error` says.
         """
         remote = parse_url(url, loopback_http=self._loopback_http, local=self._local)
         name = name or remote.name

@@ -2,9 +2,9 @@
 
 Whoever may name an address may try to make this machine speak to places that only it can reach. So:
 
-- An address is read once (`web_address`), its host resolved once per fetch and every address of it checked
-  (`web_places`); the connection goes to one of those (`web_wire`), for the host's name and certificate. A name that
-  answers differently the second time is never asked a second time.
+- An address is read once (`sources.web.address`), its host resolved once per fetch and every address of it checked
+  (`sources.web.places`); the connection goes to one of those (`sources.web.exchange`), for the host's name and
+  certificate. A name that answers differently the second time is never asked a second time.
 - A redirect is a new address: checked from the start, https again, five at the most.
 - Nothing is sent but the question: no cookie, no credential, no header of the caller's. A source of documents that is
   registered with a login gets it at its own origin, and is followed to no other.

@@ -80,7 +80,7 @@ class Threads:
         """Run a function; cancelling frees the caller at once, and the place once the function has ended.
 
         Args:
-            function: what it reads of an engine it stops reading soon after the caller left (`engine.wanted`).
+            function: it stops at its next checkpoint after the caller left (`support.checkpoints`).
             gave_up: set when the caller leaves.
             stay: a caller that is cancelled waits for the end of what runs, because that uses what goes with the
                 caller; one that waits for a place leaves at once all the same.

@@ -1,11 +1,17 @@
-"""In the child: the words within a line of AsciiDoc, without their marks; references keep where they lead."""
+"""In the child: parts of AsciiDoc with a grammar of their own: words within a line without their marks, and tables."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.readers.html.walk import TableCells
+from knowledge_mcp.readers.shared.pieces import Piece
 from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.support.sandbox_worker import Refusal
 
 _ATTRIBUTE = re.compile(r"\\?\{(?P<name>\w[\w-]{0,60})\}")
 _CHARACTERS = {
@@ -128,3 +134,82 @@ def _unmarked(text: str) -> str:
         text = pattern.sub(r"\1", text)
     text = _DASH.sub(lambda found: "—" if len(found.group()) == 2 else " — ", _ESCAPED.sub("", text))
     return re.sub("\x00(\\d{1,9})\x00", lambda found: kept[int(found.group(1))], text)
+
+
+_CELL = re.compile(
+    r"(?:(?<=\s)|^)(?:(?P<times>\d{1,3})\*)?(?:(?P<columns>\d{1,3})?(?:\.(?P<rows>\d{1,3}))?\+)?"
+    r"(?:[<^>])?(?:\.[<^>])?[adehlmsv]?\|",
+    re.MULTILINE,
+)
+_REPEATED = re.compile(r"(?P<times>\d{1,3})\*")
+_SEPARATORS = {",": ",", ":": ":"}
+_MOST_COLUMNS = 1000
+
+
+def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], inline: Inline) -> Piece:
+    """Write the table between two delimiters.
+
+    Args:
+        line: its delimiter; `,===` and `:===` hold separated values.
+        inside: its lines.
+        attributes: `cols`, `format`.
+        inline: reads the words of its cells.
+
+    Raises:
+        Refusal: it has more columns than can be read.
+    """
+    kind = {"csv": ",", "dsv": ":", "tsv": "\t"}.get(attributes.get("format", "").lower(), _SEPARATORS.get(line[0], ""))
+    cells = TableCells()
+    if kind:
+        for row in csv.reader(io.StringIO("\n".join(inside)), delimiter=kind):
+            cells.row()
+            for words in row:
+                cells.open(None, None)
+                cells.close(inline.rich(words))
+        return cells.piece()
+    found = list(_cells("\n".join(inside).replace("!", "|") if line[0] == "!" else "\n".join(inside)))
+    columns = _columns(attributes.get("cols", "")) or _first_row(inside)
+    if columns > _MOST_COLUMNS:
+        raise Refusal("too_large", f"A table has {columns} columns, more than {_MOST_COLUMNS}.")
+    reaching = [0] * columns  # rows that a cell above still reaches down into each column
+    at = columns
+    for words, wide, deep in found:
+        while at < columns and reaching[at]:
+            reaching[at] -= 1
+            at += 1
+        if at >= columns:
+            cells.row()
+            at = 0
+            while at < columns and reaching[at]:
+                reaching[at] -= 1
+                at += 1
+        cells.open(str(wide), str(deep))
+        cells.close(inline.rich(words))
+        for column in range(at, min(at + wide, columns)):
+            reaching[column] = deep - 1
+        at += wide
+    return cells.piece()
+
+
+def _cells(text: str) -> Iterator[tuple[str, int, int]]:
+    """Give each cell's words, and how many columns and rows it spans."""
+    text = text.replace("\\|", "\x00")
+    marks = list(_CELL.finditer(text))
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        words = text[mark.end() : following.start() if following is not None else len(text)]
+        for _ in range(int(mark["times"] or 1)):
+            yield words.replace("\x00", "|").strip(), int(mark["columns"] or 1), int(mark["rows"] or 1)
+
+
+def _columns(named: str) -> int:
+    """Count the columns that `cols` names: `3*`, `1,2a,^3`, `3`."""
+    total = 0
+    for part in filter(None, (part.strip() for part in re.split(r"[,;]", named))):
+        repeated = _REPEATED.match(part)
+        total += int(repeated["times"]) if repeated else 1
+    return total
+
+
+def _first_row(inside: Sequence[str]) -> int:
+    first = next((line for line in inside if line.strip()), "")
+    return max(sum(wide for _, wide, _ in _cells(first)), 1)
