@@ -1,7 +1,7 @@
 """What runs in the sandbox's child: a plain text's bytes to the messages of a laid-out document.
 
-Messages are those of `readers.pdf.job.compose`; blocks have the lines of their file in place of boxes, and their words as they
-stand there.
+Messages are those of `readers.pdf.job.compose`; blocks have the lines of their file in place of boxes, and their words
+as they stand there.
 """
 
 from __future__ import annotations
