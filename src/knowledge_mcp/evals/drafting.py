@@ -30,7 +30,9 @@ _SUBJECT = re.compile(r"(the|an?|each|every|all)\b.{1,90}$", re.IGNORECASE)
 _CLAUSE = re.compile(r",| (is|are|was|has|have|can|may|if|when|that|which|it) ", re.IGNORECASE)
 _MARKER = re.compile(r"^(?:[•*–—-]|\(?[a-z0-9]{1,3}[.)])\s+")
 _LONGEST_QUOTE = 160
+"""Characters of a quote that finds its place again: long enough to stand only once in most documents."""
 _LONGEST_SUBJECT = 90
+"""Characters of a heading or term that a question can be made of; longer ones are sentences."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,10 @@ ROOM_FOR_RESULTS = MAX_ANSWER_CHARACTERS - 4_000
 """Size that results may have together where an answer says itself how to go on."""
 
 _OF_A_TOKEN = 4
+"""Characters of a token of plain English, in which sizes are given."""
 _NOTE = "The answer was cut to fit; ask for fewer results, or read a result's uri, to see the rest."
 _RESERVE = 400
+"""Size kept free for the note that an answer was cut."""
 
 
 class Truncation(BaseModel):

@@ -15,7 +15,9 @@ T = TypeVar("T")
 HEARTBEAT = 2.0
 """Seconds, at most, between two signs of life to a caller that waits."""
 _GLANCE = 0.1
+"""Seconds after which it is looked whether the caller has given up: soon enough for a person."""
 _STEP = 0.001
+"""Least growth of what is told: the protocol wants each number greater than the one before."""
 _WAITING = "waiting for its turn"
 
 

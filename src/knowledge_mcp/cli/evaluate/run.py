@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 _BESIDE = 3
+"""Results that fit beside each other into 80 columns; more are listed below each other."""
 _LISTED = 5
+"""Questions of a comparison named on the terminal; the report names all."""
 
 
 class EvaluationProgress:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _MOST_LISTED = 20
+"""Documents named on the terminal: a screen full; `--json` lists all."""
 
 
 def print_move_plan(console: Console, plan: MovePlan, title: str, *, prune: bool) -> None:

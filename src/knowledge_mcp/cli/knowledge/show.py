@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from knowledge_mcp.readers.shared.passwords import Passwords
 
 _PDF = "application/pdf"
-_MOST_TOKENS = 20_000
-_MOST_PARTS = 50
+_MOST_TOKENS, _MOST_PARTS = 20_000, 50
+"""Tokens of one reading and how many there may be: together a million, more than any clause that is to be marked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,7 @@ def _signature(path: Path) -> Signature | None:
 
 _JOB = "knowledge_mcp.readers.images.thumbnails:render"
 _MOST_PICTURES = 40
+"""Pages of one file that the report shows: the page carries all of them inside."""
 _STATUS = {
     "success": "ingested",
     "already_ingested": "known already",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 
 _EVERY = 1.0
+"""Seconds between two lines of progress where there is no terminal to draw a bar on."""
 
 
 @contextmanager

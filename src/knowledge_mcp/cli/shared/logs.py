@@ -18,6 +18,7 @@ from knowledge_mcp.support.events import EVENT_FIELDS, in_one_line
 _OURS = ("knowledge_mcp", "__main__")  # the second is a command of ours that runs as `python -m`
 """Whose log the level is for. Libraries are shown from WARNING: parsers tell of every token at DEBUG, text and all."""
 _TEXT_LIMIT = 4000
+"""Characters of one text in a line of the log: a screen full, and no flood by whoever chose the text."""
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 
 

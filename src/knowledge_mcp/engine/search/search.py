@@ -44,7 +44,7 @@ from knowledge_mcp.model.query import (
 from knowledge_mcp.ports import Synonyms
 from knowledge_mcp.support.events import log_event
 
-logger = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _NAMES_LOOKED_AT = 50
 """Passages with an identifier's words that are looked at."""
@@ -219,7 +219,7 @@ def reranked(base: Base, text: str, hits: Sequence[Hit], degraded: list[str]) ->
     try:
         done = base.reranker.rerank(text, best, deadline=time.monotonic() + base.rerank_seconds)
     except KnowledgeError as exc:
-        log_event(logger, logging.WARNING, "rerank_skipped", reason=exc.message, hits=len(best))
+        log_event(_logger, logging.WARNING, "rerank_skipped", reason=exc.message, hits=len(best))
         degraded.append(f"The reranker was skipped ({exc.message}); results are in the order of the search.")
         return tuple(hits)
     lowest = done[-1].score
@@ -283,8 +283,6 @@ def _saying(base: Base, synonyms: Synonyms, phrase: str, filter: Filter | None) 
 
 _SPARE = 10
 """Hits found beyond twice the wanted ones where some will be folded or left out."""
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

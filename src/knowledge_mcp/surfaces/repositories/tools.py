@@ -111,7 +111,9 @@ def _utc(moment: str) -> str:
 
 
 _LINES = 200
+"""Lines read where no end is named: most functions are shorter."""
 _MOST_CHARACTERS = 60_000
+"""Characters of lines in one answer: with their numbers and the escapes of JSON they stay within an answer's size."""
 
 
 def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> shapes.CodeSearchResponse:

@@ -198,6 +198,7 @@ def _outwards(box: Box) -> tuple[int, int, int, int]:
 
 _ROOM = MAX_ANSWER_CHARACTERS - 1_000
 _LEAST_TOKENS = 50
+"""Tokens below which an answer is not cut further: a sentence or two is always read."""
 
 _VERDICTS = {
     QuoteVerdict.EXACT: "The quote stands there word for word.",

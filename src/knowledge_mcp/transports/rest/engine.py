@@ -206,10 +206,12 @@ HEARTBEAT = 1.0
 
 _PAUSE = 5.0
 """Seconds after which a client may try again, where nobody said so."""
-_CALLS = 16
-_INGESTS = 4
+_CALLS, _INGESTS = 16, 4
+"""Threads for short calls, and for runs that may take hours; more of these would only wait for one another."""
 _MOST_PARTS = 1000
+"""Files of one request; a client sends several requests where it has more."""
 _MOST_TEXTS = 256
+"""Texts embedded by one call, so that none holds a thread for minutes."""
 
 _OPTIONS = codec_of(IngestOptions)
 _EVENT = codec_of(IngestEvent)

@@ -170,8 +170,8 @@ def _written(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-_MOST = 1024
-_LEAST = 8
+_MOST, _LEAST = 1024, 8
+"""Bounds of the connections that are kept, whatever the system allows: a few clients always get in."""
 _RESERVE = 96
 """Descriptors, at least, that stay free for stores, models and calls to other services."""
 
@@ -348,6 +348,7 @@ class HttpConnection(H11Protocol):
 
 
 _LOOKS_EVERY = 0.05
+"""Seconds between two looks whether all is answered: nobody notices so short a wait at the end."""
 
 _KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open: longer than clients and proxies keep theirs, so that none sends into a

@@ -299,6 +299,7 @@ LONGEST_NAME = 255
 
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 _MOST_GROUPS = 1_000
+"""Groups of one token: identity providers send some hundreds at the most before they send a link instead."""
 
 
 class TokenRefusedError(Exception):

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 _LONGEST = 240
+"""Characters of a text in a table of the terminal: three lines of 80; files hold all of it."""
 
 _Marked = Annotated[
     list[str] | None,

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _MOST_DRAWN, _DOTS = 200, 80
 """Pages of each side in a redline, and dots per inch: a page of text takes some 50 KB, so a file stays below 30 MB."""
 _LONGEST = 160
+"""Characters of a sentence in a table of the terminal: two lines of 80; files hold all of it."""
 
 
 def compare(

@@ -25,6 +25,7 @@ _REQUIREMENTS = frozenset({".reqif", ".reqifz", ".sdoc"})
 _SOME = frozenset({".rst", ".xlsx"})
 """Extensions of files that hold requirements in some cases, and are plain documents otherwise."""
 _MOST_BYTES = 200_000_000
+"""Bytes of a file of items, which is read at once: far beyond any set of requirements, and little enough for memory."""
 
 
 def columns_given(text: str | None) -> dict[str, str]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _LONGEST = 100
+"""Characters of the shared words in a table of the terminal; files hold all of them."""
 _AsReqif = Annotated[
     Path | None,
     typer.Option("--reqif", metavar="FILE", help="Write ReqIF with the links as relations.", dir_okay=False),
