@@ -31,7 +31,7 @@ from knowledge_mcp.language.names import WORTH_OF_PROSE, asks_for_symbol, words_
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.shared.ranking import K1, B, inverse_frequency, term_counts
 
 DEPTH = 100
 LAMBDAS = (2.0, 2.8, 3.5, blending.WORDS, 5.0, 6.0)

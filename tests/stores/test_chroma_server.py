@@ -18,8 +18,8 @@ from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
 from knowledge_mcp.stores.chroma.client import Address
-from knowledge_mcp.stores.chroma.slots import ViewLimits
 from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.chroma.view import ViewLimits
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
@@ -37,7 +37,7 @@ from typing import Any
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.chroma.client import Address
-from knowledge_mcp.stores.chroma.slots import ViewLimits
+from knowledge_mcp.stores.chroma.view import ViewLimits
 from knowledge_mcp.testing.store_values import SPACE
 from tests.stores.processes import read, say, write
 part, port, seed, seconds, limit = sys.argv[1:]

@@ -22,9 +22,10 @@ from knowledge_mcp.model.query import Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma import reading
 from knowledge_mcp.stores.chroma.client import Address, ChromaTable
+from knowledge_mcp.stores.chroma.opening import from_options
 from knowledge_mcp.stores.chroma.places import ChromaCollection
-from knowledge_mcp.stores.chroma.slots import ViewLimits
-from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
+from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.chroma.view import ViewLimits
 from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, put, structure_of, text_of, whole
 from knowledge_mcp.testing.store_values import (
     SPACE,
@@ -128,7 +129,7 @@ def test_nothing_is_opened_before_the_first_call(folder: Path) -> None:
     assert (folder / "new").exists()
     store.close()
     heavy = "[each for each in ('chromadb', 'numpy') if each in sys.modules]"
-    code = f"import sys, knowledge_mcp.stores.chroma.store; print({heavy})"
+    code = f"import sys, knowledge_mcp.stores.chroma.opening; print({heavy})"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout == "[]\n"
 

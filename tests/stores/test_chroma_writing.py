@@ -72,9 +72,9 @@ def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatc
     written: list[str] = []
     write, remove = ChromaTable._write, ChromaTable.remove  # pyright: ignore[reportPrivateUsage] - what is counted
 
-    def counted(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
+    def counted(self: ChromaTable, rows: Sequence[Any]) -> None:
         written.append(f"{len(rows)} entries")
-        write(self, rows, replace)
+        write(self, rows)
 
     def removed(self: ChromaTable, ids: Sequence[str]) -> None:
         written.extend(["removed"] if ids else [])
@@ -96,9 +96,9 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
     written: list[str] = []
     write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - what is counted
 
-    def counted(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
+    def counted(self: ChromaTable, rows: Sequence[Any]) -> None:
         written.append(f"{len(rows)} entries")
-        write(self, rows, replace)
+        write(self, rows)
 
     monkeypatch.setattr(ChromaTable, "_write", counted)
     told: list[str] = []
@@ -126,23 +126,23 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
     other = opened(folder)
     write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
 
-    def disturbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
-        write(self, rows, replace)
+    def disturbed(self: ChromaTable, rows: Sequence[Any]) -> None:
+        write(self, rows)
         if rows[0].vector is not None:
             monkeypatch.setattr(ChromaTable, "_write", write)
             writing.discard_unfinished(place_of(other), ["d"])
 
-    def robbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
+    def robbed(self: ChromaTable, rows: Sequence[Any]) -> None:
         if any(row.uri for row in rows):  # the other one looked what is visible just before
             monkeypatch.setattr(ChromaTable, "_write", write)
             documents = documents_of(other)
             (holder,) = documents.rows(where={"$and": [{"kind": {"$eq": "staged"}}, {"document_id": {"$eq": "d"}}]})
             documents.remove([holder.id])
-            write(self, rows, replace)
+            write(self, rows)
             chunks = place_of(other).chunks
             chunks.remove(chunks.ids({"generation": {"$eq": holder.metadata["generation"]}}))
         else:
-            write(self, rows, replace)
+            write(self, rows)
 
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed if moment == "before its record" else robbed)
@@ -162,9 +162,9 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
     write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
     calls = 0
 
-    def disturbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
+    def disturbed(self: ChromaTable, rows: Sequence[Any]) -> None:
         nonlocal calls
-        write(self, rows, replace)
+        write(self, rows)
         if rows[0].vector is not None:
             monkeypatch.setattr(ChromaTable, "_write", write)
             other.open("c").publish([whole("d", ["theirs"])], lambda _: None)
@@ -289,8 +289,8 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     other = opened(folder)
     write = ChromaTable._write  # pyright: ignore[reportPrivateUsage] - a moment between two calls
 
-    def disturbed(self: ChromaTable, rows: Sequence[Any], replace: bool) -> None:
-        write(self, rows, replace)
+    def disturbed(self: ChromaTable, rows: Sequence[Any]) -> None:
+        write(self, rows)
         if rows[0].vector is not None:
             writing.discard_unfinished(place_of(other), ["d"])
 

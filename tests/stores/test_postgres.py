@@ -16,8 +16,8 @@ from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.postgres import search, store, writing
-from knowledge_mcp.stores.postgres.session import PostgresSession, Row
 from knowledge_mcp.stores.postgres.store import PostgresStore
+from knowledge_mcp.stores.postgres.tables import PostgresSession, Row
 from knowledge_mcp.testing.store_search import expect, put, same_ranking, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from knowledge_mcp.testing.stores import StoreContract

@@ -17,9 +17,9 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     TimedOutError,
 )
-from knowledge_mcp.stores.postgres import schema
-from knowledge_mcp.stores.postgres.session import PostgresSession
+from knowledge_mcp.stores.postgres import tables
 from knowledge_mcp.stores.postgres.store import PostgresStore
+from knowledge_mcp.stores.postgres.tables import PostgresSession
 from knowledge_mcp.testing.store_search import expect, put
 from knowledge_mcp.testing.store_values import SPACE, unit_vector
 from tests.servers.postgres_server import PostgresServer
@@ -109,7 +109,7 @@ def test_a_database_without_pgvector_says_whom_to_ask(postgres: PostgresServer, 
 def test_a_server_or_extension_that_is_too_old_is_refused(
     database: Make, monkeypatch: pytest.MonkeyPatch, name: str, value: object, said: str
 ) -> None:
-    monkeypatch.setattr(schema, name, value)
+    monkeypatch.setattr(tables, name, value)
     url = database()
     error = refused(url)
     assert isinstance(error, ConfigError)
@@ -176,14 +176,14 @@ def test_older_tables_are_migrated_once_or_left_whole(database: Make, monkeypatc
         session.run("CREATE TABLE knowledge_mcp.step (a int)")
         raise InvalidInputError("broken")
 
-    monkeypatch.setattr(schema, "MIGRATIONS", {0: fail})
+    monkeypatch.setattr(tables, "MIGRATIONS", {0: fail})
     assert refused(url).message == "broken"
     assert rows(url, "SELECT to_regclass('knowledge_mcp.step'), version FROM knowledge_mcp.meta") == [(None, 0)]
 
     def step(session: PostgresSession) -> None:
         session.run("CREATE TABLE knowledge_mcp.step (a int)")
 
-    monkeypatch.setattr(schema, "MIGRATIONS", {0: step})
+    monkeypatch.setattr(tables, "MIGRATIONS", {0: step})
     with closing(PostgresStore(url, ANALYSER)) as store:
         assert [each.name for each in store.collections()] == ["c"]
     assert rows(url, "SELECT version FROM knowledge_mcp.meta") == [(1,)]

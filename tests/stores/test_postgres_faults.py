@@ -12,8 +12,8 @@ import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
-from knowledge_mcp.stores.postgres.session import Connection
 from knowledge_mcp.stores.postgres.store import PostgresStore
+from knowledge_mcp.stores.postgres.tables import Connection
 from knowledge_mcp.testing.store_search import expect, put
 from knowledge_mcp.testing.store_values import SPACE
 from tests.servers.postgres_server import PostgresServer

@@ -12,7 +12,6 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_machine import store_machine
-from knowledge_mcp.testing.store_search import SearchContract
 from knowledge_mcp.testing.stores import StoreContract
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import QdrantServer
@@ -34,20 +33,6 @@ class TestQdrantInLocalMode(StoreContract):
 
     def open_again(self, store: Store) -> Store | None:
         return QdrantStore(EXACT, self.analyser, connect=lambda: self.local.client)
-
-
-class TestQdrantByFullText(SearchContract):
-    """A collection without sparse vectors: the named capability `full-text`."""
-
-    weighs_absent: ClassVar[bool] = False
-    config: ClassVar = QdrantConfig("http://local", lexical="full-text")
-
-    def make_store(self, analyser: Analyser) -> Store:
-        self.local = LocalQdrant()
-        return QdrantStore(self.config, analyser, connect=lambda: self.local.client)
-
-    def open_again(self, store: Store) -> Store | None:
-        return QdrantStore(self.config, self.analyser, connect=lambda: self.local.client)
 
 
 class TestQdrantOverTheWire(StoreContract):

@@ -16,7 +16,7 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_machine import store_machine
-from knowledge_mcp.testing.store_search import SearchContract, put, same_ranking, text_of, whole
+from knowledge_mcp.testing.store_search import put, same_ranking, text_of, whole
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from knowledge_mcp.testing.stores import StoreContract
 from tests.servers.qdrant_edge import EdgeCollection
@@ -25,7 +25,6 @@ from tests.stores.test_qdrant_publish import NEW, OLD, SHAPES, Killed, Tapped, s
 from tests.stores.test_qdrant_publish import whole as is_whole
 
 EXACT = QdrantConfig("http://local", drift=0.0)
-FULL_TEXT = QdrantConfig("http://local", lexical="full-text")
 FEW = settings(max_examples=10, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TOLERANCE = 1e-5
 """The engine adds up in 32 bits."""
@@ -45,18 +44,6 @@ class TestQdrantOnItsOwnEngine(StoreContract):
 
     def open_again(self, store: Store) -> Store | None:
         return QdrantStore(EXACT, self.analyser, connect=lambda: self.local.client)
-
-
-class TestFullTextOnItsOwnEngine(SearchContract):
-    weighs_absent: ClassVar[bool] = False
-    lexical_tolerance: ClassVar[float] = TOLERANCE
-
-    def make_store(self, analyser: Analyser) -> Store:
-        self.local = engine()
-        return QdrantStore(FULL_TEXT, analyser, connect=lambda: self.local.client)
-
-    def open_again(self, store: Store) -> Store | None:
-        return QdrantStore(FULL_TEXT, self.analyser, connect=lambda: self.local.client)
 
 
 LOCALS: dict[str, LocalQdrant] = {}

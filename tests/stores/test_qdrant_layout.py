@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ from knowledge_mcp.model.query import Prefix
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import INDEXES, META, point_id
-from knowledge_mcp.stores.qdrant.points import clause_prefixes, query_sparse, term_index, weighted
+from knowledge_mcp.stores.qdrant.points import query_sparse, term_index, weighted
 from knowledge_mcp.stores.qdrant.store import QdrantStore
-from knowledge_mcp.stores.shared.bm25 import K1, B
-from knowledge_mcp.stores.shared.filters import keeps_value
+from knowledge_mcp.stores.shared.filters import clause_prefixes, keeps_value
+from knowledge_mcp.stores.shared.ranking import K1, B
 from knowledge_mcp.testing.store_search import put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant, refusal
@@ -141,12 +140,11 @@ def test_a_name_that_qdrant_or_the_layout_cannot_take_is_refused(store: QdrantSt
 
 
 class Making(LocalQdrant):
-    """A local Qdrant that keeps how collections were made, and may know no sparse vectors."""
+    """A local Qdrant that keeps how collections were made."""
 
-    def __init__(self, *, sparse: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.made: dict[str, dict[str, Any]] = {}
-        self.sparse = sparse
 
     def __getattr__(self, name: str) -> Any:
         method = super().__getattr__(name)
@@ -154,8 +152,6 @@ class Making(LocalQdrant):
             return method
 
         def create(collection: str, **asked: Any) -> Any:
-            if asked.get("sparse_vectors_config") and not self.sparse:
-                raise refusal(400, "unknown field `modifier`")
             self.made[collection] = asked
             return method(collection, **asked)
 
@@ -180,17 +176,14 @@ def test_settings_of_shards_replicas_disk_and_quantization_are_handed_to_qdrant(
     assert set(local.client.get_collection("c__1").payload_schema) == set(INDEXES)
 
 
-@pytest.mark.requirement("A-REQ-SEARCH-002")
-def test_a_server_without_sparse_vectors_gets_the_full_text_fallback(caplog: pytest.LogCaptureFixture) -> None:
-    local = Making(sparse=False)
-    store = opened(local)
-    with caplog.at_level(logging.WARNING):
-        store.create_collection("c", SPACE)
-    assert [each.getMessage() for each in caplog.records] == ["lexical_fallback"]
-    put(store, "d", ["alpha words", "beta words"])
-    assert store.open("c").lexical_capability() == "full-text"
-    assert len(found(store, "alpha")) == 1
-    assert store.open("c").verify() == []
+def test_a_collection_without_sparse_vectors_is_refused(local: LocalQdrant, store: QdrantStore) -> None:
+    put(store, "d", ["alpha words"])
+    local.client.set_payload("c__records", {"lexical": "full-text"}, points=[META])
+    for call in (lambda: found(opened(local), "alpha"), lambda: opened(local).create_collection("c", SPACE)):
+        with pytest.raises(ConfigError, match="no sparse vectors"):
+            call()
+    local.client.set_payload("c__records", {"lexical": "sparse"}, points=[META])
+    assert len(found(opened(local), "alpha")) == 1
 
 
 def test_what_an_interrupted_make_or_drop_has_left_is_done_away_with(local: LocalQdrant, store: QdrantStore) -> None:

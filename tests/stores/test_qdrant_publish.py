@@ -18,7 +18,7 @@ from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
-from knowledge_mcp.stores.qdrant.layout import STAGED
+from knowledge_mcp.stores.qdrant.layout import BM25, STAGED
 from knowledge_mcp.stores.qdrant.points import chunk_payload, chunk_point
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
@@ -62,9 +62,13 @@ def leave_staged(store: QdrantStore, document_id: str, passages: Sequence[str]) 
     """Leave what an older version of the program wrote of a document and did not publish."""
     place = store.fresh("c")
     said = {"home": place.home, "name": "g", "generation": "g#1", "state": STAGED, "document_id": document_id}
+    unweighed = models.SparseVector(indices=[], values=[])
     points = [
-        chunk_point(each, chunk_payload(each, EnglishAnalyser()) | said) for each in embedded(document_id, passages)
+        chunk_point(each, chunk_payload(each, EnglishAnalyser()) | said, unweighed)
+        for each in embedded(document_id, passages)
     ]
+    for point in points:
+        cast("dict[str, Any]", point.vector).pop(BM25)
     upsert = models.UpsertOperation(upsert=models.PointsList(points=points))
     store.connection.write(place.home, [upsert])
 

@@ -25,10 +25,11 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import LegResults
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, plain_address
-from knowledge_mcp.stores.qdrant.store import QdrantStore, from_options
+from knowledge_mcp.stores.qdrant.opening import from_options
+from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_search import put, same_ranking, text_of
+from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, embedded, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_routes import ROUTES, Request
@@ -155,15 +156,19 @@ def test_a_dense_leg_that_the_server_refuses_leaves_the_other(server: QdrantServ
 
 
 @pytest.mark.requirement("A-REQ-SEARCH-002")
-def test_a_sparse_leg_that_the_server_refuses_gives_way_to_full_text(server: QdrantServer, store: QdrantStore) -> None:
-    whole = store.open("c").search(vector=None, text="words", filter=None, limit=5).lexical
-    assert whole is not None
-    server.faults.append(Fault("status", 400, only="query/batch"))
-    found = store.open("c").search(vector=None, text="words", filter=None, limit=5).lexical
-    assert found is not None
-    assert same_ranking(found, whole, 1e-5)
-    assert len(found) == 2
-    assert store.open("c").lexical_capability() == "sparse"
+def test_a_sparse_leg_that_the_server_refuses_leaves_the_other_with_a_warning(
+    server: QdrantServer, store: QdrantStore
+) -> None:
+    whole = both(store)
+    refused = Fault("status", 400, only="query/batch")
+    server.faults.extend([refused, Fault("none", only="query/batch"), refused])  # both legs, dense alone, sparse alone
+    legs = both(store)
+    assert (legs.dense, legs.dense_error) == (whole.dense, "")
+    assert legs.lexical is None
+    assert "400" in legs.lexical_error
+    server.faults.extend([refused, refused])  # it looks whether the collection is another one by now, and asks again
+    with pytest.raises(InvalidInputError):
+        store.open("c").search(vector=None, text="words", filter=None, limit=5)
 
 
 def test_a_search_of_which_nothing_works_is_an_error(server: QdrantServer, store: QdrantStore) -> None:
@@ -322,27 +327,28 @@ def test_grpc_is_tried_once_and_rest_taken_where_it_is_not_spoken(server: Qdrant
 
 SETTINGS_SHOWN = """
 import sys
-from knowledge_mcp.model.query import LegResults
-from knowledge_mcp.stores.qdrant.store import QdrantStore
+from dataclasses import dataclass
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+from knowledge_mcp.stores.qdrant.opening import from_options
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-store = QdrantStore(QdrantConfig("http://127.0.0.1:9"), EnglishAnalyser())
-assert store.identity.location
 heavy = {"qdrant_client", "grpc", "numpy", "pydantic", "httpx"} & set(sys.modules)
 assert not heavy, heavy
 sys.modules["qdrant_client"] = None
 from knowledge_mcp.model.errors import ConfigError
-for call in (store.collections, lambda: store.open("c").info(), lambda: store.open("c").documents()):
-    try:
-        call()
-    except ConfigError as exc:
-        assert 'pip install "clausewise[qdrant]"' in exc.message, exc.message
-    else:
-        raise AssertionError("no error")
+class Options:
+    qdrant_url = "http://127.0.0.1:9"
+    def __getattr__(self, name):
+        return None
+try:
+    from_options(Options(), EnglishAnalyser())
+except ConfigError as exc:
+    assert 'pip install "clausewise[qdrant]"' in exc.message, exc.message
+else:
+    raise AssertionError("no error")
 """
 
 
-def test_nothing_heavy_is_imported_before_the_first_use_and_a_missing_client_is_named() -> None:
+def test_nothing_heavy_is_imported_to_read_the_settings_and_a_missing_client_is_named() -> None:
     finished = subprocess.run([sys.executable, "-c", SETTINGS_SHOWN], capture_output=True, text=True, check=False)
     assert finished.stderr == ""
     assert finished.returncode == 0

@@ -18,8 +18,8 @@ from knowledge_mcp.model.collection import EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError, TimedOutError
 from knowledge_mcp.model.query import Equals
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.shared import slots
-from knowledge_mcp.stores.sqlite import postings, schema, search, verify, writing
+from knowledge_mcp.stores.shared import ranking
+from knowledge_mcp.stores.sqlite import postings, search, tables, verify, writing
 from knowledge_mcp.stores.sqlite.connection import as_knowledge_error
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.stores.sqlite.view import SqliteView
@@ -69,7 +69,7 @@ def raw(path: Path, statement: str) -> list[tuple[Any, ...]]:
 def test_opening_makes_the_folder_and_imports_no_numpy(tmp_path: Path) -> None:
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom knowledge_mcp.lexical.analyser import EnglishAnalyser\n"
-        "from knowledge_mcp.stores.sqlite.store import SqliteStore\nassert 'apsw' not in sys.modules\n"
+        "from knowledge_mcp.stores.sqlite.store import SqliteStore\n"
         f"store = SqliteStore(Path({str(tmp_path / 'deep' / 'er' / 'knowledge.db')!r}), EnglishAnalyser())\n"
         "store.collections()\nprint(*[name for name in ('numpy', 'Stemmer') if name in sys.modules])\n"
     )
@@ -104,14 +104,14 @@ def test_an_older_file_is_migrated_step_by_step_in_one_transaction(
     raw(path, "UPDATE schema_version SET version = -1")
     with pytest.raises(ConfigError, match="cannot be upgraded"):
         SqliteStore(path, ANALYSER)
-    steps: dict[int, schema.Migration] = {
+    steps: dict[int, tables.Migration] = {
         -1: lambda session: session.run("CREATE TABLE step_one (a)"),
         0: lambda session: session.run("CREATE TABLE step_two (a)"),
         1: lambda session: session.run("CREATE TABLE step_three (a)"),
     }
-    monkeypatch.setattr(schema, "MIGRATIONS", MappingProxyType(steps))
+    monkeypatch.setattr(tables, "MIGRATIONS", MappingProxyType(steps))
     open_store(path).close()
-    assert raw(path, "SELECT version FROM schema_version") == [(schema.SCHEMA_VERSION,)]
+    assert raw(path, "SELECT version FROM schema_version") == [(tables.SCHEMA_VERSION,)]
     assert raw(path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'step_%'") == [(3,)]
 
 
@@ -119,8 +119,8 @@ def test_a_migration_that_fails_leaves_the_old_version_whole(tmp_path: Path, mon
     path = tmp_path / "knowledge.db"
     open_store(path).close()
     raw(path, "UPDATE schema_version SET version = 0")
-    steps: dict[int, schema.Migration] = {0: lambda session: session.run("DROP TABLE texts; SELECT * FROM nothing")}
-    monkeypatch.setattr(schema, "MIGRATIONS", MappingProxyType(steps))
+    steps: dict[int, tables.Migration] = {0: lambda session: session.run("DROP TABLE texts; SELECT * FROM nothing")}
+    monkeypatch.setattr(tables, "MIGRATIONS", MappingProxyType(steps))
     with pytest.raises(InternalError):
         SqliteStore(path, ANALYSER)
     assert raw(path, "SELECT version FROM schema_version") == [(0,)]
@@ -323,7 +323,7 @@ def test_a_larger_collection_is_searched_by_sign_bits_with_hardly_a_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, held: bool
 ) -> None:
     monkeypatch.setattr(search, "STRIDE", 4)
-    monkeypatch.setattr(slots, "STRIDE", 4)
+    monkeypatch.setattr(ranking, "STRIDE", 4)
     monkeypatch.setattr(search, "COMPARE_ALL_HELD_UP_TO", 4_000)
     if not held:
         monkeypatch.setattr("knowledge_mcp.stores.sqlite.view.FLOATS_UP_TO", 4_000)

@@ -12,6 +12,7 @@ import pytest
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, InternalError
+from knowledge_mcp.stores.shared import checking
 from knowledge_mcp.stores.sqlite import verify
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
@@ -85,7 +86,7 @@ def test_a_record_that_is_damaged_inside_is_told_as_damage(tmp_path: Path, bad: 
 
 
 def test_what_a_finding_tells_to_run_is_a_command_that_exists() -> None:
-    source = Path(verify.__file__).read_text(encoding="utf-8")
+    source = "".join(Path(each.__file__).read_text(encoding="utf-8") for each in (checking, verify))
     documented = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
     told = re.findall(r"`(knowledge [a-z]+ --[a-z]+)`", source)
     assert told

@@ -20,7 +20,7 @@ from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.layout import point_id
 from knowledge_mcp.stores.qdrant.store import QdrantStore
-from knowledge_mcp.stores.sqlite import schema
+from knowledge_mcp.stores.sqlite import tables
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, full_structure, structure, without_check_sums
@@ -80,7 +80,7 @@ def test_an_older_program_refuses_a_sqlite_file_with_structures_and_leaves_it_wh
     first_version: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SqliteStore(first_version, ANALYSER).close()
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 1)
+    monkeypatch.setattr(tables, "SCHEMA_VERSION", 1)
     with pytest.raises(ConfigError, match="newer version"):
         SqliteStore(first_version, ANALYSER)
     monkeypatch.undo()

@@ -23,7 +23,6 @@ from knowledge_mcp.model.collection import (
 from knowledge_mcp.model.document import Anchor, Box, Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, FilterField, In, Prefix
-from knowledge_mcp.stores.shared.bm25 import LARGEST_COUNT, inverse_frequency, term_counts
 from knowledge_mcp.stores.shared.filters import check_filter, field_value, keeps, keeps_value, simple_filters
 from knowledge_mcp.stores.shared.payload import (
     chunk_from_json,
@@ -35,6 +34,7 @@ from knowledge_mcp.stores.shared.payload import (
     structure_from_json,
     structure_to_json,
 )
+from knowledge_mcp.stores.shared.ranking import LARGEST_COUNT, inverse_frequency, term_counts
 from knowledge_mcp.testing.store_values import SPACE, embedded, full_chunk, record
 
 text = st.text(max_size=30)

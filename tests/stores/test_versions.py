@@ -25,18 +25,18 @@ from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.chroma import view
 from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.store import ChromaStore
-from knowledge_mcp.stores.postgres import session as postgres_session
+from knowledge_mcp.stores.postgres import tables as postgres_tables
 from knowledge_mcp.stores.postgres import verify as postgres_verify
-from knowledge_mcp.stores.postgres.places import PostgresPlace
 from knowledge_mcp.stores.postgres.store import PostgresStore
+from knowledge_mcp.stores.postgres.tables import PostgresPlace
 from knowledge_mcp.stores.qdrant import search
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import QdrantCollection
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.shared.rules import is_newer
-from knowledge_mcp.stores.sqlite import schema, verify
-from knowledge_mcp.stores.sqlite.session import Session
+from knowledge_mcp.stores.sqlite import tables, verify
 from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.chroma_server import ChromaServer, quick_folder
@@ -130,7 +130,7 @@ def postgresql(database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> 
     made: list[str] = []
     honest = postgres_verify.index_anew
 
-    def counted(session: postgres_session.PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
+    def counted(session: postgres_tables.PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
         made.append(analyser.version)
         honest(session, place, analyser)
 
@@ -292,7 +292,7 @@ def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(
     with closing(SqliteStore(path, EnglishAnalyser())) as store:
         store.create_collection("c", SPACE)
         put(store, "d", [SamplePassage("verified systems", id="1")])
-        raw(path, f"UPDATE schema_version SET version = {schema.SCHEMA_VERSION + 1}")
+        raw(path, f"UPDATE schema_version SET version = {tables.SCHEMA_VERSION + 1}")
         for refused in (
             lambda: answers(store, "verified"),
             lambda: put(store, "e", [SamplePassage("verified again", id="2")]),
@@ -301,7 +301,7 @@ def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(
             with pytest.raises(ConfigError, match="newer version"):
                 refused()
         assert raw(path, "SELECT count(*) FROM documents") == [(1,)]
-        raw(path, f"UPDATE schema_version SET version = {schema.SCHEMA_VERSION}")
+        raw(path, f"UPDATE schema_version SET version = {tables.SCHEMA_VERSION}")
         assert answers(store, "verified") == (["1"], "")
 
 

@@ -8,8 +8,9 @@ import itertools
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Self
+
+import numpy as np
 
 from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
 from knowledge_mcp.model.collection import (
@@ -22,20 +23,24 @@ from knowledge_mcp.model.collection import (
     StoreStatistics,
     WholeDocument,
 )
-from knowledge_mcp.model.errors import (
-    ConnectionFailedError,
-    DamagedError,
-    NotFoundError,
-    leave_out,
-    sound,
-)
+from knowledge_mcp.model.errors import DamagedError, leave_out, sound
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
 from knowledge_mcp.stores.shared.filters import absent_in, check_filter, keeps
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
-from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, checked_renames
+from knowledge_mcp.stores.shared.ranking import K1, B, inverse_frequency, products, ranked
+from knowledge_mcp.stores.shared.rules import (
+    as_kept,
+    check_documents,
+    check_query,
+    check_space,
+    checked_renames,
+    no_collection,
+    now,
+    store_closed,
+)
+from knowledge_mcp.stores.shared.words import counted_terms, printed_terms
 
 _numbers = itertools.count(1)
 _changes = itertools.count(1)
@@ -98,7 +103,7 @@ class MemoryStore:
             self._check_open()
             known = self._collections.get(name)
             if known is None:
-                info = CollectionInfo(name, space, datetime.now(UTC).isoformat(timespec="seconds"))
+                info = CollectionInfo(name, space, now())
                 known = self._collections[name] = _Collection(info)
             check_space(name, known.info.space, space)
             return known.info
@@ -127,12 +132,12 @@ class MemoryStore:
         self._check_open()
         found = self._collections.get(name)
         if found is None:
-            raise NotFoundError(f"There is no collection '{name}'.")
+            raise no_collection(name)
         return found
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+            raise store_closed()
 
     def open(self, name: str) -> MemoryHandle:
         return MemoryHandle(self, name)
@@ -167,7 +172,7 @@ class MemoryHandle:
             target = self._store.get(self._name)
             check_documents(documents, target.info.space.dimensions)
         for each in documents:
-            chunks = sorted(each.chunks, key=lambda one: (one.chunk.index, one.chunk.id))
+            chunks = as_kept(each.chunks)
             with self._store.lock:
                 target.documents[each.record.id] = _Document(
                     each.record, each.text, chunks, each.structure, check_sum(each.text)
@@ -232,13 +237,7 @@ class MemoryHandle:
     def defined_terms(self) -> dict[str, str]:
         with self._store.lock:
             definitions = [one for each in self._store.get(self._name).visible() for one in each.chunk.definitions]
-            terms: dict[str, str] = {}
-            for name in (
-                *(one.term for one in definitions),
-                *(alias for one in definitions for alias in one.aliases),
-            ):
-                terms.setdefault(self._store.analyser.term_key(name), name)
-            return terms
+            return printed_terms([(one.term, one.aliases) for one in definitions], self._store.analyser)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         del repair  # there is nothing here that could be repaired: no index stands beside the chunks
@@ -252,16 +251,12 @@ class MemoryHandle:
     def _dense(self, everything: Sequence[EmbeddedChunk], vector: Vector) -> list[LegHit]:
         if not everything:
             return []
-        import numpy as np
-
-        from knowledge_mcp.stores.shared.products import products
-
         matrix = np.frombuffer(b"".join(each.vector for each in everything), "<f4").reshape(len(everything), -1)
         scores = products(matrix, np.arange(len(everything)), vector)
         return [LegHit(each.chunk.id, float(score)) for each, score in zip(everything, scores, strict=True)]
 
     def _lexical(self, everything: Sequence[EmbeddedChunk], text: str) -> list[LegHit]:
-        counts = [term_counts(self._store.analyser.document_terms(each.chunk.embedding_text)) for each in everything]
+        counts = [counted_terms(each.chunk, self._store.analyser) for each in everything]
         lengths = [sum(count.values()) for count in counts]
         mean = sum(lengths) / len(lengths) if lengths and any(lengths) else 1.0
         scores = [0.0] * len(everything)
@@ -286,7 +281,7 @@ def _best(hits: Iterable[LegHit] | None, allowed: set[str], limit: int) -> tuple
     if hits is None:
         return None
     kept = [hit for hit in hits if hit.chunk_id in allowed]
-    return tuple(sorted(kept, key=lambda hit: (-hit.score, hit.chunk_id))[: max(0, limit)])
+    return tuple(ranked(kept, max(0, limit)))
 
 
 def from_options(_: object, analyser: Analyser, __: object = None) -> MemoryStore:

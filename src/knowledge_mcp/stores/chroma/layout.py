@@ -32,9 +32,9 @@ from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.query import Filter, In, NotIn, Prefix
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import ChromaRow, FoundEntry, Where
-from knowledge_mcp.stores.shared.bm25 import term_counts
-from knowledge_mcp.stores.shared.filters import simple_filters
+from knowledge_mcp.stores.shared.filters import clause_prefixes, kind_of, simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, chunk_to_json, sealed, unsealed
+from knowledge_mcp.stores.shared.words import counted_terms
 
 LAYOUT = "knowledge-mcp/1"
 PART_CHARACTERS = 1_000_000
@@ -66,7 +66,7 @@ def chunk_row(each: EmbeddedChunk, token: str) -> ChromaRow:
         "chunk_type": chunk.chunk_type.value,
         "normative": chunk.normative,
         "clause_number": chunk.clause_number,
-        "clause_prefixes": _prefixes(chunk.clause_number) or None,
+        "clause_prefixes": clause_prefixes(chunk.clause_number) or None,
         "section_title": chunk.section_title,
         "section_hierarchy": list(chunk.section_hierarchy) or None,
         "parent_chunk_id": chunk.parent_chunk_id,
@@ -110,13 +110,6 @@ def chunk_of(found: FoundEntry) -> Chunk:
         document_id, chunk_id = (str(found.metadata.get(name, "")) for name in ("document_id", "chunk_id"))
         raise DamagedError.of("passage", document_id, chunk_id, why=f"{type(exc).__name__}: {exc}") from exc
     return chunk_from_json(json.dumps(whole, ensure_ascii=False))
-
-
-def _prefixes(clause: str | None) -> list[str]:
-    """List the values of a `Prefix` filter that keep this clause."""
-    if clause is None:
-        return []
-    return [*(clause[:place] for place, letter in enumerate(clause) if letter == "."), clause.rstrip(".")]
 
 
 def all_of(*parts: Where | None) -> Where | None:
@@ -184,7 +177,7 @@ def index_of(chunks: Sequence[tuple[Chunk, str]], vectors: Sequence[str], analys
     postings: dict[str, list[tuple[int, int]]] = {}
     lengths: list[int] = []
     for place, (chunk, _) in enumerate(chunks):
-        counts = term_counts(analyser.document_terms(chunk.embedding_text))
+        counts = counted_terms(chunk, analyser)
         lengths.append(sum(counts.values()))
         for term, count in counts.items():
             postings.setdefault(term, []).append((place, count))
@@ -193,9 +186,7 @@ def index_of(chunks: Sequence[tuple[Chunk, str]], vectors: Sequence[str], analys
         analyser=analyser.version,
         ids=[chunk.id for chunk, _ in chunks],
         keys=[key for _, key in chunks],
-        kinds=[
-            (each.document_type, each.chunk_type.value, "true" if each.normative else "false") for each, _ in chunks
-        ],
+        kinds=[kind_of(each) for each, _ in chunks],
         clauses=[chunk.clause_number for chunk, _ in chunks],
         definitions=[
             (place, each.term, list(each.aliases))

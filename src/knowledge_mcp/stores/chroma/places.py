@@ -13,7 +13,6 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
@@ -23,7 +22,7 @@ from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
 from knowledge_mcp.stores.chroma.layout import LAYOUT, chroma_name
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
-from knowledge_mcp.stores.shared.rules import check_space, checked_renames
+from knowledge_mcp.stores.shared.rules import check_space, checked_renames, now
 
 CATALOGUE = "knowledge-mcp.catalogue"
 INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neighbors": 16}
@@ -176,7 +175,7 @@ class Catalogue:
             "documents": documents.name,
             "space": space_to_json(space),
             "embedding_model": space.label,
-            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created_at": now(),
             "made": time.time(),
         }
         catalogue.put([ChromaRow(token, metadata)])

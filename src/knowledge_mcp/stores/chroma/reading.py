@@ -15,8 +15,9 @@ from knowledge_mcp.stores.chroma.layout import chunk_of, document_of, generation
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.chroma.writing import document_entry, structure_entries, visible_generations
-from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import parts_from, record_from_json
+from knowledge_mcp.stores.shared.rules import by_value, in_order
+from knowledge_mcp.stores.shared.words import printed_terms
 
 _AT_ONCE = 500
 _VECTORS_AT_ONCE = 8
@@ -106,7 +107,7 @@ def _chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence
     """
     read = _chunks_of_view if view.change is not None else _chunks_looked_up
     found = sound(read(place, view, list(dict.fromkeys(chunk_ids))).values(), chunk_of)
-    return by_value(found, lambda chunk: chunk.id, chunk_ids)
+    return by_value(found, "id", chunk_ids)
 
 
 def _chunks_of_view(place: ChromaCollection, view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
@@ -172,7 +173,7 @@ def _chunks_by_content(place: ChromaCollection, hashes: Sequence[str]) -> list[C
     for start in range(0, len(wanted), _AT_ONCE):
         some = place.chunks.rows(where={"content_hash": {"$in": wanted[start : start + _AT_ONCE]}})
         found += [each for each in some if generation_of(each.id) in visible]
-    return by_value(sound(found, chunk_of), lambda chunk: chunk.content_hash, hashes)
+    return by_value(sound(found, chunk_of), "content", hashes)
 
 
 def _definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, term_key: str) -> list[Chunk]:
@@ -192,23 +193,11 @@ def defined_terms(view: ChromaView, analyser: Analyser) -> dict[str, str]:
     with view.lock:
         view.refresh()
         found = [(term, aliases) for _, _, term, aliases in view.definitions()]
-    terms: dict[str, str] = {}
-    for name in (*(term for term, _ in found), *(alias for _, aliases in found for alias in aliases)):
-        terms.setdefault(analyser.term_key(name), name)
-    return terms
+    return printed_terms(found, analyser)
 
 
 def _record(entry: FoundEntry) -> DocumentRecord:
     return record_from_json(str(entry.metadata["record"]), document_of(entry.id))
-
-
-def _entry(place: ChromaCollection, document_id: str) -> FoundEntry | None:
-    return _announced(place.documents.one(document_entry(document_id)))
-
-
-def _announced(found: FoundEntry | None) -> FoundEntry | None:
-    """Take an entry without a record for none."""
-    return found if found is not None and found.metadata.get("record") else None
 
 
 def _of_generation(place: ChromaCollection, document_id: str, read: Callable[[FoundEntry, str], T | None]) -> T | None:
@@ -219,8 +208,8 @@ def _of_generation(place: ChromaCollection, document_id: str, read: Callable[[Fo
     """
     before = ""
     for _ in range(_TRIES):
-        entry = _entry(place, document_id)
-        if entry is None:
+        entry = place.documents.one(document_entry(document_id))
+        if entry is None or not entry.metadata.get("record"):
             return None
         token = entry.uri.partition(":")[2]
         result = read(entry, token)

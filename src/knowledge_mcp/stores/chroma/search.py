@@ -6,6 +6,8 @@ generation went while the index was asked, it is asked again for the newer state
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from knowledge_mcp.model.errors import ConfigError, TimedOutError
@@ -15,7 +17,7 @@ from knowledge_mcp.stores.chroma.layout import generation_of, where_of
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.shared.filters import In, chunk_ids_in, simple_filters
-from knowledge_mcp.stores.shared.slots import run_leg
+from knowledge_mcp.stores.shared.ranking import ranked, run_legs
 
 _SPARE = 32
 """Hits asked for beyond the limit: for generations that are not visible, and for equal scores at the cut."""
@@ -36,32 +38,20 @@ def legs(
     limit: int,
 ) -> LegResults:
     """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
-    both = vector is not None and text is not None
-    lexical: tuple[LegHit, ...] | None = None
-    dense: tuple[LegHit, ...] | None = None
-    lexical_error = dense_error = ""
+    words = None if text is None else partial(_lexical, view, analyser.query_terms(text), filter, limit)
     with view.lock:
         view.refresh()
-        if text is not None:
-            terms = analyser.query_terms(text)
-            lexical, lexical_error = run_leg(lambda: _lexical(view, terms, filter, limit), alone=not both)
-        if vector is not None and view.exact:
-            query = vector
-            alone = not both or bool(lexical_error)
-            dense, dense_error = run_leg(lambda: view.dense(query, filter, limit), alone=alone)
-            return LegResults(dense, lexical, dense_error, lexical_error)
-    if vector is not None:
-        asked = vector
-        dense, dense_error = run_leg(
-            lambda: _nearest(place, view, asked, filter, limit), alone=not both or bool(lexical_error)
-        )
-    return LegResults(dense, lexical, dense_error, lexical_error)
+        if vector is None or view.exact:
+            return run_legs(None if vector is None else partial(view.dense, vector, filter, limit), words)
+    return run_legs(partial(_nearest, place, view, vector, filter, limit), words)
 
 
 def _lexical(view: ChromaView, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
-    if view.too_large:
-        raise ConfigError(NO_KEYWORDS, suggestion="Search semantically, or keep so many documents in SQLite or Qdrant.")
-    return view.lexical(terms, filter, limit)
+    with view.lock:
+        if view.too_large:
+            suggestion = "Search semantically, or keep so many documents in SQLite or Qdrant."
+            raise ConfigError(NO_KEYWORDS, suggestion=suggestion)
+        return view.lexical(terms, filter, limit)
 
 
 def _nearest(
@@ -85,7 +75,7 @@ def _nearest(
             view.refresh(again=True)
             gone = before - set(view.generations.values())
         if not gone:
-            return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:wanted])
+            return tuple(ranked(hits, wanted))
     raise TimedOutError("Documents are replaced faster than the vector index can be asked.")
 
 

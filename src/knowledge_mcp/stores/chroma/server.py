@@ -68,10 +68,6 @@ class ServerClient:
             self.close()
             raise
 
-    def heartbeat(self) -> int:
-        """Ask for life; returns the server's time in nanoseconds."""
-        return self._api.heartbeat()
-
     def get_max_batch_size(self) -> int:
         """Count the rows that one call may write."""
         return self._api.get_max_batch_size()

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -24,25 +24,24 @@ from knowledge_mcp.model.collection import (
     StoreStatistics,
     WholeDocument,
 )
-from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.stores.chroma import reading, writing
 from knowledge_mcp.stores.chroma.client import Address, ChromaConnection, StorageSize
 from knowledge_mcp.stores.chroma.errors import GoneError
-from knowledge_mcp.stores.chroma.opening import ChromaOptions, address_of
+from knowledge_mcp.stores.chroma.places import Catalogue, ChromaCollection, info_of
 from knowledge_mcp.stores.chroma.profiles import PROFILES, Profile
+from knowledge_mcp.stores.chroma.search import legs
+from knowledge_mcp.stores.chroma.verify import Specified, drop_specified, verify, verify_copy
+from knowledge_mcp.stores.chroma.view import ChromaView, ViewLimits
+from knowledge_mcp.stores.chroma.writing import STATE, change_of
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
-from knowledge_mcp.stores.shared.rules import check_query
+from knowledge_mcp.stores.shared.rules import check_query, no_collection
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
-
-if TYPE_CHECKING:
-    from knowledge_mcp.stores.chroma.places import Catalogue, ChromaCollection
-    from knowledge_mcp.stores.chroma.slots import ViewLimits
-    from knowledge_mcp.stores.chroma.verify import Specified
-    from knowledge_mcp.stores.chroma.view import ChromaView
 
 T = TypeVar("T")
 
@@ -78,9 +77,9 @@ class ChromaStore:
     ) -> None:
         self.analyser = analyser
         self.connection = ChromaConnection(address, policy)
-        self._limits = limits
+        self._limits = limits or ViewLimits()
         self._lock = threading.Lock()
-        self._catalogue: Catalogue | None = None
+        self._catalogue = Catalogue(self.connection, profiles)
         self._known: dict[str, tuple[ChromaCollection, ChromaView]] = {}
         self.profiles = profiles
         self._copies: dict[str, Specified] = {}
@@ -103,18 +102,16 @@ class ChromaStore:
     # collections
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        made = self._names().create(name, space)
+        made = self._catalogue.create(name, space)
         if name in self.profiles:
             self.look_up(name)
         return made
 
     def collections(self) -> list[CollectionInfo]:
-        from knowledge_mcp.stores.chroma.places import info_of
-
-        return [info_of(each) for each in self._names().all()]
+        return [info_of(each) for each in self._catalogue.all()]
 
     def drop_collection(self, name: str) -> bool:
-        dropped = self._names().drop(name)
+        dropped = self._catalogue.drop(name)
         if name in self.profiles:
             self._follow_name(name)
         return dropped
@@ -124,11 +121,8 @@ class ChromaStore:
 
     def described(self, name: str) -> CollectionInfo | None:
         """Describe who has a name now, and name the state of its documents."""
-        from knowledge_mcp.stores.chroma.places import info_of
-        from knowledge_mcp.stores.chroma.writing import STATE, change_of
-
         for tries_left in reversed(range(_TRIES)):
-            entry = self._names().find(name)
+            entry = self._catalogue.find(name)
             if entry is None:
                 return None
             try:
@@ -142,7 +136,7 @@ class ChromaStore:
         return None
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
-        self._names().rename(names)
+        self._catalogue.rename(names)
         for name in self.profiles.keys() & {*names, *names.values()}:
             self._follow_name(name)
 
@@ -163,32 +157,20 @@ class ChromaStore:
 
     def look_up(self, name: str) -> tuple[ChromaCollection, ChromaView]:
         """Find who has the name now; what is known of a collection stays with it when it is renamed."""
-        names = self._names()
-        entry = names.find(name)
+        entry = self._catalogue.find(name)
         if entry is None:
-            raise NotFoundError(f"There is no collection '{name}'.")
+            raise no_collection(name)
         with self._lock:
             known = self._known.get(entry.id)
         if known is not None:
             return known
-        place = names.open(entry)
+        place = self._catalogue.open(entry)
         self.copy(name, place)
         with self._lock:
             return self._known.setdefault(entry.id, (place, self._new_view(place)))
 
     def _new_view(self, place: ChromaCollection) -> ChromaView:
-        from knowledge_mcp.stores.chroma.slots import ViewLimits
-        from knowledge_mcp.stores.chroma.view import ChromaView
-
-        return ChromaView(place, self.analyser, self._limits or ViewLimits())
-
-    def _names(self) -> Catalogue:
-        from knowledge_mcp.stores.chroma.places import Catalogue
-
-        with self._lock:
-            if self._catalogue is None:
-                self._catalogue = Catalogue(self.connection, self.profiles)
-            return self._catalogue
+        return ChromaView(place, self.analyser, self._limits)
 
     def forget(self) -> None:
         with self._lock:
@@ -198,13 +180,11 @@ class ChromaStore:
 
     def specified(self, name: str, place: ChromaCollection) -> Specified:
         """Open the specified collections of a name; for the collection that has it."""
-        from knowledge_mcp.stores.chroma.verify import Specified
-
         with self._lock:
             known = self._copies.get(place.token)
         if known is not None:
             return known
-        return Specified(self.connection, self._names(), self.profiles[name], place)
+        return Specified(self.connection, self._catalogue, self.profiles[name], place)
 
     def copy(self, name: str, place: ChromaCollection, document_id: str | None = None) -> None:
         """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
@@ -228,8 +208,6 @@ class ChromaStore:
 
     def _follow_name(self, name: str) -> None:
         """Copy from the collection that has a name now; where none has, its copy goes."""
-        from knowledge_mcp.stores.chroma.verify import drop_specified
-
         self.forget()
         if any(each.name == name for each in self.collections()):
             self.look_up(name)
@@ -269,14 +247,10 @@ class ChromaHandle:
         return replace(found, statistics=self._at(self._count)) if found is not None and counted else found
 
     def _count(self, place: ChromaCollection, view: ChromaView) -> StoreStatistics:
-        from knowledge_mcp.stores.chroma.reading import totals
-
-        documents, chunks, tokens = totals(place, view)
+        documents, chunks, tokens = reading.totals(place, view)
         return StoreStatistics(documents, chunks, tokens, self._store.size.bytes(chunks, place.info.space.dimensions))
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
-        from knowledge_mcp.stores.chroma.writing import publish
-
         told: set[str] = set()
 
         def write(place: ChromaCollection, _: ChromaView) -> None:
@@ -286,39 +260,29 @@ class ChromaHandle:
                 on_published(document_id)
 
             left = [each for each in documents if each.record.id not in told]
-            publish(place, left, self._store.analyser, published)
+            writing.publish(place, left, self._store.analyser, published)
 
         self._at(write)
 
     def delete(self, document_id: str) -> int:
-        from knowledge_mcp.stores.chroma.writing import delete_document
-
         def write(place: ChromaCollection, _: ChromaView) -> int:
-            removed = delete_document(place, document_id)
+            removed = writing.delete_document(place, document_id)
             self._store.copy(self._name, place, document_id)
             return removed
 
         return self._at(write)
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        from knowledge_mcp.stores.chroma.reading import known_vectors
-
-        return self._at(lambda place, view: known_vectors(place, view, embedding_keys))
+        return self._at(lambda place, view: reading.known_vectors(place, view, embedding_keys))
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        from knowledge_mcp.stores.chroma.reading import records
-
-        return self._at(lambda place, view: records(place, view, document_ids, limit))
+        return self._at(lambda place, view: reading.records(place, view, document_ids, limit))
 
     def parts(self, document_id: str) -> DocumentParts | None:
-        from knowledge_mcp.stores.chroma.reading import parts
-
-        return self._at(lambda place, _: parts(place, document_id))
+        return self._at(lambda place, _: reading.parts(place, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-        from knowledge_mcp.stores.chroma.reading import chunks
-
-        return self._at(lambda place, view: chunks(place, view, self._store.analyser, key, values))
+        return self._at(lambda place, view: reading.chunks(place, view, self._store.analyser, key, values))
 
     def outgrown(self) -> Finding | None:
         """Say that the collection is too large for ChromaDB and how to move it, None where it is not."""
@@ -332,8 +296,6 @@ class ChromaHandle:
         )
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
-        from knowledge_mcp.stores.chroma.search import legs
-
         check_filter(filter)
 
         def look(place: ChromaCollection, view: ChromaView) -> LegResults:
@@ -343,13 +305,9 @@ class ChromaHandle:
         return self._at(look)
 
     def defined_terms(self) -> dict[str, str]:
-        from knowledge_mcp.stores.chroma.reading import defined_terms
-
-        return self._at(lambda _, view: defined_terms(view, self._store.analyser))
+        return self._at(lambda _, view: reading.defined_terms(view, self._store.analyser))
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        from knowledge_mcp.stores.chroma.verify import verify, verify_copy
-
         def check(place: ChromaCollection, _: ChromaView) -> list[Finding]:
             findings = verify(place, self._store.analyser, repair=repair)
             if self._name in self._store.profiles:
@@ -373,8 +331,3 @@ class ChromaHandle:
             done = what(place, view)
         self._store.used(place, view)
         return done
-
-
-def from_options(options: ChromaOptions, analyser: Analyser, memory: IndexMemory | None = None) -> ChromaStore:
-    """Describe the store that the settings name; it is opened by its first call."""
-    return ChromaStore(address_of(options), analyser, memory=memory)

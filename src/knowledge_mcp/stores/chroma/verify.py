@@ -32,6 +32,7 @@ from knowledge_mcp.stores.chroma.writing import (
     visible_generations,
     visible_of,
 )
+from knowledge_mcp.stores.shared.checking import INGEST, of_damage, repairable
 from knowledge_mcp.stores.shared.payload import record_from_json
 
 _TRIES = 20
@@ -183,7 +184,6 @@ def drop_specified(connection: ChromaConnection, profile: Profile) -> None:
 
 
 _SAMPLED = 8
-_INGEST = "Ingest the document again with --force."
 
 
 def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list[Finding]:
@@ -213,8 +213,7 @@ def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list
             try:
                 findings.extend(_document(place, entry, counted, analyser, repair))
             except DamagedError as exc:
-                message = f"{exc.message} {exc.details}".strip()
-                findings.append(Finding(message, exc.document_id or None, suggestion=exc.suggestion))
+                findings.append(of_damage(exc))
     findings.extend(_nearest_to_themselves(place))
     return findings
 
@@ -225,8 +224,7 @@ def verify_copy(copy: Specified, *, repair: bool) -> list[Finding]:
     if repair:
         copy.bring_all(differing)
     message = "It is not in the collections of the specification as it is here."
-    suggestion = "" if repair else "Run `knowledge doctor --repair`."
-    return [Finding(message, each, repaired=repair, suggestion=suggestion) for each in differing]
+    return [repairable(message, each, repaired=repair) for each in differing]
 
 
 def _document(
@@ -238,15 +236,15 @@ def _document(
     chunks = counted.get(token, 0)
     if chunks != record.chunk_count:
         yield Finding(
-            f"The record announces {record.chunk_count} chunks, {chunks} are there.", record.id, suggestion=_INGEST
+            f"The record announces {record.chunk_count} chunks, {chunks} are there.", record.id, suggestion=INGEST
         )
     of_it = place.documents.rows(where={"generation": {"$eq": token}})
     texts = [each for each in of_it if each.metadata["kind"] == "text"]
     if len(texts) != int(entry.metadata["text_parts"]):
-        yield Finding("The canonical text is missing.", record.id, suggestion=_INGEST)
+        yield Finding("The canonical text is missing.", record.id, suggestion=INGEST)
     shapes = {each.id for each in of_it if each.metadata["kind"] == "structure"}
     if not shapes.issuperset(structure_entries(entry, token)):
-        yield Finding("The sections and pages are missing.", record.id, suggestion=_INGEST)
+        yield Finding("The sections and pages are missing.", record.id, suggestion=INGEST)
     try:
         parts = {each.id: str(each.metadata["packed"]) for each in of_it if each.metadata["kind"] == "index"}
         index = unpack_index("".join(parts[f"index {token} {number}"] for number in range(len(parts))))
@@ -257,10 +255,10 @@ def _document(
     if not sound:
         if repair:
             place.documents.put(index_rows(token, record.id, make_index(place, token, analyser)))
-        yield Finding("The search index is damaged.", record.id, repaired=repair, suggestion=_INGEST)
+        yield Finding("The search index is damaged.", record.id, repaired=repair, suggestion=INGEST)
     vectors = {key for each in of_it if each.metadata["kind"] == "vectors" for key in unpack_vectors(each)}
     if keys - vectors:
-        yield Finding(f"{len(keys - vectors)} chunks have no exact vector.", record.id, suggestion=_INGEST)
+        yield Finding(f"{len(keys - vectors)} chunks have no exact vector.", record.id, suggestion=INGEST)
 
 
 def _nearest_to_themselves(place: ChromaCollection) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ from knowledge_mcp.stores.chroma.layout import (
 )
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
-from knowledge_mcp.stores.shared.rules import check_documents, not_announced
+from knowledge_mcp.stores.shared.rules import as_kept, check_documents, not_announced
 from knowledge_mcp.support.system.processes import is_running
 
 _LONGEST_SECONDS = 120.0
@@ -234,7 +234,7 @@ def _held(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
 
 def _entries(document: WholeDocument, analyser: Analyser) -> _Entries:
     token, document_id = secrets.token_hex(8), document.record.id
-    chunks = sorted(document.chunks, key=lambda each: (each.chunk.index, each.chunk.id))
+    chunks = as_kept(document.chunks)
     vectors = _vector_rows(token, document_id, chunks)
     index = index_of(
         [(each.chunk, each.embedding_key) for each in chunks], sorted(each.id for each in vectors), analyser

@@ -24,8 +24,16 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     TimedOutError,
 )
-from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension, check_version, prepare_schema
-from knowledge_mcp.stores.postgres.session import Connection, PostgresSession, taught
+from knowledge_mcp.stores.postgres.tables import (
+    SCHEMA,
+    Connection,
+    Extension,
+    PostgresSession,
+    check_version,
+    prepare_schema,
+    taught,
+)
+from knowledge_mcp.stores.shared.rules import store_closed
 
 T = TypeVar("T")
 
@@ -173,12 +181,12 @@ class PostgresDatabase:
                     ) from exc
                 self._connected().close()
             except psycopg.Error as exc:  # which a pool raises once it is closed
-                raise self._closed_error() from exc
+                raise store_closed() from exc
 
     def _opened(self) -> ConnectionPool[Connection]:
         with self._lock:
             if self._closed:
-                raise self._closed_error()
+                raise store_closed()
             if self._pool is None:
                 with contextlib.closing(self._connected()) as connection, self.mapped():
                     self._extension = prepare_schema(PostgresSession(connection), self.location)
@@ -207,10 +215,6 @@ class PostgresDatabase:
         pool = self._opened()
         with contextlib.suppress(psycopg.Error):
             pool.check()
-
-    @staticmethod
-    def _closed_error() -> ConnectionFailedError:
-        return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
 
     def _hidden(self, error: BaseException) -> str:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"

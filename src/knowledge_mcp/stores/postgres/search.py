@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,11 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults, NotIn
-from knowledge_mcp.stores.postgres.places import PostgresPlace
-from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
-from knowledge_mcp.stores.postgres.session import PostgresSession, PostgresVector
+from knowledge_mcp.stores.postgres.tables import SCHEMA, Extension, PostgresPlace, PostgresSession, PostgresVector
 from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS
-from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
 from knowledge_mcp.stores.shared.filters import absent_in, simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
-from knowledge_mcp.stores.shared.products import products
+from knowledge_mcp.stores.shared.ranking import K1, B, inverse_frequency, products, ranked, run_legs
 
 _CANDIDATES_PER_HIT, _FEWEST_CANDIDATES, _MOST_CANDIDATES = 4, 100, 1_000
 """What the index looks at beside the hits asked for; pgvector takes no more than 1,000."""
@@ -78,15 +76,11 @@ class Search:
 
     def legs(self, vector: Vector | None, terms: Sequence[str] | None) -> LegResults:
         """Run the legs asked for; where there are two and the postings are damaged, the dense hits are given."""
-        dense = None if vector is None else self.dense(vector)
-        if terms is None:
-            return LegResults(dense, None)
-        try:
-            return LegResults(dense, self.lexical(terms))
-        except UNREADABLE as exc:
-            if dense is None:
-                raise
-            return LegResults(dense, None, "", f"{type(exc).__name__}: {exc}")
+        return run_legs(
+            None if vector is None else partial(self.dense, vector),
+            None if terms is None else partial(self.lexical, terms),
+            failures=UNREADABLE,
+        )
 
     def dense(self, vector: Vector) -> tuple[LegHit, ...]:
         """Rank by cosine; by the index in a large collection, unless it finds too few that the filter keeps."""
@@ -136,7 +130,7 @@ class Search:
         found = self.session.rows(
             f"SELECT key, chunk_id FROM {SCHEMA}.chunks WHERE {among}{self.where}", (value, *self.values)
         )
-        return sorted((LegHit(name, known[key]) for key, name in found if key in known), key=_rank)
+        return ranked(LegHit(name, known[key]) for key, name in found if key in known)
 
     def _scores(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sum up every chunk's BM25; gives keys and scores."""
@@ -211,8 +205,4 @@ def _scored(found: Sequence[tuple[str, bytes]], vector: Vector) -> tuple[LegHit,
         return ()
     matrix = np.frombuffer(b"".join(data[HEAD:] for _, data in found), ">f4").reshape(len(found), -1).astype(np.float32)
     scores = products(matrix, np.arange(len(found)), vector).tolist()
-    return tuple(sorted((LegHit(name, score) for (name, _), score in zip(found, scores, strict=True)), key=_rank))
-
-
-def _rank(hit: LegHit) -> tuple[float, str]:
-    return -hit.score, hit.chunk_id
+    return tuple(ranked(LegHit(name, score) for (name, _), score in zip(found, scores, strict=True)))

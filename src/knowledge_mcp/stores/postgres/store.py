@@ -10,7 +10,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -24,7 +23,6 @@ from knowledge_mcp.model.collection import (
     WholeDocument,
 )
 from knowledge_mcp.model.errors import (
-    ConfigError,
     InternalError,
     KnowledgeError,
     NotFoundError,
@@ -35,10 +33,16 @@ from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres import verify, writing
 from knowledge_mcp.stores.postgres.connection import PostgresDatabase
-from knowledge_mcp.stores.postgres.places import PostgresPlace, every_place, lock_place, place_of
-from knowledge_mcp.stores.postgres.schema import SCHEMA
 from knowledge_mcp.stores.postgres.search import Search, known_vectors
-from knowledge_mcp.stores.postgres.session import PostgresSession
+from knowledge_mcp.stores.postgres.tables import (
+    SCHEMA,
+    PostgresPlace,
+    PostgresSession,
+    every_place,
+    find_place,
+    lock_place,
+    place_of,
+)
 from knowledge_mcp.stores.postgres.writing import IndexedDocument
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.payload import (
@@ -47,7 +51,17 @@ from knowledge_mcp.stores.shared.payload import (
     record_from_json,
     space_to_json,
 )
-from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import (
+    as_kept,
+    check_documents,
+    check_index,
+    check_query,
+    check_space,
+    described,
+    is_newer,
+    now,
+    terms_of,
+)
 from knowledge_mcp.support.events import log_event
 
 T = TypeVar("T")
@@ -94,17 +108,16 @@ class PostgresStore:
             session.run(
                 f"INSERT INTO {SCHEMA}.collections (name, space, created_at, analyser) VALUES (%s, %s, %s, %s)"
                 " ON CONFLICT (name) DO NOTHING",
-                (name, space_to_json(space), _now(), self.analyser.version),
+                (name, space_to_json(space), now(), self.analyser.version),
             )
             return place_of(session, name, self.location)
 
-        known = self.open(name).info()
+        known = self.database.read(lambda session: find_place(session, name, self.location))
         if known is None:
-            known = self.described(self.database.write(create, lambda _: None))
+            known = self.database.write(create, lambda _: None)
         check_space(name, known.space, space)
-        if known.degraded:
-            raise ConfigError(known.degraded)
-        return known
+        self.check_index(known)
+        return known.info
 
     def collections(self) -> list[CollectionInfo]:
         return [self.described(each) for each in self.database.read(lambda it: every_place(it, self.location))]
@@ -143,19 +156,13 @@ class PostgresStore:
 
     # for its handles
 
-    def newer(self, place: PostgresPlace) -> ConfigError | None:
-        """Say that a newer version has indexed a collection, None where it has not."""
-        return newer_index(place.info.name, place.analyser, self.analyser.version)
-
     def check_index(self, place: PostgresPlace) -> None:
         """Raise where a newer version has indexed a collection."""
-        if (newer := self.newer(place)) is not None:
-            raise newer
+        check_index(place.info.name, place.analyser, self.analyser.version)
 
     def described(self, place: PostgresPlace) -> CollectionInfo:
         """Describe a collection, with what this version cannot use of it."""
-        newer = self.newer(place)
-        return place.info if newer is None else replace(place.info, degraded=newer.message)
+        return described(place.info, place.analyser, self.analyser.version)
 
 
 class PostgresHandle:
@@ -205,7 +212,7 @@ class PostgresHandle:
                 self._publish(list(group.values()), place, on_published)
                 group, chunks = {}, 0
             chunks += size
-            indexed = writing.prepare([one.chunk for one in writing.in_order(each.chunks)], self._store.analyser)
+            indexed = writing.prepare([one.chunk for one in as_kept(each.chunks)], self._store.analyser)
             group[each.record.id] = (each, indexed)
         if group:
             self._publish(list(group.values()), place, on_published)
@@ -312,12 +319,11 @@ class PostgresHandle:
 
         def work(session: PostgresSession, place: PostgresPlace) -> LegResults:
             check_query(vector, place.space)
-            newer = None if text is None else self._store.newer(place)
-            if newer is not None and vector is None:
-                raise newer
-            terms = None if text is None or newer is not None else self._store.analyser.query_terms(text)
+            terms, newer = terms_of(
+                text, self._store.analyser, collection=self._name, label=place.analyser, alone=vector is None
+            )
             found = Search.of(session, self._database.extension, place, filter, limit).legs(vector, terms)
-            return found if newer is None else replace(found, lexical_error=newer.message)
+            return replace(found, lexical_error=newer or found.lexical_error)
 
         return self._read(work, indexed=True, by_newer=True)
 
@@ -392,7 +398,3 @@ def _statistics(session: PostgresSession, place: PostgresPlace) -> StoreStatisti
         (SCHEMA,),
     )
     return StoreStatistics(place.documents, place.chunks, place.tokens, storage_bytes=int(size))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,19 +9,14 @@ import numpy as np
 from knowledge_mcp.model.errors import DamagedError, noticing, sound
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.postgres.places import PostgresPlace
-from knowledge_mcp.stores.postgres.schema import SCHEMA
 from knowledge_mcp.stores.postgres.search import HEAD, postings
-from knowledge_mcp.stores.postgres.session import PostgresSession, Row
+from knowledge_mcp.stores.postgres.tables import SCHEMA, PostgresPlace, PostgresSession, Row
 from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, prepare, write_block
-from knowledge_mcp.stores.shared.bm25 import term_counts
+from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
+from knowledge_mcp.stores.shared.words import counted_terms
 
-_LONGEST, _SHORTEST = 1.1, 0.9
-"""Norms that a vector of unit norm has, however coarse its numbers are."""
 _SAMPLED_CHUNKS, _AT_ONCE = 200, 2_000
-_AGAIN = "Run `knowledge doctor --repair`."
-_INGEST = "Ingest the document again with --force."
 
 
 def verify(session: PostgresSession, place: PostgresPlace, analyser: Analyser, *, repair: bool) -> list[Finding]:
@@ -33,9 +28,7 @@ def verify(session: PostgresSession, place: PostgresPlace, analyser: Analyser, *
         derived += _index(session, place, analyser)
     if derived and repair and not lost:
         index_anew(session, place, analyser)
-    is_repaired = repair and not lost
-    suggestion = "" if is_repaired else _INGEST if lost else _AGAIN
-    return swept + lost + [Finding(message, repaired=is_repaired, suggestion=suggestion) for message in derived]
+    return swept + lost + of_index(derived, lost=bool(lost), repaired=repair)
 
 
 def index_anew(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -> None:
@@ -96,11 +89,10 @@ def _damaged(session: PostgresSession, place: PostgresPlace) -> Iterator[Finding
                 checked_part(record, document_id, "structure", shape)
             sound([row[0] or b"" for row in found], chunk_from_json)
         for each in (*damage, *_vectors(document_id, found, place.space.dimensions)):
-            message = f"{each.message} {each.details}".strip()
-            yield Finding(message, each.document_id or document_id, suggestion=each.suggestion)
+            yield of_damage(each, document_id)
         if known and (known[0].chunk_count != len(found) or known[0].token_count != tokens):
             message = f"The record announces {known[0].chunk_count} chunks, {len(found)} are there."
-            yield Finding(message, document_id, suggestion=_INGEST)
+            yield Finding(message, document_id, suggestion=INGEST)
 
 
 _DOCUMENT = f"SELECT record, text, structure, tokens FROM {SCHEMA}.documents WHERE collection = %s AND document_id = %s"
@@ -109,11 +101,9 @@ _DOCUMENT = f"SELECT record, text, structure, tokens FROM {SCHEMA}.documents WHE
 def _vectors(document_id: str, found: Sequence[Row], dimensions: int) -> Iterator[DamagedError]:
     """Tell which vectors have another length or are not of unit norm."""
     for _, chunk_id, vector in found:
-        numbers = np.frombuffer(vector[HEAD:], ">f4").astype(np.float64)
-        norm = float(np.linalg.norm(numbers))
-        if len(numbers) != dimensions or not _SHORTEST < norm < _LONGEST:
-            why = f"It has {len(numbers)} components, its norm is {norm:.3g}."
-            yield DamagedError.of("vector", document_id, chunk_id, why=why)
+        damage = vector_damage(document_id, chunk_id, np.frombuffer(vector[HEAD:], ">f4"), dimensions)
+        if damage is not None:
+            yield damage
 
 
 def _orphans(session: PostgresSession, place: PostgresPlace, *, repair: bool) -> Iterator[Finding]:
@@ -124,7 +114,7 @@ def _orphans(session: PostgresSession, place: PostgresPlace, *, repair: bool) ->
         if count:
             if repair:
                 session.run(f"DELETE FROM {where}", bound)
-            yield Finding(f"{count} {what}.", repaired=repair, suggestion="" if repair else _AGAIN)
+            yield repairable(f"{count} {what}.", repaired=repair)
 
 
 _ORPHANS = (
@@ -180,7 +170,7 @@ def _index(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -
             chunk = chunk_from_json(payload)
             defined += sum(1 + len(each.aliases) for each in chunk.definitions)
             if (start + number) % step == 0:
-                length = sum(term_counts(analyser.document_terms(chunk.embedding_text)).values())
+                length = sum(counted_terms(chunk, analyser).values())
                 if length != sums.get(int(key), 0):
                     yield f"Chunk {chunk.id} holds other terms than those indexed."
     ((kept,),) = session.rows(f"SELECT count(*) FROM {SCHEMA}.definitions WHERE collection = %s", (place.id,))

@@ -16,13 +16,11 @@ from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.query import FilterField
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.postgres.places import PostgresPlace
-from knowledge_mcp.stores.postgres.schema import SCHEMA, Extension
-from knowledge_mcp.stores.postgres.session import PostgresSession, PostgresVector, Row
-from knowledge_mcp.stores.shared.bm25 import term_counts
+from knowledge_mcp.stores.postgres.tables import SCHEMA, Extension, PostgresPlace, PostgresSession, PostgresVector, Row
 from knowledge_mcp.stores.shared.filters import field_value
 from knowledge_mcp.stores.shared.payload import chunk_to_json, record_to_json, structure_to_json
-from knowledge_mcp.stores.shared.rules import checked_renames
+from knowledge_mcp.stores.shared.rules import as_kept, checked_renames
+from knowledge_mcp.stores.shared.words import DefinedName, counted_terms, defined_names
 
 ENTRY = np.dtype([("offset", "<u4"), ("count", "u1"), ("length", "<u4")])
 """A posting: the chunk's key from its block's first one on, how often it holds the term, and its length in terms."""
@@ -50,11 +48,11 @@ class IndexedDocument:
 
     Attributes:
         terms: counted terms of each chunk, by index.
-        definitions: the position of a defining chunk, and what its row holds without ids of other rows.
+        definitions: names, each with the position of the chunk that defines it.
     """
 
     terms: tuple[Mapping[str, int], ...]
-    definitions: tuple[tuple[int, Row], ...]
+    definitions: tuple[tuple[int, DefinedName], ...]
 
     @property
     def words(self) -> int:
@@ -73,15 +71,8 @@ class IndexedBlock:
 
 def prepare(chunks: Sequence[Chunk], analyser: Analyser) -> IndexedDocument:
     """Work out postings and definitions of a document's chunks, given by index."""
-    terms: list[Mapping[str, int]] = []
-    definitions: list[tuple[int, Row]] = []
-    for slot, chunk in enumerate(chunks):
-        terms.append(term_counts(analyser.document_terms(chunk.embedding_text)))
-        for place, each in enumerate(chunk.definitions):
-            for alias, term in enumerate((each.term, *each.aliases)):
-                row = (analyser.term_key(term), int(alias > 0), chunk.document_id, chunk.index, place, term)
-                definitions.append((slot, row))
-    return IndexedDocument(tuple(terms), tuple(definitions))
+    definitions = [(slot, name) for slot, chunk in enumerate(chunks) for name in defined_names(chunk, analyser)]
+    return IndexedDocument(tuple([counted_terms(each, analyser) for each in chunks]), tuple(definitions))
 
 
 def add_document(block: IndexedBlock, collection: int, keys: Sequence[int], document: IndexedDocument) -> None:
@@ -137,7 +128,7 @@ def publish(
     for generation, (document, indexed) in zip(named, documents, strict=True):
         first = len(chunks)
         mine = keys[first : first + len(document.chunks)]
-        chunks.extend(zip(mine, in_order(document.chunks), strict=True))
+        chunks.extend(zip(mine, as_kept(document.chunks), strict=True))
         add_document(block, place.id, mine, indexed)
         records.append(_record(generation, place.id, block.first, document, indexed))
     session.copy(f"{SCHEMA}.documents", _DOCUMENT_COLUMNS, _DOCUMENT_TYPES, records)
@@ -151,11 +142,6 @@ def publish(
     added = Counters(len(documents), len(chunks), tokens, sum(indexed.words for _, indexed in documents))
     count(session, place.id, added, gone)
     return named
-
-
-def in_order(chunks: Sequence[EmbeddedChunk]) -> list[EmbeddedChunk]:
-    """Sort a document's chunks as they are kept."""
-    return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))
 
 
 def _numbers(session: PostgresSession, count: int) -> list[int]:

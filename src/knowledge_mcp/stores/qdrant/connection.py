@@ -8,24 +8,24 @@ one, Qdrant needs all replicas of a shard, and leaves out the points whose score
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import re
+import socket
 import threading
 import urllib.parse
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
-from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, KnowledgeError, NotFoundError, may_pass
+from qdrant_client import QdrantClient, models
+
+from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, may_pass
+from knowledge_mcp.stores.qdrant.errors import mapped
+from knowledge_mcp.stores.shared.rules import store_closed
 from knowledge_mcp.support.checkpoints import checkpoint
-from knowledge_mcp.support.distribution import Secret, install_command
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
 
 PAGE = 1000
 """Points of one page of a scroll; a quarter of it where vectors come along."""
@@ -38,26 +38,6 @@ _OLDEST = (1, 16)
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
-
-
-def need_library() -> None:
-    """Make sure that the client's library is there.
-
-    Raises:
-        ConfigError: it is not installed.
-    """
-    try:
-        importlib.import_module("qdrant_client")
-    except ImportError as exc:
-        raise _missing_library(exc) from exc
-
-
-def _missing_library(error: ImportError) -> ConfigError:
-    return ConfigError(
-        f"The Qdrant client is not installed: {install_command('qdrant')}",
-        details=str(error),
-        suggestion=f"Run: {install_command('qdrant')}",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +55,6 @@ class QdrantConfig:
         retries: how often and when a call is made again.
         drift: by how much the mean length of chunks may differ from the one in the BM25 weights before all are
             weighed again; 0 weighs again at every change.
-        lexical: `full-text` makes new collections without sparse vectors.
         exact_up_to: collections with up to so many points are searched without approximation.
         known_seconds: for so long what a collection's description says is kept in mind, and so long whoever changes
             the index waits until all others must have read that it is changing.
@@ -94,54 +73,8 @@ class QdrantConfig:
     write_seconds: int = 60
     retries: RetryPolicy = SPECIFIED
     drift: float = 0.05
-    lexical: Literal["sparse", "full-text"] = "sparse"
     exact_up_to: int = 20_000
     known_seconds: float = 5.0
-
-
-class QdrantOptions(Protocol):
-    """Name the settings that this store needs."""
-
-    @property
-    def qdrant_url(self) -> str | None: ...
-    @property
-    def qdrant_api_key(self) -> Secret | None: ...
-    @property
-    def qdrant_grpc(self) -> Literal["auto", "on", "off"]: ...
-    @property
-    def qdrant_grpc_port(self) -> int: ...
-    @property
-    def qdrant_shards(self) -> int | None: ...
-    @property
-    def qdrant_replication_factor(self) -> int | None: ...
-    @property
-    def qdrant_write_consistency(self) -> int | None: ...
-    @property
-    def qdrant_on_disk(self) -> bool: ...
-    @property
-    def qdrant_quantization(self) -> Literal["none", "scalar", "binary"]: ...
-
-
-def config_of(options: QdrantOptions) -> QdrantConfig:
-    """Read the settings.
-
-    Raises:
-        ConfigError: there is no address.
-    """
-    if not options.qdrant_url:
-        raise ConfigError("VECTOR_STORE is qdrant, but QDRANT_URL is not set.", suggestion="Set QDRANT_URL.")
-    key = options.qdrant_api_key
-    return QdrantConfig(
-        url=options.qdrant_url,
-        api_key=key.get_secret_value() or None if key else None,
-        grpc=options.qdrant_grpc,
-        grpc_port=options.qdrant_grpc_port,
-        shards=options.qdrant_shards,
-        replication_factor=options.qdrant_replication_factor,
-        write_consistency=options.qdrant_write_consistency,
-        on_disk=options.qdrant_on_disk,
-        quantization=options.qdrant_quantization,
-    )
 
 
 def plain_address(url: str) -> str:
@@ -267,8 +200,6 @@ class QdrantConnection:
             in_turn: one replica at a time leads, so that of two writers all replicas see the same one first. It is one
                 that is there (`medium`): by `strong` no write passes while a shard's permanent leader is down.
         """
-        from qdrant_client import models
-
         ordering = models.WriteOrdering.MEDIUM if in_turn else None
         if operations:
             self.run(
@@ -302,10 +233,13 @@ class QdrantConnection:
 
     def _once(self, doing: str, call: Callable[[QdrantClient], T]) -> T:
         client = self._opened()
-        from knowledge_mcp.stores.qdrant.errors import mapped
-
-        try:
+        with self._mapped(doing):
             return call(client)
+
+    @contextlib.contextmanager
+    def _mapped(self, doing: str) -> Generator[None]:
+        try:
+            yield
         except KnowledgeError:
             raise
         except Exception as exc:
@@ -314,18 +248,10 @@ class QdrantConnection:
     def _opened(self) -> QdrantClient:
         with self._lock:
             if self._closed:
-                raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+                raise store_closed()
             if self._client is None:
-                try:
+                with self._mapped("connecting"):
                     self._client = self._connect()
-                except ImportError as exc:
-                    raise _missing_library(exc) from exc
-                except KnowledgeError:
-                    raise
-                except Exception as exc:
-                    from knowledge_mcp.stores.qdrant.errors import mapped
-
-                    raise mapped(exc, doing="connecting", location=self.location, secret=self.config.api_key) from exc
             return self._client
 
     def _remote(self) -> QdrantClient:
@@ -344,8 +270,6 @@ class QdrantConnection:
         return client
 
     def _built(self, *, grpc: bool) -> QdrantClient:
-        from qdrant_client import QdrantClient
-
         config = self.config
         if config.api_key and self.location.startswith("http://"):
             log_event(_logger, logging.WARNING, "qdrant_key_without_tls", location=self.location)
@@ -358,8 +282,6 @@ class QdrantConnection:
 
     def _speaks_grpc(self) -> bool:
         """Try gRPC once; whatever goes wrong, REST tells what it was."""
-        import socket
-
         host = urllib.parse.urlsplit(self.location).hostname or ""
         try:
             socket.create_connection((host, self.config.grpc_port), timeout=_PROBE_SECONDS).close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import grpc
 import httpx
@@ -94,40 +94,9 @@ def _of_transport(exc: BaseException, doing: str, where: str, details: str) -> K
 def _of_status(exc: UnexpectedResponse, doing: str, where: str, hidden: Say, *, keyed: bool) -> KnowledgeError:
     status, said = exc.status_code or 0, _said(exc.content)
     details = hidden(f"HTTP {status}: {exc.content.decode('utf-8', 'replace') if said is None else said}")
-    if status in {401, 403}:
-        return _refused_key(doing, where, details, keyed=keyed)
     if status == 404 and said is None:  # Qdrant says in its own words what it does not have
         return ConfigError(f"{where} does not answer as Qdrant does ({doing}).", details=details, suggestion=_OTHER)
-    if status == 404:
-        return NotFoundError(
-            f"{where} does not have what was asked for ({doing}).", details=details, suggestion=_DROPPED
-        )
-    if status in {408, 504}:
-        return TimedOutError(f"{where} did not finish in time ({doing}).", details=details)
-    if status == 429:
-        return RateLimitedError(f"{where} is asked too often ({doing}).", details=details)
-    if status in {502, 503}:
-        return ConnectionFailedError(f"{where} is not ready ({doing}).", details=details, suggestion=_ADDRESS)
-    if 400 <= status < 500:
-        return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
-    return _failed(doing, where, details, recoverable=status >= 500)
-
-
-def _refused_key(doing: str, where: str, details: str, *, keyed: bool) -> AuthError:
-    if keyed:
-        return AuthError(f"{where} refused the API key ({doing}).", details=details, suggestion=_KEY)
-    return AuthError(f"{where} asks for an API key, and none is set ({doing}).", details=details, suggestion=_UNSET)
-
-
-def _failed(doing: str, where: str, details: str, *, recoverable: bool) -> InternalError:
-    if any(each in details.lower() for each in _FULL):
-        return InternalError(
-            f"{where} has no room left on its disk ({doing}).",
-            details=details,
-            suggestion="Free space where Qdrant keeps its data, then run again.",
-            recoverable=recoverable,
-        )
-    return InternalError(f"{where} failed ({doing}).", details=details, suggestion=_LOG, recoverable=recoverable)
+    return _of_code(status, doing, where, details, keyed=keyed)
 
 
 def _said(content: bytes) -> str | None:
@@ -142,23 +111,54 @@ def _said(content: bytes) -> str | None:
 def _of_rpc(exc: grpc.RpcError, doing: str, where: str, hidden: Say, *, keyed: bool) -> KnowledgeError:
     code = exc.code() if isinstance(exc, grpc.Call) else None
     details = hidden(f"gRPC {code.name}: {exc.details()}" if isinstance(exc, grpc.Call) and code else str(exc))
-    status = grpc.StatusCode
-    if code is status.UNAVAILABLE or code is status.CANCELLED:
+    if code is grpc.StatusCode.UNAVAILABLE or code is grpc.StatusCode.CANCELLED:
         return ConnectionFailedError(f"{where} cannot be reached ({doing}).", details=details, suggestion=_ADDRESS)
-    if code is status.DEADLINE_EXCEEDED:
-        return TimedOutError(f"{where} did not answer in time ({doing}).", details=details)
-    if code is status.UNAUTHENTICATED or code is status.PERMISSION_DENIED:
-        return _refused_key(doing, where, details, keyed=keyed)
-    if code is status.NOT_FOUND:
+    return _of_code(_HTTP.get(code, 500), doing, where, details, keyed=keyed)
+
+
+_HTTP: Mapping[grpc.StatusCode | None, int] = {
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+    **dict.fromkeys(
+        (
+            grpc.StatusCode.INVALID_ARGUMENT,
+            grpc.StatusCode.ALREADY_EXISTS,
+            grpc.StatusCode.FAILED_PRECONDITION,
+            grpc.StatusCode.OUT_OF_RANGE,
+            grpc.StatusCode.UNIMPLEMENTED,
+        ),
+        400,
+    ),
+}
+"""What HTTP says for the codes of gRPC."""
+
+
+def _of_code(status: int, doing: str, where: str, details: str, *, keyed: bool) -> KnowledgeError:
+    if status in {401, 403}:
+        message = f"{where} refused the API key" if keyed else f"{where} asks for an API key, and none is set"
+        return AuthError(f"{message} ({doing}).", details=details, suggestion=_KEY if keyed else _UNSET)
+    if status == 404:
         return NotFoundError(
             f"{where} does not have what was asked for ({doing}).", details=details, suggestion=_DROPPED
         )
-    if code is status.RESOURCE_EXHAUSTED:
+    if status in {408, 504}:
+        return TimedOutError(f"{where} did not finish in time ({doing}).", details=details)
+    if status == 429:
         return RateLimitedError(f"{where} is asked too often ({doing}).", details=details)
-    wrong = (status.INVALID_ARGUMENT, status.ALREADY_EXISTS, status.FAILED_PRECONDITION, status.OUT_OF_RANGE)
-    if code in wrong or code is status.UNIMPLEMENTED:
+    if status in {502, 503}:
+        return ConnectionFailedError(f"{where} is not ready ({doing}).", details=details, suggestion=_ADDRESS)
+    if 400 <= status < 500:
         return InvalidInputError(f"{where} refused the request ({doing}).", details=details, suggestion=_REFUSED)
-    return _failed(doing, where, details, recoverable=True)
+    full = any(each in details.lower() for each in _FULL)
+    return InternalError(
+        f"{where} has no room left on its disk ({doing})." if full else f"{where} failed ({doing}).",
+        details=details,
+        suggestion="Free space where Qdrant keeps its data, then run again." if full else _LOG,
+        recoverable=status >= 500,
+    )
 
 
 def _chain(exc: BaseException | None) -> Iterator[BaseException]:

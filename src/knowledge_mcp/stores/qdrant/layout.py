@@ -19,22 +19,20 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
-from knowledge_mcp.stores.shared.rules import checked_renames
+from knowledge_mcp.stores.shared.rules import checked_renames, is_newer, now
 from knowledge_mcp.support.events import log_event
 
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
 LAYOUT = 1
+_LEXICAL = "sparse"
+"""How a collection keeps the words of its chunks; there was another way for servers before sparse vectors."""
 DENSE = "dense"
 BM25 = "bm25"
 SUFFIX = "__records"
@@ -70,32 +68,21 @@ def records_of(name: str) -> str:
     return f"{name}{SUFFIX}"
 
 
-def _keyword(*, on_disk: bool = False) -> models.KeywordIndexParams:
-    return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, on_disk=on_disk or None)
-
-
 _KEYWORDS = (
     "document_id", "generation", "name", "state", "chunk_id", "document_type", "chunk_type", "clause_number", "clauses",
     "content_hash", "embedding_key", "terms", "weights", "next",
 )  # fmt: skip
-INDEXES: Mapping[str, str] = {**dict.fromkeys(_KEYWORDS, "keyword"), "normative": "bool", "words": "text"}
+INDEXES: Mapping[str, str] = {**dict.fromkeys(_KEYWORDS, "keyword"), "normative": "bool"}
 """Payload index of each field of a chunk's point."""
 RECORD_INDEXES: Mapping[str, str] = {"kind": "keyword", "document_id": "keyword", "generation": "keyword"}
 """Payload index of each field of a record's point."""
 
 
-def schema_of(
-    kind: str, *, on_disk: bool
-) -> models.PayloadSchemaType | models.KeywordIndexParams | models.TextIndexParams:
+def schema_of(kind: str, *, on_disk: bool) -> models.PayloadSchemaType | models.KeywordIndexParams:
     """Describe one payload index."""
     if kind == "bool":
         return models.PayloadSchemaType.BOOL
-    if kind == "text":  # the words are the analyser's own terms, so that a blank is all there is to cut at
-        return models.TextIndexParams(
-            type=models.TextIndexType.TEXT, tokenizer=models.TokenizerType.WHITESPACE, lowercase=False,
-            on_disk=on_disk or None,
-        )  # fmt: skip
-    return _keyword(on_disk=on_disk)
+    return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, on_disk=on_disk or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +97,6 @@ class QdrantCollection:
         coming: version that is about to make them, or was; empty for none.
         indexer: who is making them, and how far it is; another value as long as it goes on.
         is_naming: whether names were about to change.
-        lexical: `sparse` or `full-text`.
         mean: length of a chunk in terms that the BM25 weights are made with; None before the first publish.
         changed: another value after every change.
     """
@@ -120,7 +106,6 @@ class QdrantCollection:
     space: EmbeddingSpace
     created_at: str
     analyser: str
-    lexical: str
     mean: float | None
     changed: str
     coming: str = ""
@@ -134,6 +119,11 @@ class QdrantCollection:
     @property
     def info(self) -> CollectionInfo:
         return CollectionInfo(self.name, self.space, self.created_at)
+
+    @property
+    def latest(self) -> str:
+        """Name the newest analyser whose words it has, or is about to have."""
+        return self.coming if is_newer(self.coming, self.analyser) else self.analyser
 
     @property
     def weights(self) -> str:
@@ -154,12 +144,14 @@ def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection |
             f"Collection '{name}' has layout {payload.get('layout')} in Qdrant; this version reads {LAYOUT}.",
             suggestion=_OURS,
         )
+    if payload["lexical"] != _LEXICAL:
+        raise ConfigError(f"Collection '{name}' has no sparse vectors in Qdrant.", suggestion=_OURS)
     if payload["state"] == "dropping":
         return None
     return QdrantCollection(
         name, payload["home"], space_from_json(payload["space"]), payload["created_at"], payload["analyser"],
-        payload["lexical"], payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""),
-        payload.get("indexer", ""), bool(payload.get("names")),
+        payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""), payload.get("indexer", ""),
+        bool(payload.get("names")),
     )  # fmt: skip
 
 
@@ -205,7 +197,7 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
     config = connection.config
     meta: dict[str, Any] = {
         "kind": "collection", "layout": LAYOUT, "state": "making", "space": space_to_json(space), "analyser": analyser,
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"), "changed": "", "lexical": config.lexical,
+        "created_at": now(), "changed": "", "lexical": _LEXICAL,
     }  # fmt: skip
     aliases = connection.aliases()
     if records_of(name) in aliases and name in aliases:
@@ -219,26 +211,17 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
     never = models.Filter(must=[models.FieldCondition(key="kind", match=models.MatchValue(value="never"))])
     first = models.PointsList(points=[models.PointStruct(id=META, payload=meta, vector={})], update_filter=never)
     connection.write(records_of(home), [models.UpsertOperation(upsert=first)], in_turn=True)
-    try:
-        sparse = config.lexical == "sparse"
-        _made(connection, home, lambda client: _make_chunks(client, home, space, config, sparse=sparse))
-    except InvalidInputError as exc:
-        if config.lexical != "sparse":
-            raise
-        # a server that knows no sparse vectors with inverse document frequencies: the full-text index takes their place
-        _made(connection, home, lambda client: _make_chunks(client, home, space, config, sparse=False))
-        log_event(_logger, logging.WARNING, "lexical_fallback", collection=name, reason=exc.details or exc.message)
-        _tell(connection, home, {"lexical": "full-text"})
+    _made(connection, home, lambda client: _make_chunks(client, home, space, config))
     _check_vectors(connection, home, space)
     for field, kind in INDEXES.items():
         connection.index(home, field, schema_of(kind, on_disk=config.on_disk))
     _give_names(connection, {home: name})
-    _tell(connection, home, {"state": "ready"})
+    tell(connection, home, {"state": "ready"})
 
 
 def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`."""
-    _tell(connection, place.home, {"state": "dropping"})
+    tell(connection, place.home, {"state": "dropping"})
     _remove(connection, place.name, place.home)
 
 
@@ -252,7 +235,7 @@ def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
             look(connection, new)  # a server refuses a name in use, or takes it away, after it has changed others
     for place in places.values():
         if place.is_naming:  # that was given up before any name was changed
-            _tell(connection, place.home, {"names": {}})
+            tell(connection, place.home, {"names": {}})
     if changed:
         _give_names(connection, {places[old].home: new for old, new in changed.items()})
 
@@ -294,9 +277,9 @@ def _free_home(connection: QdrantConnection, name: str, taken: set[str], meta: M
 
 def _give_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
     """Give collections, by their homes, these names; the first write decides."""
-    _tell(connection, min(names), {"names": dict(names)})
+    tell(connection, min(names), {"names": dict(names)})
     _change_names(connection, names)
-    _tell(connection, min(names), {"names": {}})
+    tell(connection, min(names), {"names": {}})
 
 
 def _change_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
@@ -330,7 +313,7 @@ def _settled_names(connection: QdrantConnection) -> dict[str, str]:
         names: dict[str, str] = payload.get("names") or {}
         if lost & names.keys():
             _change_names(connection, {each: name for each, name in names.items() if each in homes})
-            _tell(connection, home, {"names": {}})
+            tell(connection, home, {"names": {}})
     return connection.aliases()
 
 
@@ -344,7 +327,8 @@ def _remove(connection: QdrantConnection, name: str, home: str) -> None:
     connection.drop(records_of(home))
 
 
-def _tell(connection: QdrantConnection, home: str, payload: Mapping[str, Any]) -> None:
+def tell(connection: QdrantConnection, home: str, payload: Mapping[str, Any]) -> None:
+    """Write to the point that describes a collection."""
     change = models.SetPayload(payload=dict(payload), points=[META])
     connection.write(records_of(home), [models.SetPayloadOperation(set_payload=change)], in_turn=True)
 
@@ -367,7 +351,7 @@ def _make_records(client: QdrantClient, name: str, config: QdrantConfig) -> None
     )  # fmt: skip
 
 
-def _make_chunks(client: QdrantClient, name: str, space: EmbeddingSpace, config: QdrantConfig, *, sparse: bool) -> None:
+def _make_chunks(client: QdrantClient, name: str, space: EmbeddingSpace, config: QdrantConfig) -> None:
     index = models.SparseIndexParams(on_disk=True) if config.on_disk else None
     client.create_collection(
         name,
@@ -376,9 +360,7 @@ def _make_chunks(client: QdrantClient, name: str, space: EmbeddingSpace, config:
                 size=space.dimensions, distance=models.Distance.DOT, on_disk=config.on_disk or None
             )
         },
-        sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF, index=index)}
-        if sparse
-        else None,
+        sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF, index=index)},
         quantization_config=_quantization(config),
         shard_number=config.shards, replication_factor=config.replication_factor,
         write_consistency_factor=config.write_consistency, on_disk_payload=True, timeout=config.write_seconds,

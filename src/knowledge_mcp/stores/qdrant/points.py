@@ -16,9 +16,9 @@ from knowledge_mcp.model.query import Equals, Filter, In, NotIn
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS
 from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, LIVE, point_id
-from knowledge_mcp.stores.shared.bm25 import K1, B, term_counts
-from knowledge_mcp.stores.shared.filters import field_value, simple_filters
+from knowledge_mcp.stores.shared.filters import clause_prefixes, field_value, simple_filters
 from knowledge_mcp.stores.shared.payload import chunk_to_json
+from knowledge_mcp.stores.shared.ranking import K1, B, term_counts
 
 _FLOAT_BYTES = 22
 """JSON text of one number of a vector."""
@@ -64,14 +64,6 @@ def conditions(filter: Filter | None) -> list[models.Condition] | None:
     return found
 
 
-def clause_prefixes(clause_number: str | None) -> list[str]:
-    """List all that a clause number lies at or below: `5.3.1` at 5, 5.3 and 5.3.1."""
-    if clause_number is None:
-        return []
-    above = {clause_number[:place] for place, sign in enumerate(clause_number) if sign == "."}
-    return sorted(above | {clause_number.rstrip(".")})
-
-
 def defined(chunk_terms: Iterable[tuple[str, Sequence[str]]], analyser: Analyser) -> list[str]:
     """List the look-up keys of terms and aliases."""
     return sorted({analyser.term_key(name) for term, aliases in chunk_terms for name in (term, *aliases)})
@@ -102,13 +94,9 @@ def chunk_payload(each: EmbeddedChunk, analyser: Analyser) -> dict[str, Any]:
     return payload
 
 
-def chunk_point(
-    each: EmbeddedChunk, payload: Mapping[str, Any], sparse: models.SparseVector | None = None
-) -> models.PointStruct:
+def chunk_point(each: EmbeddedChunk, payload: Mapping[str, Any], sparse: models.SparseVector) -> models.PointStruct:
     """Make the point of a chunk whose payload says of which document and generation it is."""
-    vectors: dict[str, models.Vector] = {DENSE: list(numbers_of(each.vector))}
-    if sparse is not None:
-        vectors[BM25] = sparse
+    vectors: dict[str, models.Vector] = {DENSE: list(numbers_of(each.vector)), BM25: sparse}
     place = point_id("chunk", payload["document_id"], payload["generation"], each.chunk.id)
     return models.PointStruct(id=place, payload=dict(payload), vector=vectors)
 

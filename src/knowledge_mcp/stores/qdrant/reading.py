@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
 from qdrant_client import models
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentParts, DocumentRecord, StoreStatistics
-from knowledge_mcp.model.errors import InternalError, NotFoundError, sound
+from knowledge_mcp.model.errors import InternalError, sound
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
 from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
-from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
+from knowledge_mcp.stores.shared.rules import by_value, in_order, no_collection
+from knowledge_mcp.stores.shared.words import printed_terms
 
 MARKS = ("home", "chunk_id", "document_id", "generation", "state")
 """Fields of a chunk's point by which a reader tells whether it is visible."""
@@ -54,12 +55,9 @@ class DocumentHead:
     record: str = ""
     shapes: int = 0
 
-    @property
-    def announced(self) -> DocumentRecord:
-        return record_from_json(self.record, self.document_id)
 
-
-_NUMBERS = ["kind", "document_id", "generation", "name", "parts", "chunks", "tokens", "length", "size", "shapes"]
+_FIELDS = [each.name for each in fields(DocumentHead)]
+_NUMBERS = ["kind", *(each for each in _FIELDS if each != "record")]
 
 
 def head_id(document_id: str) -> str:
@@ -74,18 +72,7 @@ def part_ids(head: DocumentHead, kind: PartKind) -> list[str]:
 
 
 def _head(payload: Mapping[str, Any]) -> DocumentHead:
-    return DocumentHead(
-        document_id=payload["document_id"],
-        generation=payload["generation"],
-        name=payload["name"],
-        parts=payload["parts"],
-        chunks=payload["chunks"],
-        tokens=payload["tokens"],
-        length=payload["length"],
-        size=payload["size"],
-        record=payload.get("record", ""),
-        shapes=payload.get("shapes", 0),
-    )
+    return DocumentHead(**{name: payload[name] for name in _FIELDS if name in payload})
 
 
 def heads(
@@ -93,7 +80,7 @@ def heads(
 ) -> Iterator[DocumentHead]:
     """Yield all records, or at most so many; with `whole` the documents' own ones come along."""
     kept = models.Filter(must=[equals("kind", "document")])
-    for point in connection.scroll(place.records, kept, [*_NUMBERS, "record"] if whole else _NUMBERS, most=most):
+    for point in connection.scroll(place.records, kept, ["kind", *_FIELDS] if whole else _NUMBERS, most=most):
         yield _head(point.payload or {})
 
 
@@ -118,7 +105,7 @@ def place_and_heads(
     found = {str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, *names])}
     now = place_of(place.name, found[META]) if META in found else None
     if now is None:
-        raise NotFoundError(f"There is no collection '{place.name}'.")
+        raise no_collection(place.name)
     return now, [_head(found[name]) for name in names if name in found]
 
 
@@ -200,7 +187,8 @@ def records(
         found = heads(connection, place, whole=True, most=limit)
     else:
         found = (head for some in _some(document_ids) for head in heads_of(connection, place, some))
-    return sorted(sound(found, _announced), key=lambda each: each.id)[:limit]
+    announced = sound(found, lambda head: record_from_json(head.record, head.document_id))
+    return sorted(announced, key=lambda each: each.id)[:limit]
 
 
 def parts(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> DocumentParts | None:
@@ -232,12 +220,9 @@ def parts(connection: QdrantConnection, place: QdrantCollection, document_id: st
 
 def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
     """Read visible chunks by their ids, or those of documents, terms or contents."""
-    if key == "id":
-        found = _chunks(_by_keys(connection, place, "chunk_id", values, ["chunk"]))
-        return by_value(found, lambda chunk: chunk.id, values)
-    if key == "content":
-        found = _chunks(_by_keys(connection, place, "content_hash", values, ["chunk"]))
-        return by_value(found, lambda chunk: chunk.content_hash, values)
+    if key in {"id", "content"}:
+        field = "chunk_id" if key == "id" else "content_hash"
+        return by_value(_chunks(_by_keys(connection, place, field, values, ["chunk"])), key, values)
     read = _document_chunks if key == "document" else _definitions
     return [chunk for value in values for chunk in read(connection, place, value)]
 
@@ -282,10 +267,7 @@ def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyse
     kept.must_not = [models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))]
     found = read_again(connection, place, lambda: list(connection.scroll(place.home, kept, [*MARKS, "chunk"])))
     every = [one for chunk in in_order(_chunks(found)) for one in chunk.definitions]
-    terms: dict[str, str] = {}
-    for name in (*(one.term for one in every), *(alias for one in every for alias in one.aliases)):
-        terms.setdefault(analyser.term_key(name), name)
-    return terms
+    return printed_terms([(one.term, one.aliases) for one in every], analyser)
 
 
 def statistics(found: Iterable[DocumentHead]) -> StoreStatistics:
@@ -319,7 +301,3 @@ def _some(keys: Sequence[str]) -> Iterator[list[str]]:
 
 def _chunks(points: Iterable[models.Record]) -> list[Chunk]:
     return sound(points, lambda each: chunk_from_json((each.payload or {}).get("chunk", "")))
-
-
-def _announced(head: DocumentHead) -> DocumentRecord:
-    return head.announced

@@ -10,28 +10,26 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from qdrant_client import models
 
 from knowledge_mcp.model.chunk import Vector, numbers_of
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
-from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, META, QdrantCollection, look
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, QdrantCollection, look, tell
 from knowledge_mcp.stores.qdrant.points import any_of, conditions, defined, equals, live, query_sparse, weighted
-from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, heads, place_and_head
-from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency, term_counts
+from knowledge_mcp.stores.qdrant.reading import MARKS, READS, DocumentHead, Judge, head_id, heads, place_and_head
 from knowledge_mcp.stores.shared.filters import absent_in
 from knowledge_mcp.stores.shared.payload import chunk_from_json
+from knowledge_mcp.stores.shared.ranking import ranked, term_counts
 from knowledge_mcp.stores.shared.rules import is_newer
 from knowledge_mcp.support.events import log_event
 
-CANDIDATES = 5_000
-"""Chunks that the full-text fallback ranks at most, those with the rarest words of the query."""
 _BESIDE = 8
 _MOST_ASKED = 20_000
 _DIGITS = 6
@@ -65,108 +63,78 @@ class QdrantQuery:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """What BM25 has to know of all chunks where Qdrant does not compute it."""
-
-    chunks: int
-    mean: float
-
-
 @dataclass
 class _Leg:
-    """One leg while it is being searched: what is asked for, and what was found."""
+    """One leg while it is being searched: what is asked for, and what was found, or why nothing was."""
 
     using: str
     query: list[float] | models.SparseVector
     asked: int
-    hits: list[LegHit] | None = None
+    hits: tuple[LegHit, ...] | None = None
+    error: str = ""
 
 
-def search(
-    connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery, corpus: Callable[[], Corpus]
-) -> LegResults:
-    """Run the legs asked for; where there are two and one fails, the other one's hits are given.
-
-    Args:
-        corpus: asked where Qdrant cannot rank by sparse vectors.
-    """
+def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
+    """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
     wanted = conditions(question.filter)
-    if wanted is None or question.limit <= 0 or (question.vector is None and not question.terms):
+    legs = _legs(question) if wanted is not None and question.limit > 0 else {}
+    if wanted is None or not legs:
         connection.count(place.name, None, exact=False)  # there is nothing to ask for, but the collection must be there
-        return LegResults(dense=None if question.vector is None else (), lexical=None if question.terms is None else ())
-    legs = _legs(place, question)
-    errors: dict[str, KnowledgeError] = {}
-    if legs:
+    else:
         try:
-            _run(connection, place, legs, wanted, question)
-        except (InvalidInputError, InternalError) as exc:
-            errors = _one_by_one(connection, place, legs, wanted, question) if len(legs) > 1 else {DENSE: exc}
-            if BM25 in legs and len(legs) == 1:
-                errors = {BM25: exc}
-    lexical: list[LegHit] | None = [] if question.terms is not None else None
-    if BM25 in legs:
-        lexical = legs[BM25].hits
-    if question.terms and (BM25 not in legs or BM25 in errors):
-        try:
-            lexical = _by_text(connection, place, question, wanted, corpus())
-            errors.pop(BM25, None)
-        except KnowledgeError as exc:
-            errors.setdefault(BM25, exc)
-    if errors and all(each in errors for each in (*legs, *([BM25] if question.terms else []))):
-        raise next(iter(errors.values()))
-    dense = legs[DENSE].hits if DENSE in legs else None
+            _run(connection, place, list(legs.values()), wanted, question)
+        except (InvalidInputError, InternalError):
+            if len(legs) == 1:
+                raise
+            _one_by_one(connection, place, list(legs.values()), wanted, question)
+    nothing = _Leg("", [], 0, ())
+    dense, lexical = legs.get(DENSE, nothing), legs.get(BM25, nothing)
     return LegResults(
-        dense=None if dense is None or DENSE in errors else tuple(dense),
-        lexical=None if lexical is None or BM25 in errors else tuple(lexical),
-        dense_error=_told(errors.get(DENSE)),
-        lexical_error=_told(errors.get(BM25)),
+        dense=None if question.vector is None else dense.hits,
+        lexical=None if question.terms is None else lexical.hits,
+        dense_error=dense.error,
+        lexical_error=lexical.error,
     )
 
 
-def _legs(place: QdrantCollection, question: QdrantQuery) -> dict[str, _Leg]:
+def _legs(question: QdrantQuery) -> dict[str, _Leg]:
     legs: dict[str, _Leg] = {}
     asked = question.limit + _BESIDE
     if question.vector is not None:
-        components = numbers_of(question.vector)
-        legs[DENSE] = _Leg(DENSE, list(components), asked)
-    if question.terms and place.lexical == "sparse":
+        legs[DENSE] = _Leg(DENSE, list(numbers_of(question.vector)), asked)
+    if question.terms:
         legs[BM25] = _Leg(BM25, query_sparse(question.terms), asked)
     return legs
-
-
-def _told(error: KnowledgeError | None) -> str:
-    return "" if error is None else f"{error.message} {error.details}".strip()
 
 
 def _one_by_one(
     connection: QdrantConnection,
     place: QdrantCollection,
-    legs: Mapping[str, _Leg],
+    legs: Sequence[_Leg],
     wanted: list[models.Condition],
     question: QdrantQuery,
-) -> dict[str, KnowledgeError]:
-    """Run each leg by itself and return why it failed, if it did."""
-    errors: dict[str, KnowledgeError] = {}
-    for using, leg in legs.items():
+) -> None:
+    """Run each leg by itself, and note why it failed; where all do, the last failure is raised."""
+    for leg in legs:
         try:
-            _run(connection, place, {using: leg}, wanted, question)
+            _run(connection, place, [leg], wanted, question)
         except (InvalidInputError, InternalError) as exc:
-            errors[using] = exc
-            log_event(_logger, logging.WARNING, "leg_failed", leg=using, collection=place.name, reason=exc.message)
-    return errors
+            leg.hits, leg.error = None, f"{exc.message} {exc.details}".strip()
+            log_event(_logger, logging.WARNING, "leg_failed", leg=leg.using, collection=place.name, reason=exc.message)
+            if all(each.error for each in legs):
+                raise
 
 
 def _run(
     connection: QdrantConnection,
     place: QdrantCollection,
-    legs: Mapping[str, _Leg],
+    legs: Sequence[_Leg],
     wanted: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
     """Ask for all legs at once until each has its hits."""
     judge = Judge(connection, place)
-    waiting = list(legs.values())
+    waiting = list(legs)
     for left in reversed(range(READS)):
         if not waiting:
             return
@@ -185,7 +153,7 @@ def _run(
         again: list[_Leg] = []
         for leg, points in zip(waiting, answers, strict=True):
             hits = _hits([each for each in points if str(each.id) in visible])
-            leg.hits = hits[: question.limit]
+            leg.hits = tuple(hits[: question.limit])
             if not left:
                 continue
             if judge.missed:
@@ -214,7 +182,7 @@ def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> 
 
 def _hits(points: Sequence[models.ScoredPoint]) -> list[LegHit]:
     hits = [LegHit((each.payload or {})["chunk_id"], round(each.score, _DIGITS)) for each in points]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+    return ranked(hits)
 
 
 def _told_apart(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], limit: int) -> bool:
@@ -222,62 +190,16 @@ def _told_apart(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], li
     return len(hits) >= limit and round(points[-1].score, _DIGITS) < hits[limit - 1].score
 
 
-# the fallback
-
-
-def _by_text(
-    connection: QdrantConnection,
-    place: QdrantCollection,
-    question: QdrantQuery,
-    wanted: list[models.Condition],
-    corpus: Corpus,
-) -> list[LegHit]:
-    """Rank what the full-text index finds by BM25."""
-    terms = list(question.terms or ())
-    holding = {term: connection.count(place.home, live(_holds(term))) for term in terms}
-    corpus = replace(corpus, chunks=max(corpus.chunks, *holding.values()))  # while a publish is under way, some twice
-    asked: list[str] = []
-    held = 0
-    for term in sorted((each for each in terms if holding[each]), key=lambda each: (holding[each], each)):
-        if asked and held + holding[term] > CANDIDATES:
-            break
-        asked.append(term)
-        held += holding[term]
-    if not asked:
-        return []
-    kept = live(*wanted, models.Filter(should=[_holds(term) for term in asked]))
-    judge = Judge(connection, place)
-    found: list[models.Record] = []
-    for _ in range(READS):
-        fields = [*MARKS, "words"]
-        found = judge.keep(list(connection.scroll(place.home, kept, fields, most=CANDIDATES)))
-        if not judge.missed:
-            break
-    hits: list[LegHit] = []
-    for point in found:
-        payload = point.payload or {}
-        score = _bm25(payload["words"].split(), terms, holding, corpus)
-        if score > 0.0:
-            hits.append(LegHit(payload["chunk_id"], round(score, _DIGITS)))
-    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[: question.limit]
-
-
-def _holds(term: str) -> models.Condition:
-    return models.FieldCondition(key="words", match=models.MatchText(text=term))
-
-
-def _bm25(words: Sequence[str], terms: Sequence[str], holding: Mapping[str, int], corpus: Corpus) -> float:
-    counts = term_counts(words)
-    norm = K1 * (1.0 - B + B * sum(counts.values()) / corpus.mean)
-    return sum(
-        inverse_frequency(corpus.chunks, holding[term]) * counts[term] / (counts[term] + norm)
-        for term in terms
-        if term in counts
-    )
-
-
 _OFTEN = 16
 _BATCH = 256
+
+
+def mean_length(found: Sequence[DocumentHead]) -> float | None:
+    """Work out how many terms a chunk has on average, None where there is no chunk."""
+    chunks, length = sum(each.chunks for each in found), sum(each.length for each in found)
+    if not chunks:
+        return None
+    return length / chunks if length else 1.0
 
 
 class TermWeights:
@@ -298,19 +220,14 @@ class TermWeights:
                 return
             self._writes[name] = 0
         place, _ = place_and_head(connection, place, "")
-        if place.lexical != "sparse":
-            return
         found = list(heads(connection, place))
         with self._lock:
             self._documents[name] = len(found)
-        chunks = sum(each.chunks for each in found)
-        length = sum(each.length for each in found)
-        mean = length / chunks if length else 1.0
-        if place.mean is None or not chunks:
+        mean = mean_length(found)
+        if place.mean is None or mean is None:
             return
         if abs(mean / place.mean - 1.0) > self._drift:
-            change = models.SetPayload(payload={"mean": mean}, points=[META])
-            connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], in_turn=True)
+            tell(connection, place.home, {"mean": mean})
             place, _ = place_and_head(connection, place, "")
             log_event(_logger, logging.INFO, "bm25_reweighed", collection=place.name, chunks=weigh(connection, place))
 
@@ -322,7 +239,7 @@ def unweighed(place: QdrantCollection) -> models.Filter:
 
 def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
     """Give all searchable points the weights of the collection's mean; returns how many had others."""
-    if place.lexical != "sparse" or place.mean is None:
+    if place.mean is None:
         return 0
     done = 0
     points = connection.scroll(place.home, unweighed(place), ["words"])
@@ -353,7 +270,7 @@ def index_again(connection: QdrantConnection, place: QdrantCollection, analyser:
     """
     while True:
         claim = secrets.token_hex(8)
-        _say(connection, place, {"coming": analyser.version, "indexer": claim})
+        tell(connection, place.home, {"coming": analyser.version, "indexer": claim})
         time.sleep(connection.config.known_seconds)
         now = look(connection, place.name)
         if now is None or not is_newer(analyser.version, now.analyser):
@@ -381,7 +298,7 @@ def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, a
 def write_index(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
     """Index a collection that this process has claimed, telling on the way that it goes on."""
     for number, batch in enumerate(_batches(connection.scroll(place.home, None, ["chunk"]))):
-        _say(connection, place, {"indexer": f"{claim} {number}"})
+        tell(connection, place.home, {"indexer": f"{claim} {number}"})
         operations: list[models.UpdateOperation] = []
         for each in batch:
             chunk = chunk_from_json((each.payload or {})["chunk"])
@@ -396,26 +313,17 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
         connection.write_present(place.home, operations)
     _sum_lengths(connection, place)
     changes: dict[str, Any] = {"analyser": analyser.version}
-    found = list(heads(connection, place))
-    chunks, length = sum(each.chunks for each in found), sum(each.length for each in found)
-    if chunks:
-        changes["mean"] = length / chunks if length else 1.0
-    _say(connection, place, changes)
+    mean = mean_length(list(heads(connection, place)))
+    if mean is not None:
+        changes["mean"] = mean
+    tell(connection, place.home, changes)
     fresh, _ = place_and_head(connection, place, "")
     count = weigh(connection, fresh)
     log_event(_logger, logging.INFO, "indexed_again", collection=place.name, analyser=analyser.version, chunks=count)
 
 
-def _say(connection: QdrantConnection, place: QdrantCollection, payload: Mapping[str, Any]) -> None:
-    """Write to the collection's description."""
-    change = models.SetPayload(payload=dict(payload), points=[META])
-    connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], in_turn=True)
-
-
 def _sum_lengths(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Sum the lengths of each document's chunks again."""
-    from knowledge_mcp.stores.qdrant.reading import head_id
-
     for head in heads(connection, place):
         kept = live(equals("document_id", head.document_id), any_of("generation", [head.generation]))
         points = connection.scroll(place.home, kept, ["length"])

@@ -13,7 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import Self, TypeVar
+
+from qdrant_client import QdrantClient, models
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -25,32 +27,27 @@ from knowledge_mcp.model.collection import (
     StoreStatistics,
     WholeDocument,
 )
-from knowledge_mcp.model.errors import (
-    ConfigError,
-    InternalError,
-    InvalidInputError,
-    KnowledgeError,
-    NotFoundError,
-)
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import (
-    QdrantConfig,
-    QdrantConnection,
-    QdrantOptions,
-    config_of,
-    need_library,
-)
+from knowledge_mcp.stores.qdrant import layout, reading, verify, writing
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
+from knowledge_mcp.stores.qdrant.layout import QdrantCollection
+from knowledge_mcp.stores.qdrant.points import equals
+from knowledge_mcp.stores.qdrant.reading import heads, statistics
+from knowledge_mcp.stores.qdrant.search import MovedError, QdrantQuery, TermWeights, index_again, search
 from knowledge_mcp.stores.shared.filters import check_filter, chunk_ids_in
-from knowledge_mcp.stores.shared.rules import check_query, check_space, is_newer, newer_index
+from knowledge_mcp.stores.shared.rules import (
+    check_index,
+    check_query,
+    check_space,
+    described,
+    is_newer,
+    no_collection,
+    terms_of,
+)
 from knowledge_mcp.support.events import log_event
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-    from knowledge_mcp.stores.qdrant.layout import QdrantCollection
-    from knowledge_mcp.stores.qdrant.search import TermWeights
 
 T = TypeVar("T")
 
@@ -75,10 +72,10 @@ class QdrantStore:
         self.analyser = analyser
         self.connection = QdrantConnection(config, connect)
         self._known: dict[str, tuple[float, QdrantCollection, int]] = {}
-        self._totals: dict[str, tuple[str, int, StoreStatistics, int]] = {}
+        self._totals: dict[str, tuple[str, int, StoreStatistics]] = {}
         self._lock = threading.Lock()
         self._indexing = threading.Lock()
-        self._weights: TermWeights | None = None
+        self._weights = TermWeights(config.drift)
 
     @property
     def identity(self) -> StoreIdentity:
@@ -92,9 +89,7 @@ class QdrantStore:
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
         known = self.look(name)
         if known is None:
-            from knowledge_mcp.stores.qdrant.layout import create
-
-            create(self.connection, name, space, self.analyser.version)
+            layout.create(self.connection, name, space, self.analyser.version)
             known = self.look(name)
         if known is None:
             raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
@@ -103,18 +98,13 @@ class QdrantStore:
         return known.info
 
     def collections(self) -> list[CollectionInfo]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.layout import all_places
-
-        return [self.described(each) for each in all_places(self.connection)]
+        return [self.described(each) for each in layout.all_places(self.connection)]
 
     def drop_collection(self, name: str) -> bool:
         place = self.look(name)
         if place is None:
             return False
-        from knowledge_mcp.stores.qdrant.layout import drop
-
-        drop(self.connection, place)
+        layout.drop(self.connection, place)
         self.forget(name)
         return True
 
@@ -122,27 +112,19 @@ class QdrantStore:
         return QdrantHandle(self, name)
 
     def rename_collections(self, names: Mapping[str, str]) -> None:
-        need_library()
-        from knowledge_mcp.stores.qdrant.layout import rename
-
-        rename(self.connection, names)
+        layout.rename(self.connection, names)
 
     # for its handles
 
     def look(self, name: str) -> QdrantCollection | None:
-        need_library()
-        from knowledge_mcp.stores.qdrant.layout import look
-
-        return look(self.connection, name)
+        return layout.look(self.connection, name)
 
     def fresh(self, name: str) -> QdrantCollection:
         """Read a collection's description, and index it with this store's analyser if an older one did."""
         place = self.look(name)
         if place is None:
-            raise NotFoundError(f"There is no collection '{name}'.")
+            raise no_collection(name)
         if is_newer(self.analyser.version, place.analyser):
-            from knowledge_mcp.stores.qdrant.search import index_again
-
             with self._indexing:
                 place = self.look(name)
                 if place is not None and is_newer(self.analyser.version, place.analyser):
@@ -150,19 +132,13 @@ class QdrantStore:
             return self.fresh(name)
         return place
 
-    def newer(self, place: QdrantCollection) -> ConfigError | None:
-        """Say that a newer version has indexed a collection, None where it has not."""
-        latest = place.coming if is_newer(place.coming, place.analyser) else place.analyser
-        return newer_index(place.name, latest, self.analyser.version)
-
-    def check_index(self, place: QdrantCollection) -> QdrantCollection:
-        if (newer := self.newer(place)) is not None:
-            raise newer
-        return place
+    def check_index(self, place: QdrantCollection) -> None:
+        """Raise where a newer version has indexed a collection, or is about to."""
+        check_index(place.name, place.latest, self.analyser.version)
 
     def described(self, place: QdrantCollection) -> CollectionInfo:
-        newer = self.newer(place)
-        return place.info if newer is None else replace(place.info, degraded=newer.message)
+        """Describe a collection, with what this version cannot use of it."""
+        return described(place.info, place.latest, self.analyser.version)
 
     def described_lately(self, name: str, held: QdrantCollection | None) -> tuple[QdrantCollection, int, bool]:
         """Return a collection's description, about how many points it has, and whether this was kept in mind."""
@@ -183,34 +159,22 @@ class QdrantStore:
 
     def written(self, place: QdrantCollection, documents: int = 1) -> None:
         """Look after the weights; a failure does not undo what was written, and the next writer looks again."""
-        from knowledge_mcp.stores.qdrant.search import TermWeights
-
-        with self._lock:
-            if self._weights is None:
-                self._weights = TermWeights(self.connection.config.drift)
-            weights = self._weights
         try:
-            weights.after_write(self.connection, place, documents)
+            self._weights.after_write(self.connection, place, documents)
         except KnowledgeError as exc:
             log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
 
-    def sums(self, place: QdrantCollection) -> tuple[StoreStatistics, int]:
-        """Count a collection as it was just described, and its chunks' terms; summed up only after each change."""
-        from qdrant_client import models
-
-        from knowledge_mcp.stores.qdrant.points import equals
-        from knowledge_mcp.stores.qdrant.reading import heads, statistics
-
+    def statistics(self, place: QdrantCollection) -> StoreStatistics:
+        """Count a collection as it was just described; summed up only after each change."""
         documents = self.connection.count(place.records, models.Filter(must=[equals("kind", "document")]))
         with self._lock:
             known = self._totals.get(place.home)
         if known is not None and known[:2] == (place.changed, documents):
-            return known[2], known[3]
-        found = list(heads(self.connection, place))
-        counted, length = statistics(found), sum(each.length for each in found)
+            return known[2]
+        counted = statistics(heads(self.connection, place))
         with self._lock:
-            self._totals[place.home] = (place.changed, documents, counted, length)
-        return counted, length
+            self._totals[place.home] = (place.changed, documents, counted)
+        return counted
 
 
 class QdrantHandle:
@@ -238,70 +202,47 @@ class QdrantHandle:
         known = self._held or self._store.look(self._name)
         if known is None:
             return None
-        held = self._read(self._store.sums)[0] if counted else None
+        held = self._read(self._store.statistics) if counted else None
         return replace(self._store.described(known), state=f"{known.home} {known.changed}", statistics=held)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         place = self._store.fresh(self._name)
         if any(each.chunks for each in documents):
             self._store.check_index(place)
-        from knowledge_mcp.stores.qdrant.writing import publish
-
-        for published in publish(self._store.connection, place, self._store.analyser, documents):
+        for published in writing.publish(self._store.connection, place, self._store.analyser, documents):
             self._store.written(place, len(published))
             for document_id in published:
                 on_published(document_id)
 
     def delete(self, document_id: str) -> int:
         place = self._store.fresh(self._name)
-        from knowledge_mcp.stores.qdrant.writing import delete_document
-
-        removed = delete_document(self._store.connection, place, document_id)
+        removed = writing.delete_document(self._store.connection, place, document_id)
         self._store.written(place)
         return removed
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import known_vectors
-
-        return self._read(lambda place: known_vectors(self._store.connection, place, embedding_keys))
+        return self._read(lambda place: reading.known_vectors(self._store.connection, place, embedding_keys))
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import records
-
-        return self._read(lambda place: records(self._store.connection, place, document_ids, limit))
+        return self._read(lambda place: reading.records(self._store.connection, place, document_ids, limit))
 
     def parts(self, document_id: str) -> DocumentParts | None:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import parts
-
-        return self._read(lambda place: parts(self._store.connection, place, document_id))
+        return self._read(lambda place: reading.parts(self._store.connection, place, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import chunks
-
         def read(place: QdrantCollection) -> list[Chunk]:
             if key == "term":
                 self._store.check_index(place)
-            return chunks(self._store.connection, place, key, values)
+            return reading.chunks(self._store.connection, place, key, values)
 
         return self._read(read)
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         check_filter(filter)
-        need_library()
-        from knowledge_mcp.stores.qdrant.search import MovedError
-
-        terms = None if text is None else self._store.analyser.query_terms(text)
         for _ in range(_SWAPS):
-            place, points, kept = self._place()
-            if kept and place.lexical != "sparse":  # the fallback asks by Qdrant's own name
-                self._forget()
-                place, points, kept = self._place()
+            place, points, kept = self._store.described_lately(self._name, self._held)
             try:
-                return self._legs(place, points, vector=vector, terms=terms, filter=filter, limit=limit)
+                return self._legs(place, points, vector=vector, text=text, filter=filter, limit=limit)
             except MovedError:
                 self._forget()
             except (NotFoundError, InvalidInputError):
@@ -311,20 +252,11 @@ class QdrantHandle:
         raise InternalError(f"Collection '{self._name}' keeps changing its name.", suggestion="Search again.")
 
     def defined_terms(self) -> dict[str, str]:
-        need_library()
-        from knowledge_mcp.stores.qdrant.reading import defined_terms
-
-        return self._read(lambda place: defined_terms(self._store.connection, place, self._store.analyser))
+        return self._read(lambda place: reading.defined_terms(self._store.connection, place, self._store.analyser))
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         place = self._store.fresh(self._name)
-        from knowledge_mcp.stores.qdrant.verify import verify
-
-        return verify(self._store.connection, place, repair=repair)
-
-    def lexical_capability(self) -> Literal["sparse", "full-text"]:
-        """Tell how the lexical leg of a collection works: by sparse vectors, or by the full-text fallback."""
-        return "sparse" if self._store.fresh(self._name).lexical == "sparse" else "full-text"
+        return verify.verify(self._store.connection, place, repair=repair)
 
     def _read(self, read: Callable[[QdrantCollection], T]) -> T:
         """Read something of a collection; one that was dropped amid a snapshot is looked up again."""
@@ -336,10 +268,6 @@ class QdrantHandle:
                 self._held = None
         return read(self._store.fresh(self._name))
 
-    def _place(self) -> tuple[QdrantCollection, int, bool]:
-        """Return the collection's description, about how many points it has, and whether this was kept in mind."""
-        return self._store.described_lately(self._name, self._held)
-
     def _forget(self) -> None:
         self._held = None
         self._store.forget(self._name)
@@ -350,31 +278,13 @@ class QdrantHandle:
         points: int,
         *,
         vector: Vector | None,
-        terms: Sequence[str] | None,
+        text: str | None,
         filter: Filter | None,
         limit: int,
     ) -> LegResults:
-        from knowledge_mcp.stores.qdrant.search import Corpus, QdrantQuery, search
-
         check_query(vector, place.space)
-        newer = None if terms is None else self._store.newer(place)
-        if newer is not None and vector is None:
-            raise newer
-
-        def corpus() -> Corpus:
-            counted, length = self._store.sums(self._store.fresh(place.name))
-            return Corpus(counted.chunks, length / counted.chunks if length else 1.0)
-
+        analyser = self._store.analyser
+        terms, newer = terms_of(text, analyser, collection=place.name, label=place.latest, alone=vector is None)
         exact = points <= self._store.connection.config.exact_up_to or chunk_ids_in(filter)[1] is not None
-        asked = QdrantQuery(vector, terms if newer is None else None, filter, limit, exact)
-        found = search(self._store.connection, place, asked, corpus)
-        return found if newer is None else replace(found, lexical_error=newer.message)
-
-
-def from_options(options: QdrantOptions, analyser: Analyser, _: object = None) -> QdrantStore:
-    """Make the store that the settings name; it connects at its first use, and the server holds the indexes.
-
-    Raises:
-        ConfigError: there is no address.
-    """
-    return QdrantStore(config_of(options), analyser)
+        found = search(self._store.connection, place, QdrantQuery(vector, terms, filter, limit, exact))
+        return replace(found, lexical_error=newer or found.lexical_error)

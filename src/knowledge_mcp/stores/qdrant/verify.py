@@ -25,9 +25,9 @@ from knowledge_mcp.stores.qdrant.points import any_of, equals, live
 from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part_ids
 from knowledge_mcp.stores.qdrant.search import weigh
 from knowledge_mcp.stores.qdrant.writing import settle
+from knowledge_mcp.stores.shared.checking import repairable
 
 _INGEST = "Ingest the document again."
-_AGAIN = "Run `knowledge doctor --repair`."
 _BATCH = 1000
 
 
@@ -72,17 +72,16 @@ def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[
 def _leftovers(
     connection: QdrantConnection, place: QdrantCollection, seen: _Seen, *, repair: bool
 ) -> Iterator[Finding]:
-    suggestion = "" if repair else _AGAIN
     for document_id, points in sorted(seen.left.items()):
         if repair:
             _delete(connection, place.home, [each.id for each in points])
         message = f"{len(points)} chunks are left over from a publish or delete that was not finished."
-        yield Finding(message, document_id, repaired=repair, suggestion=suggestion)
+        yield repairable(message, document_id, repaired=repair)
     for document_id, points in sorted(seen.unsettled.items()):
         if repair:
             settle(connection, place.home, points)
         message = f"{len(points)} chunks wait for the end of a publish that was not finished."
-        yield Finding(message, document_id, repaired=repair, suggestion=suggestion)
+        yield repairable(message, document_id, repaired=repair)
 
 
 def _document(head: DocumentHead, seen: _Seen) -> Iterator[Finding]:
@@ -118,12 +117,10 @@ def _parts(
         if repair:
             _delete(connection, place.records, left)
         message = f"{len(left)} parts of texts or structures belong to no document."
-        yield Finding(message, repaired=repair, suggestion="" if repair else _AGAIN)
+        yield repairable(message, repaired=repair)
 
 
 def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
-    if place.lexical != "sparse":
-        return
     without = models.Filter(must=live().must, should=[
         models.Filter(must_not=[equals("weights", place.weights)]),
         models.Filter(must_not=[models.HasVectorCondition(has_vector=BM25)]),
@@ -135,11 +132,7 @@ def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: b
         told = models.SetPayload(payload={"weights": None}, filter=without)
         connection.write(place.home, [models.SetPayloadOperation(set_payload=told)])
         weigh(connection, place)
-    yield Finding(
-        f"{wrong} chunks have no BM25 weights, or weights of another time.",
-        repaired=repair,
-        suggestion="" if repair else _AGAIN,
-    )
+    yield repairable(f"{wrong} chunks have no BM25 weights, or weights of another time.", repaired=repair)
 
 
 def _indexes(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
@@ -148,11 +141,8 @@ def _indexes(connection: QdrantConnection, place: QdrantCollection, *, repair: b
         for key in sorted(wanted.keys() - present.keys()):
             if repair:
                 connection.index(name, key, schema_of(wanted[key], on_disk=connection.config.on_disk))
-            yield Finding(
-                f"Qdrant's collection '{name}' has no index of '{key}'; filters on it are slow or refused.",
-                repaired=repair,
-                suggestion="" if repair else _AGAIN,
-            )
+            message = f"Qdrant's collection '{name}' has no index of '{key}'; filters on it are slow or refused."
+            yield repairable(message, repaired=repair)
 
 
 def _delete(connection: QdrantConnection, name: str, ids: list[models.ExtendedPointId]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from qdrant_client import models
@@ -18,7 +18,7 @@ from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, Wh
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS, QdrantConnection
-from knowledge_mcp.stores.qdrant.layout import LIVE, META, MOVING, STAGED, VISIBLE, QdrantCollection
+from knowledge_mcp.stores.qdrant.layout import LIVE, META, MOVING, STAGED, VISIBLE, QdrantCollection, tell
 from knowledge_mcp.stores.qdrant.points import any_of, batches, chunk_payload, chunk_point, equals, live, weighted
 from knowledge_mcp.stores.qdrant.reading import (
     PARTS,
@@ -214,12 +214,11 @@ def _write_points(
 
 
 def _points(place: QdrantCollection, coming: Sequence[_Coming], generation: str) -> Iterator[models.PointStruct]:
-    sparse = place.lexical == "sparse"
     told = {"home": place.home, "name": generation, "generation": generation, "state": MOVING, "weights": place.weights}
     for each in coming:
         mine = {**told, "document_id": each.record.id}
         for chunk, payload in zip(each.document.chunks, each.payloads, strict=True):
-            yield chunk_point(chunk, payload | mine, sparse_of(payload, place) if sparse else None)
+            yield chunk_point(chunk, payload | mine, weighted(payload["words"].split(), place.mean or 1.0))
 
 
 def _says(point: models.Record, field: str) -> str:
@@ -236,14 +235,8 @@ def with_mean(
     if place.mean is not None or not payloads:
         return place
     total = sum(each["length"] for each in payloads)
-    change = models.SetPayload(payload={"mean": total / len(payloads) if total else 1.0}, points=[META])
-    connection.write(place.records, [models.SetPayloadOperation(set_payload=change)], in_turn=True)
+    tell(connection, place.home, {"mean": total / len(payloads) if total else 1.0})
     return place_and_head(connection, place, "")[0]
-
-
-def sparse_of(payload: Mapping[str, Any], place: QdrantCollection) -> models.SparseVector:
-    """Weigh the words of a point as the collection does at present."""
-    return weighted(payload["words"].split(), place.mean or 1.0)
 
 
 def unsettle(document_ids: Sequence[str], coming: str) -> models.UpdateOperation:
@@ -336,12 +329,7 @@ def _commit(connection: QdrantConnection, place: QdrantCollection, swaps: Sequen
 
 
 def _head_point(fresh: DocumentHead) -> models.PointStruct:
-    payload = {
-        "kind": "document", "document_id": fresh.document_id, "generation": fresh.generation, "name": fresh.name,
-        "parts": fresh.parts, "chunks": fresh.chunks, "tokens": fresh.tokens, "length": fresh.length,
-        "size": fresh.size, "record": fresh.record, "shapes": fresh.shapes,
-    }  # fmt: skip
-    return models.PointStruct(id=head_id(fresh.document_id), payload=payload, vector={})
+    return models.PointStruct(id=head_id(fresh.document_id), payload={"kind": "document", **asdict(fresh)}, vector={})
 
 
 def changed(token: str) -> models.SetPayloadOperation:

@@ -78,6 +78,19 @@ def keeps_value(part: Simple, value: str | None) -> bool:
     return value.rstrip(".") == stem or value.startswith(f"{stem}.")
 
 
+def kind_of(chunk: Chunk) -> tuple[str, str, str]:
+    """Give document type, chunk type and normative of a chunk, which filters ask for most."""
+    return str(chunk.document_type), chunk.chunk_type.value, "true" if chunk.normative else "false"
+
+
+def clause_prefixes(clause_number: str | None) -> list[str]:
+    """List the values of a `Prefix` filter that keep a clause: `5.3.1` lies at 5, 5.3 and 5.3.1."""
+    if clause_number is None:
+        return []
+    above = {clause_number[:place] for place, sign in enumerate(clause_number) if sign == "."}
+    return sorted(above | {clause_number.rstrip(".")})
+
+
 def keeps(filter: Filter | None, chunk: Chunk) -> bool:
     """Tell whether the whole filter keeps a chunk."""
     return all(keeps_value(part, field_value(chunk, part.field)) for part in simple_filters(filter))

@@ -1,13 +1,24 @@
-"""What every store refuses before it writes or searches."""
+"""What every store refuses before it writes or searches, and the order in which it answers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
-from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
-from knowledge_mcp.model.errors import ConfigError, InternalError, InvalidInputError, NotFoundError, SpaceMismatchError
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace, WholeDocument
+from knowledge_mcp.model.errors import (
+    ConfigError,
+    ConnectionFailedError,
+    InternalError,
+    InvalidInputError,
+    NotFoundError,
+    SpaceMismatchError,
+)
+from knowledge_mcp.model.query import ChunkKey
+from knowledge_mcp.ports import Analyser
 
 
 def check_documents(documents: Iterable[WholeDocument], dimensions: int) -> None:
@@ -69,7 +80,7 @@ def checked_renames(names: Mapping[str, str], present: Collection[str]) -> dict[
     """
     for old in names:
         if old not in present:
-            raise NotFoundError(f"There is no collection '{old}'.")
+            raise no_collection(old)
     changed = {old: new for old, new in names.items() if old != new}
     after = [*changed.values(), *(name for name in present if name not in changed)]
     for new in changed.values():
@@ -106,6 +117,74 @@ def newer_index(collection: str, label: str, own: str) -> ConfigError | None:
     )
 
 
+def check_index(collection: str, label: str, own: str) -> None:
+    """Make sure that no newer version has indexed a collection.
+
+    Raises:
+        ConfigError: one has.
+    """
+    if (newer := newer_index(collection, label, own)) is not None:
+        raise newer
+
+
+def described(info: CollectionInfo, label: str, own: str) -> CollectionInfo:
+    """Describe a collection, with what this version cannot use of it."""
+    newer = newer_index(info.name, label, own)
+    return info if newer is None else replace(info, degraded=newer.message)
+
+
+def terms_of(
+    text: str | None, analyser: Analyser, *, collection: str, label: str, alone: bool
+) -> tuple[list[str] | None, str]:
+    """Cut a question into terms; None for none, and where a newer version has indexed the collection, with the reason.
+
+    Raises:
+        ConfigError: one has, and no other leg may answer.
+    """
+    if text is None:
+        return None, ""
+    newer = newer_index(collection, label, analyser.version)
+    if newer is None:
+        return analyser.query_terms(text), ""
+    if alone:
+        raise newer
+    return None, newer.message
+
+
+def no_collection(name: str) -> NotFoundError:
+    """Say that there is no collection of a name."""
+    return NotFoundError(f"There is no collection '{name}'.")
+
+
+def store_closed() -> ConnectionFailedError:
+    """Say that a store was closed."""
+    return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+
+
+def now() -> str:
+    """Tell the time as `CollectionInfo.created_at` has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _order(label: str) -> tuple[int, str]:
     found = _NUMBER.search(label)
     return int(found[1]) if found else 0, label
+
+
+def in_order(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Sort chunks by document and index, as every store gives them."""
+    return sorted(chunks, key=lambda chunk: (chunk.document_id, chunk.index, chunk.id))
+
+
+def by_value(chunks: Iterable[Chunk], key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+    """List for each id or content, in the order asked, the chunks that have it; one asked twice is answered twice."""
+    name = "content_hash" if key == "content" else "id"
+    having: dict[str, list[Chunk]] = {}
+    for chunk in in_order(chunks):
+        having.setdefault(getattr(chunk, name), []).append(chunk)
+    return [chunk for value in values for chunk in having.get(value, ())]
+
+
+def as_kept(chunks: Iterable[EmbeddedChunk]) -> list[EmbeddedChunk]:
+    """Sort one document's chunks as they are kept."""
+    return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))

@@ -10,8 +10,7 @@ import apsw
 
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.sqlite.connection import Database, as_knowledge_error
-from knowledge_mcp.stores.sqlite.schema import PAGE_BYTES, prepare_schema
-from knowledge_mcp.stores.sqlite.session import Session
+from knowledge_mcp.stores.sqlite.tables import PAGE_BYTES, Session, prepare_schema
 from knowledge_mcp.stores.sqlite.verify import damaged_parts
 
 _PATIENCE_MILLISECONDS = 60_000

@@ -21,8 +21,16 @@ from knowledge_mcp.model.errors import (
     TimedOutError,
 )
 from knowledge_mcp.stores.shared.payload import UNREADABLE
-from knowledge_mcp.stores.sqlite.schema import PAGE_BYTES, check_version, prepare_schema
-from knowledge_mcp.stores.sqlite.session import FileIdentity, Session, file_identity, has_log
+from knowledge_mcp.stores.shared.rules import store_closed
+from knowledge_mcp.stores.sqlite.tables import (
+    PAGE_BYTES,
+    FileIdentity,
+    Session,
+    check_version,
+    file_identity,
+    has_log,
+    prepare_schema,
+)
 from knowledge_mcp.support.files import make_private_folder, touch_private
 
 _BUSY_MILLISECONDS = 5_000
@@ -180,7 +188,7 @@ class Database:
     def _take(self, *, writing: bool = False) -> Session:
         with self._lock:
             if self._closed:
-                raise ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
+                raise store_closed()
             there = self._file_there()
             while self._idle:
                 connection = self._idle.pop()

@@ -16,7 +16,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge_mcp.stores.sqlite.session import Session
+from knowledge_mcp.stores.sqlite.tables import Session
 
 SEGMENTS_PER_LEVEL = 8
 BATCH_POSTINGS = 500_000

@@ -14,9 +14,9 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import sound
 from knowledge_mcp.model.query import ChunkKey
-from knowledge_mcp.stores.shared.order import by_value, in_order
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
-from knowledge_mcp.stores.sqlite.session import Row, Session
+from knowledge_mcp.stores.shared.rules import by_value, in_order
+from knowledge_mcp.stores.sqlite.tables import Row, Session
 
 _AT_ONCE = 500
 """Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
@@ -63,9 +63,12 @@ def parts(connection: Session, collection: int, document_id: str) -> DocumentPar
 def chunks(connection: Session, collection: int, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
     """Read visible chunks by their ids, or those of documents, terms or contents."""
     if key == "id":
-        return _chunks_by_id(connection, collection, values)
+        found = _visible(connection, collection, "c.chunk_id", values, "CAST(c.payload AS BLOB)")
+        return by_value(sound(found, _chunk), "id", values)
     if key == "content":
-        return _chunks_by_content(connection, collection, values)
+        starts = [value[:16] for value in values]
+        found = _visible(connection, collection, "substr(c.content_hash, 1, 16)", starts, "CAST(c.payload AS BLOB)")
+        return by_value(sound(found, _chunk), "content", values)
     read = document_chunks if key == "document" else _definitions
     return [chunk for value in values for chunk in read(connection, collection, value)]
 
@@ -80,23 +83,18 @@ def document_chunks(connection: Session, collection: int, document_id: str) -> l
     return sound(found, _chunk)
 
 
-def _chunks_by_id(connection: Session, collection: int, chunk_ids: Sequence[str]) -> list[Chunk]:
-    """Read chunks in the order asked; an id asked twice is given twice."""
-    found = _visible(connection, collection, chunk_ids, "CAST(c.payload AS BLOB)")
-    return by_value(sound(found, _chunk), lambda chunk: chunk.id, chunk_ids)
-
-
 def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str]) -> dict[str, int]:
     """Map ids of visible chunks to their keys."""
-    return {str(chunk_id): int(key) for chunk_id, key in _visible(connection, collection, chunk_ids, "c.key")}
+    found = _visible(connection, collection, "c.chunk_id", chunk_ids, "c.chunk_id, c.key")
+    return {str(chunk_id): int(key) for chunk_id, key in found}
 
 
-def _visible(connection: Session, collection: int, chunk_ids: Sequence[str], column: str) -> Iterator[Row]:
-    """Read the id and a column of each visible chunk of some."""
-    for asked in _batches(dict.fromkeys(chunk_ids)):
+def _visible(connection: Session, collection: int, of: str, values: Sequence[str], columns: str) -> Iterator[Row]:
+    """Read columns of each visible chunk for which an expression `of` it has one of the values."""
+    for asked in _batches(dict.fromkeys(values)):
         yield from connection.rows(
-            f"SELECT c.chunk_id, {column} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
-            f" WHERE c.chunk_id IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
+            f"SELECT {columns} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
+            f" WHERE {of} IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
             (*asked, collection),
         )
 
@@ -118,18 +116,6 @@ def known_vectors(connection: Session, collection: int, dimensions: int, keys: S
 def _is_sound(vector: Vector, dimensions: int) -> bool:
     """Tell whether a vector can be used again."""
     return len(vector) == 4 * dimensions and bool(np.isfinite(np.frombuffer(vector, "<f4")).all())
-
-
-def _chunks_by_content(connection: Session, collection: int, hashes: Sequence[str]) -> list[Chunk]:
-    """Read chunks by the hashes of their words."""
-    found: list[Row] = []
-    for asked in _batches(dict.fromkeys(hashes)):
-        found += connection.rows(
-            "SELECT CAST(c.payload AS BLOB) FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
-            f" WHERE substr(c.content_hash, 1, 16) IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
-            (*(each[:16] for each in asked), collection),
-        )
-    return by_value(sound(found, _chunk), lambda chunk: chunk.content_hash, hashes)
 
 
 def _definitions(connection: Session, collection: int, term_key: str) -> list[Chunk]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import apsw
 import numpy as np
@@ -23,11 +24,18 @@ from knowledge_mcp.model.errors import DamagedError, leave_out
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.shared.filters import chunk_ids_in
 from knowledge_mcp.stores.shared.payload import UNREADABLE
-from knowledge_mcp.stores.shared.products import products
-from knowledge_mcp.stores.shared.slots import STRIDE, best_hits, bm25_scores, likely_slots, run_leg, weighed
+from knowledge_mcp.stores.shared.ranking import (
+    STRIDE,
+    best_hits,
+    bm25_scores,
+    likely_slots,
+    products,
+    run_legs,
+    weighed,
+)
 from knowledge_mcp.stores.sqlite.postings import posting_lists
 from knowledge_mcp.stores.sqlite.reading import visible_keys
-from knowledge_mcp.stores.sqlite.session import Session
+from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.stores.sqlite.view import SqliteView, names_of, sign_bits, vectors_of
 
 COMPARE_ALL_UP_TO, COMPARE_ALL_HELD_UP_TO = 1_500, 8_192
@@ -78,33 +86,27 @@ def legs(
     mask = view.mask(rest)
     if chunk_ids is not None:
         mask = _mask_of(connection, view, chunk_ids, mask)
-    both = vector is not None and terms is not None
     begun: Future[NDArray[np.int64]] | None = None
-    if vector is not None and both and chunk_ids is None and view.size >= THREAD_FROM_SLOTS:
+    if vector is not None and terms is not None and chunk_ids is None and view.size >= THREAD_FROM_SLOTS:
         begun = pool().submit(dense_candidates, view, mask, vector, limit)
-    dense: tuple[LegHit, ...] | None = None
-    lexical: tuple[LegHit, ...] | None = None
-    dense_error = lexical_error = ""
-    if terms is not None:
-        said = terms
-        seen = view.seen(filter)
-        lexical, lexical_error = run_leg(
-            lambda: lexical_hits(connection, view, mask, said, limit, seen=seen), alone=not both, failures=_FAILURES
-        )
-    if vector is not None:
-        query = vector
 
-        def nearest() -> tuple[LegHit, ...]:
-            if begun is not None:
-                slots = begun.result()
-            elif mask is not None and chunk_ids is not None:
-                slots = np.flatnonzero(mask)
-            else:
-                slots = dense_candidates(view, mask, query, limit)
-            return dense_hits(connection, view, query, slots, limit)
+    def nearest(query: Vector) -> tuple[LegHit, ...]:
+        if begun is not None:
+            slots = begun.result()
+        elif mask is not None and chunk_ids is not None:
+            slots = np.flatnonzero(mask)
+        else:
+            slots = dense_candidates(view, mask, query, limit)
+        return dense_hits(connection, view, query, slots, limit)
 
-        dense, dense_error = run_leg(nearest, alone=not both or bool(lexical_error), failures=_FAILURES)
-    return LegResults(dense, lexical, dense_error, lexical_error)
+    def said(words: Sequence[str]) -> tuple[LegHit, ...]:
+        return lexical_hits(connection, view, mask, words, limit, seen=view.seen(filter))
+
+    return run_legs(
+        None if vector is None else partial(nearest, vector),
+        None if terms is None else partial(said, terms),
+        failures=_FAILURES,
+    )
 
 
 def _mask_of(

@@ -1,7 +1,8 @@
 """The embedded default: one SQLite file that many threads and processes share, without any server.
 
 The file is the only truth. What searches need at hand (sign bits, lengths, filter fields) is read from it at the first
-search and follows whatever this or another process writes; `sqlite_schema` tells the tables, `sqlite_search` the legs.
+search and follows whatever this or another process writes; `tables` tells what is in it, `search` has the legs. What
+needs NumPy is imported when it is used, which a list does not.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import threading
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
@@ -25,18 +25,27 @@ from knowledge_mcp.model.collection import (
     StoreStatistics,
     WholeDocument,
 )
-from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
 from knowledge_mcp.stores.shared.payload import space_to_json
-from knowledge_mcp.stores.shared.rules import check_documents, check_query, check_space, is_newer, newer_index
-from knowledge_mcp.stores.sqlite.places import Place, every_place, find_place, place_of
+from knowledge_mcp.stores.shared.rules import (
+    as_kept,
+    check_documents,
+    check_index,
+    check_query,
+    check_space,
+    described,
+    is_newer,
+    now,
+    terms_of,
+)
+from knowledge_mcp.stores.sqlite.connection import Database
+from knowledge_mcp.stores.sqlite.tables import FileIdentity, Place, Session, every_place, find_place, place_of
 
 if TYPE_CHECKING:
-    from knowledge_mcp.stores.sqlite.session import FileIdentity, Session
     from knowledge_mcp.stores.sqlite.view import SqliteView
     from knowledge_mcp.stores.sqlite.writing import PreparedChunks
 
@@ -63,14 +72,12 @@ class SqliteStore:
         memory: shared by the process's stores, bounds what searches hold; None for one of its own.
 
     Raises:
-        ConnectionFailedError, InternalError, ConfigError: as `sqlite_connection.Database` says.
+        ConnectionFailedError, InternalError, ConfigError: as `connection.Database` says.
     """
 
     def __init__(
         self, path: Path, analyser: Analyser, *, patience: float = 120.0, memory: IndexMemory | None = None
     ) -> None:
-        from knowledge_mcp.stores.sqlite.connection import Database
-
         self.analyser = analyser
         self.database = Database(path, patience=patience)
         self._views: dict[int, SqliteView] = {}
@@ -96,22 +103,19 @@ class SqliteStore:
     # collections
 
     def create_collection(self, name: str, space: EmbeddingSpace) -> CollectionInfo:
-        known = self.open(name).info()
+        with self.database.reading() as connection:
+            known = find_place(connection, name)
         if known is None:
             with self.database.writing() as connection:
                 connection.run(
                     "INSERT INTO collections (name, space, created_at, analyser) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT (name) DO NOTHING",
-                    (name, space_to_json(space), _now(), self.analyser.version),
+                    (name, space_to_json(space), now(), self.analyser.version),
                 )
-            known = self.open(name).info()
-            if known is None:
-                raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
+                known = place_of(connection, name)
         check_space(name, known.space, space)
-        if known.degraded:
-            with self.reading(name) as (_, place):
-                self.check_index(place)
-        return known
+        self.check_index(known)
+        return known.info
 
     def collections(self) -> list[CollectionInfo]:
         with self.database.reading() as connection:
@@ -212,19 +216,13 @@ class SqliteStore:
                 rebuild_index(connection, place.id, self.analyser)
             yield connection, place
 
-    def newer(self, place: Place) -> ConfigError | None:
-        """Say that a newer version has indexed a collection, None where it has not."""
-        return newer_index(place.info.name, place.analyser, self.analyser.version)
-
     def check_index(self, place: Place) -> None:
         """Raise where a newer version has indexed a collection."""
-        if (newer := self.newer(place)) is not None:
-            raise newer
+        check_index(place.info.name, place.analyser, self.analyser.version)
 
     def described(self, place: Place) -> CollectionInfo:
         """Describe a collection, with what this version cannot use of it."""
-        newer = self.newer(place)
-        return place.info if newer is None else replace(place.info, degraded=newer.message)
+        return described(place.info, place.analyser, self.analyser.version)
 
 
 class SqliteHandle:
@@ -270,7 +268,7 @@ class SqliteHandle:
         return replace(self._store.described(place), state=state, statistics=held)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
-        from knowledge_mcp.stores.sqlite.writing import in_order, prepare, publish
+        from knowledge_mcp.stores.sqlite.writing import prepare, publish
 
         indexes = any(each.chunks for each in documents)
         with self._store.reading(self._name) as (_, prepared_in):
@@ -279,7 +277,7 @@ class SqliteHandle:
                 self._store.check_index(prepared_in)
         prepared: list[tuple[WholeDocument, PreparedChunks]] = []
         for each in documents:
-            chunks = in_order(each.chunks)
+            chunks = as_kept(each.chunks)
             vectors = [one.vector for one in chunks]
             prepared.append((each, prepare([one.chunk for one in chunks], vectors, self._store.analyser)))
         with self._store.writing(self._name, indexes=indexes) as (connection, place):
@@ -322,13 +320,12 @@ class SqliteHandle:
         check_filter(filter)
         with self._searching() as (connection, place, view):
             check_query(vector, place.space)
-            newer = None if text is None else self._store.newer(place)
-            if newer is not None and vector is None:
-                raise newer
-            terms = None if text is None or newer is not None else self._store.analyser.query_terms(text)
+            terms, newer = terms_of(
+                text, self._store.analyser, collection=self._name, label=place.analyser, alone=vector is None
+            )
             with self._store.database.decoding():
                 found = legs(connection, view, self._store.pool, vector=vector, terms=terms, filter=filter, limit=limit)
-            return found if newer is None else replace(found, lexical_error=newer.message)
+            return replace(found, lexical_error=newer or found.lexical_error)
 
     def defined_terms(self) -> dict[str, str]:
         from knowledge_mcp.stores.sqlite.reading import defined_terms
@@ -387,10 +384,6 @@ class SqliteHandle:
             if indexed:
                 self._store.check_index(place)
             return read(connection, place)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class SqliteOptions(Protocol):

@@ -10,16 +10,14 @@ import numpy as np
 from knowledge_mcp.model.errors import DamagedError, noticing, sound
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.shared.bm25 import term_counts
+from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, has_check_sums, record_from_json
+from knowledge_mcp.stores.shared.words import counted_terms
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, all_postings, drop_segments
 from knowledge_mcp.stores.sqlite.reading import document_chunks, parts, records
-from knowledge_mcp.stores.sqlite.session import Session
+from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
 from knowledge_mcp.stores.sqlite.writing import delete_unfinished, fields_of, read_again, write_block
-
-_LONGEST, _SHORTEST = 1.1, 0.9
-"""Norms that a vector of unit norm has, however coarse its numbers are."""
 
 
 def damaged_parts(connection: Session, collection: int) -> Iterator[Finding]:
@@ -33,7 +31,7 @@ def damaged_parts(connection: Session, collection: int) -> Iterator[Finding]:
         ):
             document_chunks(connection, collection, document_id)
     for each in damage:
-        yield _finding(each)
+        yield of_damage(each)
 
 
 def damaged_vectors(connection: Session, collection: int, dimensions: int) -> Iterator[Finding]:
@@ -43,15 +41,12 @@ def damaged_vectors(connection: Session, collection: int, dimensions: int) -> It
         " JOIN chunks c ON c.generation = d.generation JOIN vectors v ON v.key = c.key WHERE d.collection = ?",
         (collection,),
     ):
-        why = ""
-        if len(vector) != 4 * dimensions:
-            why = f"It has {len(vector)} bytes, not {4 * dimensions}."
-        else:
-            norm = float(np.linalg.norm(np.frombuffer(vector, "<f4").astype(np.float64)))
-            if not _SHORTEST < norm < _LONGEST:
-                why = f"Its norm is {norm:.3g}."
-        if why:
-            yield _finding(DamagedError.of("vector", document_id, chunk_id, why=why))
+        numbers = np.frombuffer(vector, "<f4", len(vector) // 4)
+        damage = vector_damage(document_id, chunk_id, numbers, dimensions)
+        if damage is None and len(vector) % 4:
+            damage = DamagedError.of("vector", document_id, chunk_id, why=f"It has {len(vector)} bytes.")
+        if damage is not None:
+            yield of_damage(damage)
 
 
 def unchecked_documents(connection: Session, collection: int) -> int:
@@ -60,15 +55,8 @@ def unchecked_documents(connection: Session, collection: int) -> int:
     return sum(not has_check_sums(row[0]) for row in found)
 
 
-def _finding(damage: DamagedError) -> Finding:
-    message = f"{damage.message} {damage.details}".strip()
-    return Finding(message, damage.document_id or None, suggestion=damage.suggestion)
-
-
 _SAMPLED_CHUNKS = 200
 SLOTS_PER_SEGMENT = 5_000
-_AGAIN = "Run `knowledge doctor --repair`."
-_INGEST = "Ingest the document again with --force."
 _RESTORE = "Restore a backup with `knowledge restore`, or move the file away and ingest the documents again."
 
 _ORPHANS = (
@@ -105,11 +93,7 @@ def verify(connection: Session, collection: int, dimensions: int, analyser: Anal
         derived += _readable(lambda: _postings(connection, collection)) or _sample(connection, collection, analyser)
     if derived and repair and not lost:
         rebuild_index(connection, collection, analyser)
-    is_repaired = repair and not lost
-    suggestion = "" if is_repaired else _INGEST if lost else _AGAIN
-    findings += lost
-    findings += [Finding(message, repaired=is_repaired, suggestion=suggestion) for message in derived]
-    return findings
+    return findings + lost + of_index(derived, lost=bool(lost), repaired=repair)
 
 
 def _readable(look: Callable[[], list[str]]) -> list[str]:
@@ -154,7 +138,7 @@ def _orphans(connection: Session, *, repair: bool) -> Iterator[Finding]:
         if count:
             if repair:
                 connection.run(sweep)
-            yield Finding(f"{count} {what}.", repaired=repair, suggestion="" if repair else _AGAIN)
+            yield repairable(f"{count} {what}.", repaired=repair)
 
 
 def _unfinished(connection: Session, collection: int, *, repair: bool) -> Iterator[Finding]:
@@ -166,12 +150,8 @@ def _unfinished(connection: Session, collection: int, *, repair: bool) -> Iterat
     for document_id, count in found:
         if repair:
             delete_unfinished(connection, collection, document_id)
-        yield Finding(
-            f"{count} chunks are left of an ingest that was not finished; no search sees them.",
-            document_id=document_id,
-            repaired=repair,
-            suggestion="" if repair else _AGAIN,
-        )
+        message = f"{count} chunks are left of an ingest that was not finished; no search sees them."
+        yield repairable(message, document_id, repaired=repair)
 
 
 def _documents(connection: Session, collection: int) -> Iterator[Finding]:
@@ -181,7 +161,7 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
         " WHERE g.collection = ? AND g.visible = 1 AND d.generation IS NULL",
         (collection,),
     ):
-        yield Finding("Chunks are visible without a record.", document_id=document_id, suggestion=_INGEST)
+        yield Finding("Chunks are visible without a record.", document_id=document_id, suggestion=INGEST)
     for row in connection.rows(
         "SELECT d.document_id, CAST(d.record AS BLOB), d.chunks, d.tokens, t.generation IS NOT NULL,"
         " (SELECT count(*) FROM chunks c WHERE c.generation = d.generation),"
@@ -197,11 +177,11 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
             continue
         if not record.chunk_count == announced == chunks or record.token_count != tokens:
             message = f"The record announces {record.chunk_count} chunks, {chunks} are there."
-            yield Finding(message, document_id=document_id, suggestion=_INGEST)
+            yield Finding(message, document_id=document_id, suggestion=INGEST)
         if vectors != chunks:
-            yield Finding(f"{chunks - vectors} chunks have no vector.", document_id=document_id, suggestion=_INGEST)
+            yield Finding(f"{chunks - vectors} chunks have no vector.", document_id=document_id, suggestion=INGEST)
         if not has_text:
-            yield Finding("The canonical text is missing.", document_id=document_id, suggestion=_INGEST)
+            yield Finding("The canonical text is missing.", document_id=document_id, suggestion=INGEST)
 
 
 def _counters(connection: Session, collection: int) -> Iterator[str]:
@@ -287,6 +267,5 @@ def _sample(connection: Session, collection: int, analyser: Analyser) -> list[st
     for place in range(0, len(keys), max(1, len(keys) // _SAMPLED_CHUNKS)):
         payload = connection.rows("SELECT CAST(payload AS BLOB) FROM chunks WHERE key = ?", (int(keys[place]),))
         if payload:
-            terms = analyser.document_terms(chunk_from_json(payload[0][0]).embedding_text)
-            wrong += sum(term_counts(terms).values()) != int(lengths[place])
+            wrong += sum(counted_terms(chunk_from_json(payload[0][0]), analyser).values()) != int(lengths[place])
     return [f"{wrong} of the chunks looked at hold other terms than those indexed."] if wrong else []

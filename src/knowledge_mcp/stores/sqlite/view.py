@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import Filter, NotIn
 from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps_value
-from knowledge_mcp.stores.shared.slots import coded_mask, filter_mask, length_norms
-from knowledge_mcp.stores.sqlite.session import Row, Session
+from knowledge_mcp.stores.shared.ranking import coded_mask, filter_mask, length_norms
+from knowledge_mcp.stores.sqlite.tables import Row, Session
 from knowledge_mcp.support.checkpoints import checked
 
 FLOATS_UP_TO = 16_384

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import sound
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.shared.bm25 import term_counts
+from knowledge_mcp.stores.shared.filters import kind_of
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json, record_to_json, structure_to_json
-from knowledge_mcp.stores.shared.rules import checked_renames
+from knowledge_mcp.stores.shared.rules import as_kept, checked_renames
+from knowledge_mcp.stores.shared.words import DefinedName, counted_terms, defined_names
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, drop_segments, renumber_postings
-from knowledge_mcp.stores.sqlite.session import Row, Session
+from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
 
 
@@ -29,31 +30,26 @@ class PreparedChunks:
     """Hold what the search index keeps of a document's chunks, worked out before the writing transaction begins.
 
     Attributes:
-        definitions: the position of a defining chunk, and what its row holds without ids of other rows.
+        definitions: names, each with the position of the chunk that defines it.
     """
 
     bits: bytes
     lengths: bytes
     fields: str
     segment: Segment
-    definitions: tuple[tuple[int, Row], ...]
-
-
-def in_order(chunks: Sequence[EmbeddedChunk]) -> list[EmbeddedChunk]:
-    """Sort a document's chunks as they are kept."""
-    return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))
+    definitions: tuple[tuple[int, DefinedName], ...]
 
 
 def prepare(chunks: Sequence[Chunk], vectors: Sequence[Vector], analyser: Analyser) -> PreparedChunks:
     """Work out block, postings and definitions of a document's chunks, given by index."""
     segment = Segment()
     lengths: list[int] = []
-    definitions: list[tuple[int, Row]] = []
+    definitions: list[tuple[int, DefinedName]] = []
     for slot, chunk in enumerate(chunks):
-        counts = term_counts(analyser.document_terms(chunk.embedding_text))
+        counts = counted_terms(chunk, analyser)
         segment.add(slot, counts)
         lengths.append(sum(counts.values()))
-        definitions.extend((slot, row) for row in _definitions(chunk, analyser))
+        definitions.extend((slot, row) for row in defined_names(chunk, analyser))
     signs = sign_bits(np.frombuffer(b"".join(vectors), "<f4").reshape(len(chunks), -1)).tobytes() if chunks else b""
     return PreparedChunks(
         bits=signs,
@@ -79,22 +75,9 @@ def read_again(connection: Session, generation: int, analyser: Analyser) -> tupl
 def fields_of(chunks: Sequence[Chunk]) -> str:
     """Write the filter fields of a block's chunks: the combinations that occur, each chunk's own, and its clause."""
     kinds: dict[tuple[str, str, str], int] = {}
-    kind = [
-        kinds.setdefault(
-            (str(each.document_type), each.chunk_type.value, "true" if each.normative else "false"), len(kinds)
-        )
-        for each in chunks
-    ]
+    kind = [kinds.setdefault(kind_of(each), len(kinds)) for each in chunks]
     data = {"kinds": list(kinds), "kind": kind, "clause": [each.clause_number for each in chunks]}
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-
-
-def _definitions(chunk: Chunk, analyser: Analyser) -> list[Row]:
-    found: list[Row] = []
-    for place, each in enumerate(chunk.definitions):
-        for alias, term in enumerate((each.term, *each.aliases)):
-            found.append((analyser.term_key(term), int(alias > 0), chunk.document_id, chunk.index, place, term))
-    return found
 
 
 SPARSE_SLACK = 2_000
@@ -135,7 +118,7 @@ def _write(connection: Session, collection: int, document: WholeDocument, prepar
         (collection, record.id),
     )
     keys: list[int] = []
-    for each in in_order(document.chunks):
+    for each in as_kept(document.chunks):
         chunk = each.chunk
         key = connection.insert(
             "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"

@@ -1,28 +1,75 @@
-"""Searches over what this process holds of a collection: one slot for each chunk, those of chunks that are gone too.
+"""How hits are scored and the best of them chosen, the same in every store.
 
-SQLite and ChromaDB fill the arrays each in its own way; what a filter keeps, BM25 and the choice of the best are here.
+Cosines of unit vectors are worked out in double precision. Words are weighed by BM25:
+
+```text
+score = sum over query terms of  idf · tf / (tf + k1 · (1 - b + b · length / mean length))
+idf   = ln(1 + (N - df + 0.5) / (df + 0.5))
+```
+
+N, df and the mean length count the visible chunks of the whole collection, whatever the filter; `tf` stops at 255.
+
+A *slot* is a chunk's number in what a process holds of a collection; chunks that are gone have slots too. SQLite and
+ChromaDB fill the arrays each in its own way; what a filter keeps, BM25 and the choice of the best are here.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import Filter, LegHit
-from knowledge_mcp.stores.shared.bm25 import K1, B, inverse_frequency
+from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
+
+Mask = NDArray[np.bool_]
+Scores = NDArray[np.float64]
+
+K1 = 1.2
+B = 0.4
+LARGEST_COUNT = 255
+"""A term said oftener than this in one chunk counts as said so often; keeps a count in one byte."""
+
+
+def term_counts(terms: Iterable[str]) -> dict[str, int]:
+    """Count each term of a chunk; a chunk's length is the sum of these counts."""
+    return {term: min(count, LARGEST_COUNT) for term, count in Counter(terms).items()}
+
+
+def inverse_frequency(chunks: int, holding: int) -> float:
+    """Weigh a term by how few of the chunks hold it; always above 0."""
+    return math.log(1.0 + (chunks - holding + 0.5) / (holding + 0.5))
+
+
+_AT_ONCE = 1024
+"""Rows worked out at once: they stay in the processor's cache."""
+
+
+def products(matrix: NDArray[np.float32], rows: NDArray[np.integer], vector: Vector) -> NDArray[np.float64]:
+    """Multiply some rows of a matrix, `[n, dimensions]`, with a vector; a product does not depend on the other rows."""
+    query = np.frombuffer(vector, "<f4").astype(np.float64)
+    found = np.empty(len(rows), np.float64)
+    for start in range(0, len(rows), _AT_ONCE):
+        some = matrix[rows[start : start + _AT_ONCE]].astype(np.float64)
+        np.einsum("ij,j->i", some, query, out=found[start : start + _AT_ONCE])
+    return found
+
+
+def ranked(hits: Iterable[LegHit], limit: int | None = None) -> list[LegHit]:
+    """Sort hits, the best first; of equal scores the smaller chunk id. At most `limit`."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
+
 
 STRIDE = 16
 """Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
 
 _FILTERS_KEPT = 16
 _KIND = ("document_type", "chunk_type", "normative")
-
-Mask = NDArray[np.bool_]
-Scores = NDArray[np.float64]
 
 
 def filter_mask(filter: Filter, alive: Mask, known: dict[Filter, Mask], part: Callable[[Simple], Mask]) -> Mask:
@@ -146,16 +193,24 @@ def best_hits(
     return tuple([LegHit(name, -score) for score, name in best[:limit]])
 
 
-def run_leg(
-    run: Callable[[], tuple[LegHit, ...]], *, alone: bool, failures: Sequence[type[Exception]] = ()
-) -> tuple[tuple[LegHit, ...] | None, str]:
-    """Run one leg; where another one may still answer, its failure is told instead of raised.
+Leg = Callable[[], tuple[LegHit, ...]]
+
+
+def run_legs(dense: Leg | None, lexical: Leg | None, *, failures: Sequence[type[Exception]] = ()) -> LegResults:
+    """Run the legs that are asked for, words first; where there are two and one fails, the other one's hits are given.
 
     Args:
-        run: gives the hits.
-        alone: whether no other leg may answer.
-        failures: besides errors of the program's own.
+        dense, lexical: give the hits.
+        failures: that may happen besides errors of the program's own.
     """
+    both = dense is not None and lexical is not None
+    said, lexical_error = (None, "") if lexical is None else _run_leg(lexical, failures, alone=not both)
+    alone = not both or bool(lexical_error)
+    near, dense_error = (None, "") if dense is None else _run_leg(dense, failures, alone=alone)
+    return LegResults(near, said, dense_error, lexical_error)
+
+
+def _run_leg(run: Leg, failures: Sequence[type[Exception]], *, alone: bool) -> tuple[tuple[LegHit, ...] | None, str]:
     try:
         return run(), ""
     except (KnowledgeError, *failures) as exc:

@@ -1,4 +1,6 @@
-"""The tables of the PostgreSQL store, their version, and the way from an older version to this one.
+"""The tables of the PostgreSQL store: statements with types of its own, the schema, and a collection's row in it.
+
+Only `PostgresSession` knows how psycopg's calls look. The schema has a version, and there is a way from an older one:
 
 | table | one row for each |
 |---|---|
@@ -14,13 +16,76 @@ A *block* is what one publish has written together. Texts are kept as bytes: a t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.stores.postgres.session import PostgresSession
+from knowledge_mcp.stores.shared.payload import space_from_json
+from knowledge_mcp.stores.shared.rules import no_collection
+
+Row = tuple[Any, ...]
+Connection = psycopg.Connection[Row]
+
+
+class PostgresVector:
+    """Bind a vector as pgvector's own type."""
+
+    def __init__(self, vector: Vector) -> None:
+        self.vector = vector
+
+
+class PostgresSession:
+    """Run statements in one transaction; one thread at a time. Raises psycopg's errors."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor(binary=True)
+
+    @property
+    def server_version(self) -> int:
+        """Name the server's version, such as 150004."""
+        return self._connection.info.server_version
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """Run a statement and list its rows; vectors come as `reading.floats` takes them."""
+        return self._cursor.execute(statement.encode(), values).fetchall()
+
+    def run(self, statement: str, values: Sequence[object] = ()) -> int:
+        """Run a statement and tell how many rows it has met; without values it may be several."""
+        cursor = self._cursor if values else self._connection.cursor()
+        return cursor.execute(statement.encode(), values or None).rowcount
+
+    def copy(self, table: str, columns: str, types: Sequence[str | int], rows: Iterable[Row]) -> None:
+        """Write many rows."""
+        with self._cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)".encode()) as copying:
+            copying.set_types(types)
+            for row in rows:
+                copying.write_row(row)
+
+
+def taught(oid: int) -> Callable[[Connection], None]:
+    """Teach connections to write pgvector's type, whose number is the database's own."""
+
+    class VectorDumper(Dumper):
+        format = Format.BINARY
+
+        def dump(self, obj: PostgresVector) -> bytes:
+            numbers = np.frombuffer(obj.vector, "<f4")
+            return len(numbers).to_bytes(2, "big") + b"\0\0" + numbers.astype(">f4").tobytes()
+
+    VectorDumper.oid = oid
+    return lambda connection: connection.adapters.register_dumper(PostgresVector, VectorDumper)
+
 
 SCHEMA = "knowledge_mcp"
 SCHEMA_VERSION = 1
@@ -138,3 +203,84 @@ def _version(session: PostgresSession, location: str) -> int | None:
             suggestion="Name another database in DATABASE_URL and ingest the documents again.",
         )
     return version
+
+
+_SELECT = (
+    "SELECT id, name, space, created_at, analyser, state::text, documents, chunks, tokens, words,"
+    f" (SELECT version FROM {SCHEMA}.meta) FROM {SCHEMA}.collections"
+)
+_SWAPS = 3
+"""A name that is given to another collection while its row is waited for is looked up again, so many times."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresPlace:
+    """A collection as one transaction sees it.
+
+    Attributes:
+        state: another one after each change.
+        documents, chunks, tokens, words: how many it has; words are terms of its lexical leg.
+    """
+
+    id: int
+    info: CollectionInfo
+    analyser: str
+    state: str
+    documents: int
+    chunks: int
+    tokens: int
+    words: int
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """Name the space of its vectors."""
+        return self.info.space
+
+
+def every_place(session: PostgresSession, location: str) -> list[PostgresPlace]:
+    """List all collections by name."""
+    return [_place(row, location) for row in session.rows(f"{_SELECT} ORDER BY name")]
+
+
+def find_place(session: PostgresSession, name: str, location: str, lock: str = "") -> PostgresPlace | None:
+    """Find a collection, None where there is none of that name."""
+    found = session.rows(f"{_SELECT} WHERE name = %s {lock}", (name,))
+    if found:
+        return _place(found[0], location)
+    check_version(int(session.rows(f"SELECT version FROM {SCHEMA}.meta")[0][0]), location)
+    return None
+
+
+def place_of(session: PostgresSession, name: str, location: str) -> PostgresPlace:
+    """Find a collection.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    found = find_place(session, name, location)
+    if found is None:
+        raise no_collection(name)
+    return found
+
+
+def lock_place(session: PostgresSession, name: str, location: str, *, alone: bool = False) -> PostgresPlace:
+    """Find a collection and keep it under its name, with its index, until the transaction ends.
+
+    Args:
+        alone: keep all other writers out too.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    for _ in range(_SWAPS):
+        found = find_place(session, name, location, "FOR UPDATE" if alone else "FOR KEY SHARE")
+        if found is not None:
+            return found
+    raise no_collection(name)
+
+
+def _place(row: Row, location: str) -> PostgresPlace:
+    identity, name, space, created_at, analyser, state, documents, chunks, tokens, words, version = row
+    check_version(int(version), location)
+    info = CollectionInfo(name=name, space=space_from_json(space), created_at=created_at)
+    return PostgresPlace(identity, info, analyser, state, documents, chunks, tokens, words)

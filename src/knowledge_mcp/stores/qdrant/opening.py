@@ -1,0 +1,65 @@
+"""What the settings say of the Qdrant store, read without its client library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.ports import Analyser
+from knowledge_mcp.support.distribution import Secret, install_command
+
+if TYPE_CHECKING:
+    from knowledge_mcp.stores.qdrant.store import QdrantStore
+
+
+class QdrantOptions(Protocol):
+    """Name the settings that this store needs."""
+
+    @property
+    def qdrant_url(self) -> str | None: ...
+    @property
+    def qdrant_api_key(self) -> Secret | None: ...
+    @property
+    def qdrant_grpc(self) -> Literal["auto", "on", "off"]: ...
+    @property
+    def qdrant_grpc_port(self) -> int: ...
+    @property
+    def qdrant_shards(self) -> int | None: ...
+    @property
+    def qdrant_replication_factor(self) -> int | None: ...
+    @property
+    def qdrant_write_consistency(self) -> int | None: ...
+    @property
+    def qdrant_on_disk(self) -> bool: ...
+    @property
+    def qdrant_quantization(self) -> Literal["none", "scalar", "binary"]: ...
+
+
+def from_options(options: QdrantOptions, analyser: Analyser, _: object = None) -> QdrantStore:
+    """Make the store that the settings name; it connects at its first use, and the server holds the indexes.
+
+    Raises:
+        ConfigError: there is no address, or the client is not installed.
+    """
+    if not options.qdrant_url:
+        raise ConfigError("VECTOR_STORE is qdrant, but QDRANT_URL is not set.", suggestion="Set QDRANT_URL.")
+    try:
+        from knowledge_mcp.stores.qdrant.connection import QdrantConfig
+        from knowledge_mcp.stores.qdrant.store import QdrantStore
+    except ImportError as exc:
+        needed = install_command("qdrant")
+        message = f"The Qdrant client is not installed: {needed}"
+        raise ConfigError(message, details=str(exc), suggestion=f"Run: {needed}") from exc
+    key = options.qdrant_api_key
+    config = QdrantConfig(
+        url=options.qdrant_url,
+        api_key=key.get_secret_value() or None if key else None,
+        grpc=options.qdrant_grpc,
+        grpc_port=options.qdrant_grpc_port,
+        shards=options.qdrant_shards,
+        replication_factor=options.qdrant_replication_factor,
+        write_consistency=options.qdrant_write_consistency,
+        on_disk=options.qdrant_on_disk,
+        quantization=options.qdrant_quantization,
+    )
+    return QdrantStore(config, analyser)

@@ -1,0 +1,381 @@
+"""The file of the SQLite store: a connection with types of its own, the tables, and a collection's row among them.
+
+Only `Session` knows how apsw's calls look. The tables have a version, and there is a way from an older one to this:
+
+| table | one row for each |
+|---|---|
+| `collections` | collection, with its counters and the number of its last change |
+| `generations` | set of chunks of a document; one that is not visible was left by an older version |
+| `chunks`, `vectors` | chunk of a generation |
+| `documents`, `texts` | visible document: its record, its canonical text |
+| `structures` | visible document that has sections or pages: these; since version 2 |
+| `blocks` | visible generation: what searches hold in memory of its chunks, slot by slot |
+| `graves` | block that has gone, for those who have it in memory |
+| `segments`, `postings` | part of the inverted index; term in such a part: slots and counts |
+| `definitions` | defined term or alias of a visible chunk |
+
+A *slot* is a chunk's number in the memory and in the postings of its collection; a block has consecutive ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+
+import apsw
+
+from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
+from knowledge_mcp.model.errors import ConfigError, InternalError
+from knowledge_mcp.stores.shared.payload import space_from_json
+from knowledge_mcp.stores.shared.rules import no_collection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Row = tuple[Any, ...]
+FileIdentity = tuple[int, int]
+"""Device and inode; while a connection is open, no other file can have them."""
+
+
+def file_identity(path: str) -> FileIdentity | None:
+    """Tell which file is at a path now, None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - asked before each transaction
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def has_log(path: str) -> bool:
+    """Tell whether the write-ahead log holds anything, which may not be in the file."""
+    try:
+        return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - asked before each transaction
+    except OSError:
+        return False
+
+
+def _state_of(path: str) -> tuple[int, int]:
+    status = os.stat(path)  # noqa: PTH116 - asked before each transaction
+    return status.st_size, status.st_mtime_ns
+
+
+class Session:
+    """Run statements on one connection; one thread at a time. Raises apsw's errors.
+
+    Args:
+        path: the file; made where there is none.
+        frozen: read it without a lock or a log, as nobody is writing to it.
+
+    Attributes:
+        file: identity of the file that was opened, which another one of the same path does not share.
+        state: its size and its last change when it was opened frozen, else None.
+    """
+
+    def __init__(self, path: str, *, frozen: bool = False) -> None:
+        self.state = _state_of(path) if frozen else None
+        if frozen:
+            address = f"file:{quote(path)}?immutable=1"
+            self._connection: Any = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        else:
+            self._connection = apsw.Connection(path)
+        self._path = path
+        self.file = file_identity(path)
+
+    @property
+    def is_stale(self) -> bool:
+        """Tell whether somebody writes to the file, or has written, since it was opened frozen."""
+        return self.state is not None and (self.state != _state_of(self._path) or has_log(self._path))
+
+    def copy_to(self, target: Session, on_progress: Callable[[int, int], object], pages: int = 256) -> None:
+        """Overwrite another file with this one as it is now, in one transaction.
+
+        Args:
+            target: the other one.
+            on_progress: is told pages done and pages in all, after each step.
+            pages: of one step; -1 for all.
+        """
+        with target._connection.backup("main", self._connection, "main") as copying:
+            while not copying.done:
+                copying.step(pages)
+                on_progress(copying.page_count - copying.remaining, copying.page_count)
+
+    def run(self, statements: str, bindings: Iterable[Any] = ()) -> None:
+        """Run statements whose rows nobody wants."""
+        self._connection.execute(statements, tuple(bindings)).fetchall()
+
+    def rows(self, statement: str, bindings: Iterable[Any] = ()) -> list[Row]:
+        """Run a statement and list its rows."""
+        return self._connection.execute(statement, tuple(bindings)).fetchall()
+
+    def stream(self, statement: str, bindings: Iterable[Any] = ()) -> Iterator[Row]:
+        """Run a statement and yield its rows as they come."""
+        return self._connection.execute(statement, tuple(bindings))
+
+    def insert(self, statement: str, bindings: Iterable[Any]) -> int:
+        """Insert one row and return its id."""
+        self._connection.execute(statement, tuple(bindings))
+        return self._connection.last_insert_rowid()
+
+    def delete(self, statement: str, bindings: Iterable[Any]) -> int:
+        """Delete rows and return how many went."""
+        self._connection.execute(statement, tuple(bindings))
+        return self._connection.changes()
+
+    def many(self, statement: str, bindings: Iterable[Row]) -> None:
+        """Run a statement once for each row of bindings."""
+        self._connection.executemany(statement, bindings)
+
+    def by_keys(self, select: str, keys: NDArray[np.int64]) -> list[Row]:
+        """Run `SELECT … FROM carray(?) …` over whole numbers, one row for each in their order."""
+        if not len(keys):
+            return []
+        array: Any = getattr(apsw, "carray")  # noqa: B009 - its stub is untyped
+        return self.rows(select, (array(keys.tobytes(), flags=apsw.SQLITE_CARRAY_INT64),))
+
+    def wait_for_locks(self, milliseconds: int) -> None:
+        """Let SQLite itself wait so long for a lock before it reports that it is busy."""
+        self._connection.set_busy_timeout(milliseconds)
+
+    def roll_back(self) -> None:
+        """End a transaction that is still open; does nothing where there is none."""
+        if self._connection.in_transaction:
+            with contextlib.suppress(apsw.Error):
+                self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the connection, whatever is still open on it."""
+        with contextlib.suppress(apsw.Error):
+            self._connection.close(True)
+
+
+SCHEMA_VERSION = 2
+PAGE_BYTES = 8192
+"""Holds five vectors of 384 components, where SQLite's own 4096 would hold two and waste a quarter."""
+
+Migration = Callable[[Session], None]
+
+_STRUCTURES = "CREATE TABLE structures (generation INTEGER PRIMARY KEY, structure TEXT NOT NULL)"
+
+
+def _add_structures(connection: Session) -> None:
+    """Make room for sections and pages; documents get theirs when they are read the next time."""
+    connection.run(_STRUCTURES)
+
+
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _add_structures})
+"""From each older version the step to the next one, run inside the transaction that ends with the new version."""
+
+_TABLES = f"""
+CREATE TABLE schema_version (version INTEGER NOT NULL);
+CREATE TABLE collections (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    space TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    analyser TEXT NOT NULL,
+    version INTEGER NOT NULL DEFAULT 0,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    next_slot INTEGER NOT NULL DEFAULT 0,
+    documents INTEGER NOT NULL DEFAULT 0,
+    chunks INTEGER NOT NULL DEFAULT 0,
+    tokens INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE generations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection INTEGER NOT NULL,
+    document_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    visible INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX generations_visible ON generations (collection, document_id) WHERE visible = 1;
+CREATE UNIQUE INDEX generations_staged ON generations (collection, document_id, name) WHERE visible = 0;
+CREATE TABLE chunks (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    generation INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    chunk_id TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    embedding_key TEXT NOT NULL,
+    payload TEXT NOT NULL
+);
+CREATE UNIQUE INDEX chunks_by_id ON chunks (chunk_id, generation);
+CREATE INDEX chunks_by_place ON chunks (generation, position);
+CREATE INDEX chunks_by_content ON chunks (substr(content_hash, 1, 16));
+CREATE INDEX chunks_by_embedding ON chunks (substr(embedding_key, 1, 16));
+CREATE TABLE vectors (key INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE documents (
+    generation INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL,
+    document_id TEXT NOT NULL,
+    chunks INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    record TEXT NOT NULL
+);
+CREATE UNIQUE INDEX documents_by_id ON documents (collection, document_id);
+CREATE TABLE texts (generation INTEGER PRIMARY KEY, text TEXT NOT NULL);
+{_STRUCTURES};
+CREATE TABLE blocks (
+    generation INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL,
+    first_slot INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    document_id TEXT NOT NULL,
+    keys BLOB NOT NULL,
+    bits BLOB NOT NULL,
+    lengths BLOB NOT NULL,
+    fields TEXT NOT NULL
+);
+CREATE UNIQUE INDEX blocks_by_slot ON blocks (collection, first_slot);
+CREATE TABLE graves (
+    collection INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    first_slot INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    PRIMARY KEY (collection, version, first_slot)
+) WITHOUT ROWID;
+CREATE TABLE segments (id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, level INTEGER NOT NULL);
+CREATE INDEX segments_by_level ON segments (collection, level);
+CREATE TABLE postings (
+    segment INTEGER NOT NULL,
+    term TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (segment, term)
+) WITHOUT ROWID;
+CREATE TABLE definitions (
+    collection INTEGER NOT NULL,
+    term_key TEXT NOT NULL,
+    alias INTEGER NOT NULL,
+    document_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    term TEXT NOT NULL,
+    key INTEGER NOT NULL,
+    generation INTEGER NOT NULL
+);
+CREATE INDEX definitions_by_term ON definitions (collection, term_key, alias, document_id, position, place);
+CREATE INDEX definitions_by_generation ON definitions (generation);
+"""
+
+
+def prepare_schema(connection: Session, path: Path) -> None:
+    """Make the tables in an empty file, bring older ones to this version, and refuse what is not ours.
+
+    Raises:
+        ConfigError: the file holds other tables, or those of a newer version.
+    """
+    if _version(connection, path) == SCHEMA_VERSION:
+        return
+    connection.run("BEGIN IMMEDIATE")
+    version = _version(connection, path)
+    if version is None:
+        connection.run(_TABLES)
+        connection.run("INSERT INTO schema_version VALUES (?)", (SCHEMA_VERSION,))
+    else:
+        while version < SCHEMA_VERSION:
+            MIGRATIONS[version](connection)
+            version += 1
+        connection.run("UPDATE schema_version SET version = ?", (SCHEMA_VERSION,))
+    connection.run("COMMIT")
+
+
+def check_version(connection: Session, path: Path) -> int:
+    """Return the version of a store's tables; a transaction asks first, as another process may have changed them.
+
+    Raises:
+        ConfigError: it is a newer one.
+    """
+    found = connection.rows("SELECT version FROM schema_version")
+    version = int(found[0][0]) if found else 0
+    if version > SCHEMA_VERSION:
+        raise ConfigError(
+            f"'{path}' was written by a newer version of this program.",
+            details=f"store version {version}, known up to {SCHEMA_VERSION}",
+            suggestion="Upgrade knowledge-mcp, or set DATA_PATH to another folder.",
+        )
+    return version
+
+
+def _version(connection: Session, path: Path) -> int | None:
+    tables = {str(row[0]) for row in connection.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if not tables:
+        return None
+    if not {"schema_version", "collections", "generations"} <= tables:
+        raise ConfigError(
+            f"'{path}' is a SQLite file of another program.",
+            suggestion="Set DATA_PATH to another folder.",
+        )
+    version = check_version(connection, path)
+    if version < SCHEMA_VERSION and version not in MIGRATIONS:
+        raise ConfigError(
+            f"'{path}' has store version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
+            suggestion="Set DATA_PATH to another folder and ingest the documents again.",
+        )
+    return version
+
+
+_SELECT = "SELECT id, name, space, created_at, analyser, version, documents, chunks, tokens FROM collections"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A collection in one snapshot; each change of its documents has a version of its own.
+
+    Attributes:
+        counts: of documents, chunks and tokens.
+    """
+
+    id: int
+    info: CollectionInfo
+    analyser: str
+    version: int
+    counts: tuple[int, int, int]
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """Name the space of its vectors."""
+        return self.info.space
+
+    def check_same(self, other: Place, name: str) -> None:
+        """Make sure that a name still is the collection that something was prepared in.
+
+        Raises:
+            InternalError: it is another one.
+        """
+        if self.id != other.id:
+            raise InternalError(f"Another collection has just become '{name}'.", suggestion="Ingest it again.")
+
+
+def every_place(connection: Session) -> list[Place]:
+    """List all collections by name."""
+    return [_place(row) for row in connection.rows(f"{_SELECT} ORDER BY name")]
+
+
+def find_place(connection: Session, name: str) -> Place | None:
+    """Find a collection, None where there is none of that name."""
+    found = connection.rows(f"{_SELECT} WHERE name = ?", (name,))
+    return _place(found[0]) if found else None
+
+
+def place_of(connection: Session, name: str) -> Place:
+    """Find a collection.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    found = find_place(connection, name)
+    if found is None:
+        raise no_collection(name)
+    return found
+
+
+def _place(row: Row) -> Place:
+    number, name, space, created_at, analyser, version, *counts = row
+    info = CollectionInfo(name=name, space=space_from_json(space), created_at=created_at)
+    return Place(number, info, analyser, version, cast("tuple[int, int, int]", tuple(counts)))
