@@ -27,16 +27,15 @@ from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.edition_manners import MANNERS, Manner, as_it_is, printed
 from benchmarks.made_editions import KINDS, Made, edited, made_document, read_document, written
 from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
+from knowledge_mcp.embedders.local.embedder import from_options
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.ports import Embedder
+from knowledge_mcp.ranking.linking import stacked
 from knowledge_mcp.settings import load_settings
-from knowledge_mcp.wiring import build_embedder
 
 _LEAST = 0.3
 _Pair = tuple[str | None, str | None]
@@ -121,10 +120,8 @@ def _unit(bag: Counter[str], frequency: Counter[str], count: int) -> dict[str, f
 
 def by_vectors(old: Edition, new: Edition, embedder: Embedder) -> Iterator[_Pair]:
     """Join clauses whose embeddings are nearest, both ways; there is no least likeness."""
-    sides = [
-        np.array(embedder.embed_documents([f"{each.heading}\n{each.text}" for each in edition.clauses]))
-        for edition in (old, new)
-    ]
+    embedded = stacked(embedder.embed_documents)
+    sides = [embedded([f"{each.heading}\n{each.text}" for each in edition.clauses]) for edition in (old, new)]
     likeness = sides[0] @ sides[1].T
     back = likeness.argmax(axis=0)
     for place, other in enumerate(likeness.argmax(axis=1)):
@@ -382,7 +379,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--no-embedding", action="store_true", help="leave out the column that takes a model and minutes"
     )
     arguments = parser.parse_args(argv)
-    embedder = None if arguments.no_embedding else build_embedder(load_settings())
+    embedder = None if arguments.no_embedding else from_options(load_settings())
     rows: list[dict[str, Any]] = []
     if (arguments.data / "editions").is_dir():
         rows += real(arguments.data / "editions", embedder)

@@ -519,8 +519,17 @@ def _in_order(links: Iterable[ClauseLink], pairs: _Pairs) -> list[ClauseLink]:
 
 
 def in_common(old: Edition, new: Edition) -> float:
-    """Tell which share of the shorter edition's words stands in the other too, in runs of four; 0 to 1."""
+    """Tell which share of the shorter edition's words stands in the other too, in runs of four; 0 to 1.
+
+    A text or heading of fewer words is a run by itself, or short clauses would have nothing in common with themselves.
+    """
     here, there = (
-        {hash(run) for clause in checked(each.clauses) for run in _shingles(clause.text)} for each in (old, new)
+        {
+            hash(run)
+            for clause in checked(each.clauses)
+            for text in (clause.heading, clause.text)
+            for run in _shingles(text) or {tuple(words_of(text))} - {()}
+        }
+        for each in (old, new)
     )
     return len(here & there) / max(min(len(here), len(there)), 1)
