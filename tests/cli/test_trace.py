@@ -14,6 +14,7 @@ import pytest
 from knowledge_mcp import wiring
 from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ranking.linking import Linker
 from knowledge_mcp.readers.requirements.reader import RequirementReader
 from knowledge_mcp.settings import Settings
@@ -96,7 +97,8 @@ def test_a_folder_of_sources_has_one_item_a_file(knowledge: Command, sides: tupl
     (tmp_path / "src" / "tool.bin").write_bytes(b"\0\1\2")
     done = knowledge("trace", sides[0], str(tmp_path / "src"), "--json")
     assert ("REQ-2", "deep/t_audit.py") in {(each["from"], each["to"]) for each in json.loads(done.out)["links"]}
-    assert "Not traced: tool.bin (not text)" in done.err
+    assert "Not traced: tool.bin (" in done.err
+    assert "tool.bin is not text: It is binary." in done.err
 
 
 def test_a_document_gives_its_requirements(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
@@ -126,6 +128,78 @@ def test_wrong_items_are_refused_with_where_and_why(
     done = knowledge("trace", str(wrong), sides[1])
     assert done.code == 1
     assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"REQ-1,The pump shall stop.\nREQ-2,It shall start.\n", "has no id: no column or field is called that"),
+        (b"id,text\nREQ-1,a\nREQ-1,b\n", "the id 'REQ-1' stands 2 times"),
+        (b"id,text\nREQ-1,\n", "item 2 has no text"),
+        (b"id,text\n", "There are no items"),
+        (b"\x00\xff\x01\x02" * 500, "is not text"),
+    ],
+    ids=["no header", "one id twice", "no text", "no rows", "binary"],
+)
+def test_tables_that_cannot_be_read_say_what_to_do(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "wrong.csv").write_bytes(content)
+    told = knowledge("trace", str(tmp_path / "wrong.csv"), sides[1])
+    assert (told.code, words in told.err, "Next: " in told.err) == (1, True, True), told.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252", "utf-8-sig"])
+def test_tables_of_other_encodings_are_read(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path, encoding: str
+) -> None:
+    (tmp_path / "a.csv").write_text("ID;Text\nREQ-9;Die Pumpe muß stoppen, wenn der Behälter voll ist.\n", encoding)
+    answer = json.loads(
+        knowledge("trace", str(tmp_path / "a.csv"), sides[1], "--json", "--accept", "REQ-9=t_audit").out
+    )
+    (link,) = (each for each in answer["links"] if each["verdict"] == "declared")
+    assert link["evidence"]["from"]["text"] == "Die Pumpe muß stoppen, wenn der Behälter voll ist."
+
+
+def test_one_set_is_not_traced_to_itself(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
+    for other in (sides[0], str(tmp_path / "." / "srs.csv")):
+        told = knowledge("trace", sides[0], other)
+        assert (told.code, "would be held against itself" in told.err) == (1, True)
+
+
+def test_a_side_is_narrowed_to_ids_clauses_or_levels(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    answer = json.loads(knowledge("trace", *sides, "--only-from", "REQ-1", "--only-to", "t_over", "--json").out)
+    assert {(each["from"], each["to"]) for each in answer["links"]} == {("REQ-1", "t_overflow")}
+    assert [each["id"] for side in ("from", "to") for each in answer["gaps"][side]] == ["REQ-1", "t_overflow"]
+    (tmp_path / "a.sdoc").write_text(SDOC)
+    level = json.loads(knowledge("trace", str(tmp_path / "a.sdoc"), sides[1], "--only-from", "1", "--json").out)
+    named = {each["from"] for each in level["links"]} | {each["id"] for each in level["gaps"]["from"]}
+    assert named == {"SW-1"}
+    clauses = "# 5.3 Pumps\n\nREQ-7 The pump shall stop.\n\n# 5.31 Doors\n\nREQ-8 The door shall open.\n"
+    (tmp_path / "a.md").write_text(clauses)
+    clause = json.loads(knowledge("trace", str(tmp_path / "a.md"), sides[1], "--only-from", "5.3", "--json").out)
+    named = {each["from"] for each in clause["links"]} | {each["id"] for each in clause["gaps"]["from"]}
+    assert named == {"REQ-7"}
+    told = knowledge("trace", *sides, "--only-from", "REQ-77")
+    assert (told.code, "begins with REQ-77" in told.err, "REQ-1" in told.err) == (1, True, True)
+
+
+def test_a_decision_about_an_item_that_is_not_there_is_refused_and_not_kept(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    kept = tmp_path / "decisions.json"
+    told = knowledge("trace", *sides, "--decisions", str(kept), "--accept", "REQ-11=t_audit")
+    assert (told.code, kept.exists()) == (1, False)
+    assert "There is no item 'REQ-11' in FROM" in told.err
+    assert "Did you mean REQ-1" in told.err
+
+
+def test_more_pairs_than_can_be_rated_at_once_are_refused() -> None:
+    linker = Linker(EnglishAnalyser().document_terms, embed)
+    with pytest.raises(InvalidInputError, match="more than 50000000 pairs"):
+        linker(["a"] * 100_000, ["b"] * 100_000, 0.5)
 
 
 def test_decisions_without_a_file_are_kept_for_these_two_sets(

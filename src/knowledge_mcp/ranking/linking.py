@@ -22,6 +22,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.checkpoints import checked, checkpoint
 
 Matrix = NDArray[np.float32]
@@ -94,6 +95,8 @@ _PIECE = 60
 """Words of a piece of a long text, whose best one counts beside the whole; 30 to 60 do alike."""
 _MOST_PIECES = 200
 _BLOCK = 512
+MOST_PAIRS = 50_000_000
+"""Twice what 5,000 by 5,000 items make, which take 450 MiB: `python -m benchmarks.tracing --size 5000`."""
 _LEAST = 0.01
 """Pairs less probable than that cannot be above the cut; only their sum counts for it."""
 _WORD = re.compile(r"[A-Za-z0-9_]+")
@@ -149,6 +152,11 @@ class Linker:
         """
         if not sources or not targets:
             return [], 1.0, True
+        if len(sources) * len(targets) > MOST_PAIRS:
+            raise InvalidInputError(
+                f"{len(sources)} items and {len(targets)} make more than {MOST_PAIRS} pairs, which are rated at once.",
+                suggestion="Trace a part at a time: a chapter, a folder, a document.",
+            )
         rated = self.closeness(sources, targets)
         chances = probabilities(ratings(rated))
         cut = cut_of(chances)

@@ -44,6 +44,7 @@ class TraceItem:
         citation: where it stands: file and line, page, or the set's name.
         links: ids of other items that it declares itself linked to.
         attributes: what else its file says of it, by name.
+        place: number of its clause, or its level, where that is known.
     """
 
     id: str
@@ -52,6 +53,7 @@ class TraceItem:
     citation: str
     links: tuple[str, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    place: str = ""
 
     @property
     def words(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.core.citing import cite, cite_statement
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
@@ -93,10 +93,11 @@ def one_text(item: TraceItem) -> ReadDocument:
 
 def items_in(reading: ReadDocument) -> list[TraceItem]:
     """List a document's requirements; its clauses where it has none, the whole text where it has neither."""
-    items = [
-        (group[0].identifier or group[0].clause_number or chunk.clause_number or "", "", words_of(group, reading.text))
+    clauses = [
+        (group[0].clause_number or chunk.clause_number or "", group[0].identifier, words_of(group, reading.text))
         for group, chunk in requirements_in(reading)
     ]
+    items = [(identifier or clause, "", words) for clause, identifier, words in clauses]
     if not items:
         items = [
             (each.number or "", each.title, each.span.of(reading.text))
@@ -104,7 +105,10 @@ def items_in(reading: ReadDocument) -> list[TraceItem]:
             if each.span.of(reading.text).strip()
         ]
     title = reading.record.title if reading.record is not None else reading.name
-    return numbered(items or [("", title, reading.text)], reading.name)
+    found = numbered(items or [("", title, reading.text)], reading.name)
+    return (
+        [replace(each, place=clause) for each, (clause, _, _) in zip(found, clauses, strict=True)] if clauses else found
+    )
 
 
 def groups_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:

@@ -19,7 +19,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
     decisions_about,
     write_results,
 )
-from knowledge_mcp.cli.knowledge.review.items import columns_given, documents_of, items_of
+from knowledge_mcp.cli.knowledge.review.items import apart, columns_given, documents_of, items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -96,6 +96,7 @@ def check_command(
     """
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
+        apart(document, against)
         named = columns_given(columns)
         standard = _standard(against, documents_of(settings, against, named))
         asked = documents_of(settings, document, named)

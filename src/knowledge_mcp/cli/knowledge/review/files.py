@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -129,16 +130,20 @@ def decisions_about(settings: Settings, what: str, source: str, target: str, *, 
     return Decisions.about(settings.data_folder, what, *names)
 
 
-def decided_links(kept: Decisions, accept: Sequence[str], reject: Sequence[str]) -> dict[tuple[str, str], bool]:
+def decided_links(
+    kept: Decisions, accept: Sequence[str], reject: Sequence[str], sources: Collection[str], targets: Collection[str]
+) -> dict[tuple[str, str], bool]:
     """Read what was decided, add what is decided now, and keep it; tells where.
 
     Args:
         kept: where.
         accept: links as FROM=TO; an id that has `=` in it ends at the last one.
         reject: the same.
+        sources, targets: ids of the items that there are.
 
     Raises:
-        InvalidInputError: the file holds something else or cannot be written, or a link is written otherwise.
+        InvalidInputError: the file holds something else or cannot be written, a link is written otherwise, or there is
+            no such item.
     """
     given: dict[tuple[str, str], bool | None] = {}
     for pairs, accepted in ((accept, True), (reject, False)):
@@ -146,6 +151,11 @@ def decided_links(kept: Decisions, accept: Sequence[str], reject: Sequence[str])
             source, mark, target = pair.rpartition("=")
             if not mark or not source.strip() or not target.strip():
                 raise InvalidInputError(f"'{pair}' names no link.", suggestion="Write FROM=TO with the items' ids.")
+            for name, side, ids in ((source.strip(), "FROM", sources), (target.strip(), "TO", targets)):
+                if name not in ids:
+                    near = difflib.get_close_matches(name, ids, 3)
+                    hint = f"Did you mean {', '.join(near)}?" if near else "--json lists the ids."
+                    raise InvalidInputError(f"There is no item '{name}' in {side}.", suggestion=hint)
             given[source.strip(), target.strip()] = accepted
     decided = kept.decide(given) if given else kept.links()
     if decided:

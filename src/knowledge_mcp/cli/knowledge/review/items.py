@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, read_file, tell_left_out
+from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, held, items_in
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
@@ -26,6 +29,8 @@ _SOME = frozenset({".rst", ".xlsx"})
 """Extensions of files that hold requirements in some cases, and are plain documents otherwise."""
 _MOST_BYTES = 200_000_000
 """Bytes of a file of items, which is read at once: far beyond any set of requirements, and little enough for memory."""
+_MOST_SHOWN = 5
+_COLLECTION = "collection:"
 
 
 def columns_given(text: str | None) -> dict[str, str]:
@@ -45,13 +50,16 @@ def columns_given(text: str | None) -> dict[str, str]:
     return found
 
 
-def items_of(settings: Settings, name: str, columns: Mapping[str, str] | None = None) -> list[TraceItem]:
+def items_of(
+    settings: Settings, name: str, columns: Mapping[str, str] | None = None, only: Sequence[str] = ()
+) -> list[TraceItem]:
     """Read one side.
 
     Args:
         settings: which readers and collection are meant.
-        name: a file, a folder, or the id of an ingested document.
+        name: a file, a folder, the id of an ingested document, or `collection:` and the name of one.
         columns: names of the columns for `id`, `title`, `text` and `links`, where a table uses others.
+        only: how ids, clauses or levels begin of items that are wanted; none for all.
 
     Raises:
         NotFoundError: it is no file, no folder and no document.
@@ -77,7 +85,35 @@ def items_of(settings: Settings, name: str, columns: Mapping[str, str] | None = 
             f"{name}: the id '{twice[0]}' stands {Counter(item.id for item in items)[twice[0]]} times.",
             suggestion="Give each item an id of its own.",
         )
-    return items
+    kept = [each for each in items if not only or any(_begins(each, start) for start in only)]
+    if not kept:
+        shown = ", ".join(dict.fromkeys(each.id for each in items[:_MOST_SHOWN]))
+        raise InvalidInputError(
+            f"No id, clause or level in {name} begins with {' or '.join(only)}.",
+            suggestion=f"Its {len(items)} items begin with {shown}.",
+        )
+    return kept
+
+
+def _begins(item: TraceItem, start: str) -> bool:
+    """Tell whether an id or place begins with something; 5.3 begins 5.3.1, not 5.31."""
+    return re.match(re.escape(start) + (r"(?!\d)" if start[-1:].isdigit() else ""), item.id) is not None or (
+        re.match(re.escape(start) + r"(?![^\W_])", item.place) is not None
+    )
+
+
+def apart(one: str, other: str) -> None:
+    """Refuse one file, folder or document for both sides.
+
+    Raises:
+        InvalidInputError: it is.
+    """
+    paths = [Path(each) for each in (one, other)]
+    if one == other or (all(each.exists() for each in paths) and paths[0].resolve() == paths[1].resolve()):
+        raise InvalidInputError(
+            f"'{one}' would be held against itself.",
+            suggestion="Name two; `knowledge conflicts` finds what one of them says twice.",
+        )
 
 
 def documents_of(
@@ -159,6 +195,7 @@ def _stated(path: Path, name: str, reader: RequirementReader, columns: Mapping[s
             f"{name}:{each.line}" if each.line else name,
             tuple(link.target for link in each.links),
             each.attributes,
+            each.level,
         )
         for each in found
     ]
@@ -168,9 +205,9 @@ def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) 
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidInputError(f"{path} has more than {_MOST_BYTES >> 20} MiB.", suggestion="Split it.")
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Give a UTF-8 file.") from exc
+        text = _decoded(path)
+    except OSError as exc:
+        raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Check its rights.") from exc
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
         rows = [
@@ -181,7 +218,24 @@ def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) 
         rows = list(_json_rows(path, text, lines=suffix != ".json"))
         if suffix == ".json" and len(rows) == 1 and "versions" in rows[0][1]:
             return _stated(path, path.name, reader, {}) or []
+    named = {key.strip().lower() for _, row in rows for key in row}
+    if rows and (gone := [each for each in columns.values() if each.lower() not in named]):
+        say(f"{path.name} has no column {', '.join(gone)}; the usual names are looked for.")
     return [_item(path, number, row, columns) for number, row in rows]
+
+
+def _decoded(path: Path) -> str:
+    from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+
+    try:
+        decoded = decode_text(path.read_bytes()[:_MOST_BYTES])
+    except NotTextError as exc:
+        raise InvalidInputError(
+            f"{path} is not text: {exc}", suggestion="Give a text file, in UTF-8 where that can be chosen."
+        ) from exc
+    if decoded.warning:
+        say(f"{path.name}: {decoded.warning}")
+    return decoded.text
 
 
 def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
@@ -217,6 +271,12 @@ def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str,
         found = row[keys[places[role]]] if role in places else None
         return "" if found is None else found
 
+    if "id" not in places:
+        raise InvalidInputError(
+            f"{path}: item {number} has no id: no column or field is called that.",
+            details=f"It has {', '.join(sorted(map(str, row))) or 'nothing'}.",
+            suggestion="Call it `id` (in tables the first row names the columns), or use --columns id=NAME,text=NAME.",
+        )
     name, title, text = (str(cell(role)).strip() for role in ("id", "title", "text"))
     if not name or not (title or text):
         raise InvalidInputError(
@@ -255,10 +315,7 @@ def _text_of(settings: Settings, path: Path) -> str:
 
     if media_type_of(path.name) != UNKNOWN:
         return inspect_file(settings, path).document.text
-    data = path.read_bytes()[:_MOST_BYTES]
-    if b"\0" in data[:8192]:
-        raise InvalidInputError("not text")
-    return data.decode("utf-8", "replace")
+    return _decoded(path)
 
 
 def _of_document(settings: Settings, path: Path) -> list[TraceItem]:
@@ -268,6 +325,19 @@ def _of_document(settings: Settings, path: Path) -> list[TraceItem]:
     return items_in(read_file(settings, path, path.name))
 
 
-def _ingested(settings: Settings, document_id: str) -> list[TraceItem]:
-    with ingested(settings, document_id) as knowledge:
-        return items_in(held(knowledge, document_id))
+def _ingested(settings: Settings, name: str) -> list[TraceItem]:
+    """List the items of an ingested document, or of all of a collection, each id then with its document before it."""
+    collection = name.removeprefix(_COLLECTION)
+    if collection == name:
+        with ingested(settings, name) as knowledge:
+            return items_in(held(knowledge, name))
+    with ingested(settings.model_copy(update={"collection": collection}), name) as knowledge:
+        records = knowledge.documents()
+        if not records:
+            raise InvalidInputError(
+                f"There is no document in a collection '{collection}'.",
+                suggestion="`knowledge collections list` shows the collections.",
+            )
+        return [
+            replace(item, id=f"{each.id}: {item.id}") for each in records for item in items_in(held(knowledge, each.id))
+        ]

@@ -18,7 +18,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
     decisions_about,
     write_results,
 )
-from knowledge_mcp.cli.knowledge.review.items import columns_given, items_of
+from knowledge_mcp.cli.knowledge.review.items import apart, columns_given, items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -46,6 +46,11 @@ _AsReqif = Annotated[
 _AsNeeds = Annotated[
     Path | None, typer.Option("--needs", metavar="FILE", help="Write a needs.json with the links.", dir_okay=False)
 ]
+_OnlyFrom = Annotated[
+    list[str] | None,
+    typer.Option(metavar="START", help="Only items of FROM whose id, clause or level begins with it; repeatable."),
+]
+_OnlyTo = Annotated[list[str] | None, typer.Option(metavar="START", help="The same of TO.")]
 _DecisionsFile = Annotated[
     Path | None,
     typer.Option(
@@ -61,7 +66,9 @@ _Rejected = Annotated[
 
 
 def trace_command(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="File, folder, or id of an ingested document.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="File, folder, id of an ingested document, or collection:NAME.")
+    ],
     target: Annotated[str, typer.Argument(metavar="TO", help="The same, of what it is traced to.")],
     as_json: AsJson = False,
     as_csv: AsCsv = None,
@@ -72,6 +79,8 @@ def trace_command(
     decisions: _DecisionsFile = None,
     accept: _Accepted = None,
     reject: _Rejected = None,
+    only_from: _OnlyFrom = None,
+    only_to: _OnlyTo = None,
     columns: ColumnNames = None,
     collection: CollectionName = None,
     config: ConfigFile = None,
@@ -80,21 +89,27 @@ def trace_command(
     """Trace requirements to what meets, refines or tests them: declared links first, then proposed ones, and the gaps.
 
     FROM and TO are JSON Lines, JSON, CSV or XLSX files of items with `id`, `title` and `text`; ReqIF, StrictDoc,
-    Doorstop and sphinx-needs, whose declared links count; folders of documents or sources, one item a file; documents;
-    or ids of ingested documents. Nothing need be ingested. Probabilities hold for two sets that belong together.
+    Doorstop and sphinx-needs, whose declared links count; folders of documents or of a repository's code or tests, one
+    item a file; documents; ids of ingested documents; or all documents of a collection. Nothing need be ingested.
+    Probabilities hold for two sets that belong together.
 
     Example: knowledge trace srs.csv src/ --html matrix.html
 
     Example: knowledge trace system.reqif software.sdoc --columns id=Key,text=Description
 
+    Example: knowledge trace standard.pdf repository/tests/ --only-from 5.3
+
     Example: knowledge trace srs.csv tests.jsonl --reject "SRS-4=test_stop" --accept "SRS-4=test_halt"
     """
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
+        apart(source, target)
         kept = decisions_about(settings, "trace", source, target, file=decisions)
-        decided = decided_links(kept, accept or (), reject or ())
         named = columns_given(columns)
-        sources, targets = items_of(settings, source, named), items_of(settings, target, named)
+        sources = items_of(settings, source, named, only_from or ())
+        targets = items_of(settings, target, named, only_to or ())
+        ids = [{each.id for each in side} for side in (sources, targets)]
+        decided = decided_links(kept, accept or (), reject or (), *ids)
         from knowledge_mcp.wiring import build_linker
 
         found = trace(sources, targets, build_linker(settings), decided)
