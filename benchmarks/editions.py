@@ -124,7 +124,7 @@ def by_vectors(old: Edition, new: Edition, embedder: Embedder) -> Iterator[_Pair
     sides = [embedded([f"{each.heading}\n{each.text}" for each in edition.clauses]) for edition in (old, new)]
     likeness = sides[0] @ sides[1].T
     back = likeness.argmax(axis=0)
-    for place, other in enumerate(likeness.argmax(axis=1)):
+    for place, other in enumerate(map(int, likeness.argmax(axis=1))):
         if back[other] == place:
             yield key_of(old.clauses[place]), key_of(new.clauses[other])
 
