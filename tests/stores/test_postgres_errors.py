@@ -118,8 +118,8 @@ def test_a_server_or_extension_that_is_too_old_is_refused(
 
 
 def test_tables_are_made_by_statements_that_postgresql_15_knows() -> None:
-    tables = files(tables.__package__ or "").joinpath("schema.sql").read_text("utf-8")
-    made = [each for each in tables.split(";") if "CREATE TABLE" in each]
+    text = files(tables.__package__ or "").joinpath("schema.sql").read_text("utf-8")
+    made = [each for each in text.split(";") if "CREATE TABLE" in each]
     assert len(made) > 5
     assert [each for each in made if " STORAGE " in each] == [], (
         "known there from 16 on; ALTER TABLE has known it before"
