@@ -168,7 +168,7 @@ _PHRASES = {
         "souple roulante primaire distante scellée latente double couplée".split(),
         "dispositif qui|partie qui|ensemble de règles qui|personne ou organisme qui".split("|"),
         "limite|mesure|conserve|libère|compare".split("|"),
-        "le débit entre deux bassins|la charge d’une cellule|les essais d’un lot|les messages en attente".split("|"),
+        "le débit entre deux bassins|la charge d’une cellule|un même lot|les messages en attente".split("|"),
     ),
     "de": (
         "Ventil Messgerät Relais Register Filter Träger Turbine Anzeiger".split(),

@@ -188,7 +188,7 @@ def headings_of(document: Document) -> list[Named]:
     return [
         Named(section.level, section.title, pages.get(section.index, 0), section.number or "")
         for section in document.sections
-        if section.title
+        if section.title or section.number
     ]
 
 

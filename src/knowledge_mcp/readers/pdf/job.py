@@ -27,6 +27,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
     outline_headings,
     tagged_headings,
 )
+from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -134,6 +135,9 @@ def compose(
     contents = take_contents(pages)
     body = body_of(pages)
     found = terms_pages(pages, _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages)))
+    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
+    found.headings += untitled_clauses(pages, found.headings)
+    found.headings.sort(key=lambda heading: place[id(heading.lines[0])])
     found.begins.update(take_columns(pages, found.headings))
     yield {"facts": described["facts"], "headlines": _headlines(pages), "running": running}
     items = blocks_of(pages, found.headings, body, found.begins)

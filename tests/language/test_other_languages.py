@@ -1,0 +1,53 @@
+"""Terms clauses and references of German, French and Spanish documents are read as English ones are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.glossaries import measure
+from benchmarks.glossary_forms import ELSEWHERE, made_elsewhere
+from knowledge_mcp.language.references import find_references
+
+_CLAUSES = {"3", "4", "4.1", "4.2"}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "targets"),
+    [
+        ("de", "siehe Abschnitt 4.2 und Anhang A", ["4.2", "Annex A"]),
+        (
+            "de",
+            "Die Prüfung muss nach 4.1 durchgeführt werden (siehe Tabelle 2 und Bild 3).",
+            ["4.1", "Table 2", "Figure 3"],
+        ),
+        ("de", "Abschnitt 4.2 der ISO 4126-1:2013 gilt.", ["ISO 4126-1:2013 4.2"]),
+        ("de", "Artikel 5 der Richtlinie 2014/68/EU gilt.", ["Richtlinie 2014/68/EU 5"]),
+        ("de", "in 4.2 Sekunden", []),
+        ("fr", "voir le paragraphe 4.2 et l’Annexe A", ["4.2", "Annex A"]),
+        ("fr", "conformément à l’ISO 9001:2015, 7.3", ["ISO 9001:2015 7.3"]),
+        ("fr", "l’article 5 de la Directive 2014/68/UE s’applique", ["Directive 2014/68/UE 5"]),
+        ("fr", "conformément au 4.1 et selon 4.2, voir le Tableau 2", ["4.1", "4.2", "Table 2"]),
+        ("fr", "un débit de 4.2 l/s", []),
+        ("es", "véase el apartado 4.2 y el Anexo A", ["4.2", "Annex A"]),
+        ("es", "según 4.1, véanse la Tabla 2 y la Figura 3", ["4.1", "Table 2", "Figure 3"]),
+        ("es", "el apartado 4.2 de la ISO 4126-1:2013 se aplica", ["ISO 4126-1:2013 4.2"]),
+    ],
+)
+def test_references_are_found_in_their_own_words(language: str, text: str, targets: list[str]) -> None:
+    assert [each.target for each in find_references(text, clauses=_CLAUSES, language=language)] == targets
+
+
+def test_words_of_another_language_lead_nowhere() -> None:
+    assert find_references("siehe Abschnitt 4.2, von 4.2", clauses=_CLAUSES) == []
+
+
+@pytest.mark.parametrize("language", ELSEWHERE)
+def test_entries_of_terms_clauses_are_whole(language: str, tmp_path: Path) -> None:
+    form = ELSEWHERE[language][0]
+
+    for kind, counts in measure(form, made_elsewhere(language, 12), tmp_path):
+        wanted = (counts["entries"], counts["named"], counts["sourced"], counts["noted"])
+        assert (counts["found"], counts["names"], counts["sources"], counts["notes"]) == wanted, kind
+        assert counts["false"] == 0, kind
