@@ -79,6 +79,8 @@ class LocalQdrant:
                     if name == "update_collection_aliases":
                         # a server goes from one to the next: what it did before it refuses one stays
                         return all(method([each], **kwargs) for each in args[0])
+                    if name == "batch_update_points" and any(_is_empty(each) for each in args[1]):
+                        raise refusal(422, "must specify vectors to update for point")
                     return self._noted(name, args, method(*args, **kwargs))
                 except KeyError as exc:
                     raise refusal(404, f"Not found: point {exc}") from exc
@@ -101,6 +103,14 @@ class LocalQdrant:
             schema = {field: _index_info(kind) for field, kind in self._indexes.get(args[0], {}).items()}
             return answer.model_copy(update={"payload_schema": schema})
         return answer
+
+
+def _is_empty(operation: models.UpdateOperation) -> bool:
+    """Tell whether an update of vectors has a point that gets none: local mode takes that, a server does not."""
+    if not isinstance(operation, models.UpdateVectorsOperation):
+        return False
+    given = (cast("dict[str, Any]", each.vector).values() for each in operation.update_vectors.points)
+    return any(not any(getattr(vector, "indices", vector) for vector in vectors) for vectors in given)
 
 
 def _index_info(kind: Any) -> models.PayloadIndexInfo:

@@ -117,11 +117,16 @@ OPERATIONS: list[tuple[str, Callable[[QdrantClient], Any]]] = [
             [
                 models.SetPayloadOperation(set_payload=models.SetPayload(payload={"flag": False}, filter=IS_A)),
                 models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(
-                    points=[models.PointVectors(id=ID, vector={"s": models.SparseVector(indices=[], values=[])})])),
+                    points=[models.PointVectors(id=ID, vector={"s": models.SparseVector(indices=[3], values=[0.5])})])),
                 models.DeleteOperation(delete=models.PointIdsList(points=[OTHER])),
             ],
         ),
     ),
+    ("a vector of nothing", lambda client: client.batch_update_points("c", [
+        models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(
+            points=[models.PointVectors(id=ID, vector={"s": models.SparseVector(indices=[], values=[])})]))])),
+    ("a vector less", lambda client: client.batch_update_points("c", [models.DeleteVectorsOperation(
+        delete_vectors=models.DeleteVectors(points=[ID], vector=["s"]))])),
     ("read after that", lambda client: client.scroll("c", limit=9, with_payload=True, with_vectors=True)),
     (
         "named",
@@ -170,6 +175,16 @@ def test_changes_of_names_before_a_refused_one_stay_as_on_a_server() -> None:
     with pytest.raises((UnexpectedResponse, grpc.RpcError)):
         client.update_collection_aliases([models.CreateAliasOperation(create_alias=each) for each in named])
     assert [each.alias_name for each in client.get_aliases().aliases] == ["n"]
+
+
+def test_an_update_to_a_vector_of_nothing_is_refused_as_by_a_server() -> None:
+    client = LocalQdrant().client
+    client.create_collection("c", vectors_config={}, sparse_vectors_config={"s": models.SparseVectorParams()})
+    client.upsert("c", [models.PointStruct(id=1, payload={}, vector={"s": SPARSE})])
+    given = models.PointVectors(id=1, vector={"s": models.SparseVector(indices=[], values=[])})
+    emptied = models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=[given]))
+    with pytest.raises((UnexpectedResponse, grpc.RpcError)):
+        client.batch_update_points("c", [emptied])
 
 
 @pytest.mark.parametrize(
