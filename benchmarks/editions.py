@@ -123,8 +123,9 @@ def by_vectors(old: Edition, new: Edition, embedder: Embedder) -> Iterator[_Pair
     embedded = stacked(embedder.embed_documents)
     sides = [embedded([f"{each.heading}\n{each.text}" for each in edition.clauses]) for edition in (old, new)]
     likeness = sides[0] @ sides[1].T
-    back = likeness.argmax(axis=0)
-    for place, other in enumerate(map(int, likeness.argmax(axis=1))):
+    back: list[int] = likeness.argmax(axis=0).tolist()
+    best: list[int] = likeness.argmax(axis=1).tolist()
+    for place, other in enumerate(best):
         if back[other] == place:
             yield key_of(old.clauses[place]), key_of(new.clauses[other])
 
