@@ -34,7 +34,7 @@ from pathlib import Path
 from benchmarks.startup import HELLO
 from tests.deploy.replay import Replayed, replay_below
 
-__all__ = ["WAYS", "Trip", "ask_over_stdio", "main", "table"]
+__all__ = ["WAYS", "Trip", "ask_over_stdio", "main", "told"]
 
 TEXT = "# Pump\n\n## 4.2 Valves\n\nThe valve shall close within 2 seconds of a power failure.\n"
 QUESTION = "How fast does the valve close after a power failure?"
@@ -209,14 +209,12 @@ WAYS: dict[str, tuple[Callable[[Trip], None], tuple[str, ...]]] = {
 """Each way, and the programs of which one must be here."""
 
 
-def table(trips: dict[str, Trip]) -> str:
-    """Write what was measured, a line for each way and one for each of its steps."""
-    lines = [f"{'way':<12}{'typed':>6}{'seconds':>10}{'worked':>10}"]
-    for name, trip in trips.items():
-        typed = sum(not step.startswith("(") for step, _, _ in trip.steps)
-        waited, worked = (sum(each) for each in zip(*((took, used) for _, took, used in trip.steps), strict=True))
-        lines.append(f"{name:<12}{typed:>6}{waited:>10.1f}{worked:>10.1f}")
-        lines += [f"  {took:>8.1f}{used:>10.1f}  {step}" for step, took, used in trip.steps]
+def told(name: str, trip: Trip) -> str:
+    """Write what was measured of one way, and of each of its steps."""
+    typed = sum(not step.startswith("(") for step, _, _ in trip.steps)
+    waited, worked = (sum(step[place] for step in trip.steps) for place in (1, 2))
+    lines = [f"{name}: {typed} typed, {waited:.1f} seconds, {worked:.1f} of a processor"]
+    lines += [f"  {took:>8.1f}{used:>10.1f}  {step}" for step, took, used in trip.steps]
     return "\n".join(lines)
 
 
@@ -229,7 +227,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--replayed", type=Path)
     parser.add_argument("--cold", action="store_true")
     asked = parser.parse_args(arguments)
-    trips: dict[str, Trip] = {}
     failed = False
     for name in asked.ways or WAYS:
         go, programs = WAYS[name]
@@ -241,7 +238,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         replayed = replay_below(asked.replayed) if name == "container" and asked.replayed else None
         with tempfile.TemporaryDirectory(prefix="first-answer-", ignore_cleanup_errors=True) as folder:
             trip = Trip(Path(folder), asked.dist.absolute(), asked.image, replayed, asked.cold)
-            trips[name] = trip
             try:
                 go(trip)
             except RuntimeError as exc:
@@ -249,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if SIGN not in trip.answer:
                 print(f"{name}: no answer that names a clause: {trip.answer[:3000]}")
                 failed = True
-    print(table(trips))
+            print(told(name, trip), flush=True)
     return int(failed)
 
 
