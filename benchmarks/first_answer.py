@@ -212,7 +212,7 @@ WAYS: dict[str, tuple[Callable[[Trip], None], tuple[str, ...]]] = {
 def told(name: str, trip: Trip) -> str:
     """Write what was measured of one way, and of each of its steps."""
     typed = sum(not step.startswith("(") for step, _, _ in trip.steps)
-    waited, worked = (sum(step[place] for step in trip.steps) for place in (1, 2))
+    waited, worked = sum(took for _, took, _ in trip.steps), sum(used for _, _, used in trip.steps)
     lines = [f"{name}: {typed} typed, {waited:.1f} seconds, {worked:.1f} of a processor"]
     lines += [f"  {took:>8.1f}{used:>10.1f}  {step}" for step, took, used in trip.steps]
     return "\n".join(lines)
