@@ -327,8 +327,6 @@ def test_grpc_is_tried_once_and_rest_taken_where_it_is_not_spoken(server: Qdrant
 
 SETTINGS_SHOWN = """
 import sys
-from dataclasses import dataclass
-from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.opening import from_options
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 heavy = {"qdrant_client", "grpc", "numpy", "pydantic", "httpx"} & set(sys.modules)
