@@ -251,7 +251,7 @@ def _parse_again(indexes: Sequence[int], pages: list[ParsedPage], document: Any,
         copied.import_pages(document, [pages[index].page_num - 1 for index in indexes])
         written = io.BytesIO()
         copied.save(written)
-    for index, page in zip(indexes, parser.parse(_with_usual_type(written.getvalue())).pages, strict=True):
+    for index, page in zip(indexes, parser.parse(with_usual_type(written.getvalue())).pages, strict=True):
         page.page_num = pages[index].page_num
         page.structure_tree = pages[index].structure_tree  # copies of pages have none
         pages[index] = page
@@ -262,7 +262,7 @@ def _is_tall(page: ParsedPage) -> bool:
     return any(item.height > _TALL * (item.font_height or item.height) for item in page.text_items)
 
 
-def _with_usual_type(data: bytes) -> bytes:
+def with_usual_type(data: bytes) -> bytes:
     """Set the height of fonts that say they are taller than type is; the file's bytes stay where they are."""
 
     def usual(font: re.Match[bytes]) -> bytes:
