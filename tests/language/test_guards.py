@@ -26,7 +26,7 @@ def inner(module: ModuleType, name: str) -> Any:
     return vars(module)[name]
 
 
-REFERENCE: re.Pattern[str] = inner(references, "_PATTERN")
+REFERENCES: dict[str, re.Pattern[str]] = inner(references, "_PLACES")
 KINDS: tuple[tuple[object, float, tuple[str, ...], re.Pattern[str]], ...] = inner(document_types, "_WORDS")
 GUARDED: dict[str, re.Pattern[str]] = {
     "sentences": inner(sentences, "_CANDIDATE"),
@@ -34,7 +34,7 @@ GUARDED: dict[str, re.Pattern[str]] = {
     "force": inner(force, "_PLAIN"),
     "masked": inner(force, "_MASK"),
     "explained": inner(force, "_EXPLAINS"),
-    "references": REFERENCE,
+    **{f"references {code}".strip(): pattern for code, pattern in REFERENCES.items()},
 }
 
 
@@ -97,10 +97,12 @@ def test_a_guard_lets_every_alternative_pass(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("code", list(REFERENCES))
 @settings(max_examples=300)
-@given(text=st.from_regex(REFERENCE))
-def test_every_reference_holds_what_is_looked_for_first(text: str) -> None:
-    assert REFERENCE.search(text) is None or inner(references, "_ANY").search(text) is not None
+@given(data=st.data())
+def test_every_reference_holds_what_is_looked_for_first(code: str, data: st.DataObject) -> None:
+    text = data.draw(st.from_regex(REFERENCES[code]))
+    assert REFERENCES[code].search(text) is None or inner(references, "_ANY").search(text) is not None
 
 
 @pytest.mark.parametrize("place", range(len(KINDS)))

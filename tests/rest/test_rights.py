@@ -38,6 +38,7 @@ ROUTES: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/trace", {}),
     ("POST", "/trace/decisions", {"json": {}}),
     ("GET", "/check", {}),
+    ("GET", "/conflicts", {}),
     ("POST", "/check/marks", {"json": {}}),
     ("GET", "/metrics", {}),
     ("GET", "/openapi.json", {}),
@@ -168,6 +169,8 @@ NAMED: list[tuple[str, str, dict[str, Any]]] = [
         {"json": {"from": "<document>", "to": "<document>", "source_item": "1", "target_item": "2", "accepted": True}},
     ),
     ("GET", "/check", {"params": {"document": "<document>", "standard": "<document>"}}),
+    ("GET", "/conflicts", {"params": {"document": "<document>"}}),
+    ("GET", "/conflicts", {"params": {"collection": "<collection>"}}),
     (
         "POST",
         "/check/marks",

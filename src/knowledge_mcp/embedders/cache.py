@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-import apsw
-
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InternalError, InvalidInputError
@@ -144,6 +142,8 @@ class CacheFile:
 
     def _note_use(self, connection: _Connection, rows: Sequence[int], now: int) -> None:
         """Write down that rows were used; where another process writes for long, or nobody may, it is left."""
+        import apsw
+
         try:
             with connection:
                 connection.executemany("UPDATE vectors SET used = ? WHERE id = ?", [(now, row) for row in rows])
@@ -184,6 +184,8 @@ class CacheFile:
         return hashlib.blake2b(self._space.encode() + key + vector, digest_size=16).digest()
 
     def _guarded(self, doing: str, work: Callable[[_Connection], T], otherwise: T) -> T:
+        import apsw
+
         with self._lock:
             if not self._usable:
                 return otherwise
@@ -200,6 +202,8 @@ class CacheFile:
         return otherwise
 
     def _open(self) -> _Connection:
+        import apsw
+
         make_private_folder(self._path.parent)
         touch_private(self._path)
         connection = cast("_Connection", apsw.Connection(str(self._path)))
@@ -226,6 +230,8 @@ class CacheFile:
 
     def _into_wal(self, connection: _Connection) -> None:
         """Choose the journal that many may read and write by; here SQLite does not wait for others by itself."""
+        import apsw
+
         until = time.monotonic() + BUSY_MILLISECONDS / 1000
         while True:
             try:
@@ -245,6 +251,8 @@ class CacheFile:
             raise ValueError(f"the file is something else's, or of another version ({version})")
 
     def _drop_connection(self) -> None:
+        import apsw
+
         connection, self._connection = self._connection, None
         if connection is not None:
             try:

@@ -56,7 +56,7 @@ def _places(words: PlaceWords, first: str) -> str:
 
 
 _PLACES = {
-    "": re.compile(_places(ENGLISH_PLACES, r"A-Z\[{§abcdfgiopstw")),
+    "": re.compile(_places(ENGLISH_PLACES, r"A-ZÖ\[{§abcdfgiopstw")),
     **{code: re.compile(_places(words, r"A-ZÀ-Þ\[{§a-zà-ÿ")) for code, words in PLACE_WORDS.items()},
 }
 """By language; English has no code here."""

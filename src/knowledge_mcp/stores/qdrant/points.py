@@ -142,6 +142,9 @@ def term_index(term: str) -> int:
 def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
     """Weigh a chunk's terms as `bm25` says, but for the inverse document frequency, which Qdrant knows.
 
+    A chunk without terms has one that weighs nothing: a server refuses an update to an empty vector, and a chunk that
+    has none would not count among those by which frequencies are measured.
+
     Args:
         terms: of the chunk, with repetitions.
         mean: length of the chunks in terms.
@@ -153,6 +156,8 @@ def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
         index = term_index(term)
         by_index[index] = by_index.get(index, 0) + count
     indices = sorted(by_index)
+    if not indices:
+        return models.SparseVector(indices=[term_index("")], values=[0.0])
     return models.SparseVector(
         indices=indices, values=[by_index[index] / (by_index[index] + norm) for index in indices]
     )

@@ -244,17 +244,19 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
     done = 0
     points = connection.scroll(place.home, unweighed(place), ["words"])
     for batch in _batches(points):
-        weights = {each.id: weighted((each.payload or {})["words"].split(), place.mean) for each in batch}
-        vectors = [models.PointVectors(id=key, vector={BM25: each}) for key, each in weights.items() if each.indices]
-        wordless = [key for key, each in weights.items() if not each.indices]
-        told = models.SetPayload(payload={"weights": place.weights}, points=list(weights))
-        operations: list[models.UpdateOperation] = [models.SetPayloadOperation(set_payload=told)]
-        if vectors:
-            operations.insert(0, models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)))
-        if wordless:  # a server refuses an update to nothing
-            gone = models.DeleteVectors(points=wordless, vector=[BM25])
-            operations.insert(0, models.DeleteVectorsOperation(delete_vectors=gone))
-        connection.write_present(place.home, operations)
+        vectors = [
+            models.PointVectors(id=each.id, vector={BM25: weighted((each.payload or {})["words"].split(), place.mean)})
+            for each in batch
+        ]
+        ids = [each.id for each in batch]
+        told = models.SetPayload(payload={"weights": place.weights}, points=ids)
+        connection.write_present(
+            place.home,
+            [
+                models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)),
+                models.SetPayloadOperation(set_payload=told),
+            ],
+        )
         done += len(batch)
     return done
 

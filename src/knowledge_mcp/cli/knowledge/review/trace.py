@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 _LONGEST = 100
 """Characters of the shared words in a table of the terminal; files hold all of them."""
+_From = Annotated[
+    str, typer.Argument(metavar="FROM", help="File, folder, id of an ingested document, or collection:NAME.")
+]
+_To = Annotated[str, typer.Argument(metavar="TO", help="The same, of what it is traced to.")]
 _AsReqif = Annotated[
     Path | None,
     typer.Option("--reqif", metavar="FILE", help="Write ReqIF with the links as relations.", dir_okay=False),
@@ -66,10 +70,8 @@ _Rejected = Annotated[
 
 
 def trace_command(
-    source: Annotated[
-        str, typer.Argument(metavar="FROM", help="File, folder, id of an ingested document, or collection:NAME.")
-    ],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The same, of what it is traced to.")],
+    source: _From,
+    target: _To,
     as_json: AsJson = False,
     as_csv: AsCsv = None,
     as_xlsx: AsXlsx = None,
@@ -102,18 +104,16 @@ def trace_command(
     Example: knowledge trace srs.csv tests.jsonl --reject "SRS-4=test_stop" --accept "SRS-4=test_halt"
     """
     with guarded(verbose=verbose, as_json=as_json):
+        from knowledge_mcp.wiring import build_linker
+
         settings = settings_of(config, collection, verbose=verbose)
         apart(source, target)
         kept = decisions_about(settings, "trace", source, target, file=decisions)
-        named = columns_given(columns)
-        sources = items_of(settings, source, named, only_from or ())
-        targets = items_of(settings, target, named, only_to or ())
-        ids = [{each.id for each in side} for side in (sources, targets)]
-        decided = decided_links(kept, accept or (), reject or (), *ids)
-        from knowledge_mcp.wiring import build_linker
-
-        found = trace(sources, targets, build_linker(settings), decided)
+        sources = items_of(settings, source, columns_given(columns), only_from or ())
+        targets = items_of(settings, target, columns_given(columns), only_to or ())
         sides = ((source, sources), (target, targets))
+        decided = decided_links(kept, accept or (), reject or (), *({each.id for each in side} for _, side in sides))
+        found = trace(sources, targets, build_linker(settings), decided)
         is_written = write_results(
             {
                 as_csv: lambda: matrix.as_csv(found),
