@@ -60,7 +60,7 @@ _PLACES = {
     **{code: re.compile(_places(words, r"A-ZÀ-Þ\[{§a-zà-ÿ")) for code, words in PLACE_WORDS.items()},
 }
 """By language; English has no code here."""
-_ANY = re.compile(r"\d|[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX|[Aa]nhang|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANEXO")
+_ANY = re.compile(r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nhang|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANEXO")
 """What every reference holds: a number, but for annexes, which have letters."""
 
 _APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
@@ -89,7 +89,7 @@ _ANYTHING = re.compile(r"\Z")
 _BEFORE = 24
 
 _OF = {
-    code: re.compile(rf"\s+(?P<word>{words.owners})(?:\s+|(?<=['’]))")
+    code: re.compile(rf"(?<!\s)\s+(?P<word>{words.owners})(?:\s+|(?<=['’]))")
     for code, words in {"": ENGLISH_PLACES, **PLACE_WORDS}.items()
 }
 _OWNING_DOCUMENT = re.compile(rf"(?:the\s+)?[\[({{]{{0,2}}[!?@]{{0,2}}(?:{_DOCUMENTS})[\]}}]{{0,2}}")

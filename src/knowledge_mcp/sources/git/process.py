@@ -58,7 +58,9 @@ _DENIED = re.compile(
     r"|returned error: 40[13]|support for password authentication was removed|bad credentials",
     re.IGNORECASE,
 )
-_NO_BRANCH = re.compile(r"remote branch .* not found|couldn't find remote ref|remote ref does not exist", re.IGNORECASE)
+_NO_BRANCH = re.compile(
+    r"remote branch .{1,400} not found|couldn't find remote ref|remote ref does not exist", re.IGNORECASE
+)
 _MISSING = re.compile(
     r"repository .{0,400}not found|returned error: 404|does not appear to be a git repository|does not exist"
     r"|not valid: is this a git repository",
