@@ -6,7 +6,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from knowledge_mcp.embedders.cache import CacheFile
+from knowledge_mcp.embedders.cache_file import CacheFile
 
 __all__ = ["DIMENSIONS", "SPACE", "key_of", "vector_of"]
 

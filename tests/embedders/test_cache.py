@@ -12,7 +12,8 @@ from typing import Any
 import apsw
 import pytest
 
-from knowledge_mcp.embedders.cache import CACHE_FILE, CachedEmbedder, CacheFile
+from knowledge_mcp.embedders.cache import CACHE_FILE, CachedEmbedder
+from knowledge_mcp.embedders.cache_file import CacheFile
 from knowledge_mcp.model.collection import EmbeddingUsage
 from knowledge_mcp.model.errors import ContentRefusedError, InvalidInputError, QuotaExceededError
 from knowledge_mcp.ports import Embedder
@@ -232,7 +233,7 @@ def test_above_its_bound_what_was_not_used_for_longest_goes(tmp_path: Path) -> N
 def test_questions_that_nobody_asks_again_are_the_first_to_go_and_never_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knowledge_mcp.embedders.cache.MOST_PASSING", 5)
+    monkeypatch.setattr("knowledge_mcp.embedders.cache_file.MOST_PASSING", 5)
     cache = _file(tmp_path / "c")
     _put(cache, "a passage")
     questions = [f"question {number}" for number in range(12)]
@@ -360,7 +361,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_embedding(
 def test_a_cache_that_another_process_holds_is_passed_by_and_used_again_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knowledge_mcp.embedders.cache.BUSY_MILLISECONDS", 1)
+    monkeypatch.setattr("knowledge_mcp.embedders.cache_file.BUSY_MILLISECONDS", 1)
     cache = _file(tmp_path / "c")
     _put(cache, "a")
     holder: Any = apsw.Connection(str(tmp_path / "c"))

@@ -43,7 +43,7 @@ from knowledge_mcp.model.ingest import (
     SkippedFile,
 )
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
-from knowledge_mcp.sources.files import vanished_below
+from knowledge_mcp.sources.files import LabelledSource, vanished_below
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
@@ -128,8 +128,6 @@ class IngestRun:
         if self._choices.allow:
             labels = (*labels, (ALLOWED, allowed_label(self._choices.allow)))
         if labels:
-            from knowledge_mcp.sources.files import LabelledSource
-
             source = LabelledSource(files, labels)
         knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
         folder = self._choices.source.absolute()

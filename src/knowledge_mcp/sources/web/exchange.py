@@ -15,13 +15,10 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError
 from knowledge_mcp.sources.web.address import Deadline, IpAddress, WebAddress
-
-if TYPE_CHECKING:
-    pass
 
 _READ_SIZE = 64 * 1024
 _MOST_TRIED = 4

@@ -34,7 +34,6 @@ from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceS
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 
 if TYPE_CHECKING:
-    from knowledge_mcp.cli.knowledge.sources.syncing import Synced, Syncing
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.sources.synced.registered import SourceList
@@ -293,8 +292,6 @@ def sync(
         try:
             run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=verbose)
             if watch:
-                from knowledge_mcp.cli.knowledge.sources.syncing import follow
-
                 follow(run, settings, wanted, tell)
                 return
             done = [run.run(name) for name in (wanted or [each.spec.name for each in listed.all()])]
