@@ -334,7 +334,7 @@ class _Matcher:
         return in_one and tops and (old.parent is None) != (new.parent is None)
 
     def _told(self, old: Edition, new: Edition) -> Iterator[tuple[int, Clause]]:
-        """Yield old clauses, by their place, with the note of the new edition that tells of them.
+        """Yield old clauses, by their place, with the note of the new edition that names them.
 
         A number alone is shifted by every insertion: beside it the heading is the same, or only says "Void" too.
         """

@@ -1,6 +1,6 @@
 """`knowledge sync`: make the knowledge base hold what its registered sources hold, once or from now on.
 
-With `--watch` folders are followed by what the system tells of them, everything else by its interval.
+With `--watch`, changes in folders are taken up as they happen; every other source is synced at its interval.
 """
 
 from __future__ import annotations
