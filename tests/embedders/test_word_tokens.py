@@ -12,8 +12,8 @@ from tokenizers import AddedToken, Tokenizer
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import Whitespace
 
-from knowledge_mcp.embedders.local import session
-from knowledge_mcp.embedders.local.session import WordTokens, stands_alone
+from knowledge_mcp.embedders.local import tokens
+from knowledge_mcp.embedders.local.tokens import WordTokens, stands_alone
 from tests.embedders import tiny
 
 BLANKS = " \t\n\r\x0b\x0c\x1c\x1f\x85\xa0\u1680\u2003\u2028\u3000"
@@ -50,7 +50,7 @@ def test_words_have_the_tokens_that_they_have_in_the_text(tokenizer: Any, text: 
 
 
 def test_each_word_is_cut_once_and_too_many_are_forgotten(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_REMEMBERED", 3)
+    monkeypatch.setattr(tokens, "_REMEMBERED", 3)
     cut: list[str] = []
 
     def one(text: str) -> tuple[tuple[int, int], ...]:

@@ -24,7 +24,8 @@ from knowledge_mcp.support.lanes import Lanes, usable_cores
 
 if TYPE_CHECKING:
     from knowledge_mcp.embedders.local.model_files import ModelFiles, Progress, Variant
-    from knowledge_mcp.embedders.local.session import ModelTokenizer, OnnxModel
+    from knowledge_mcp.embedders.local.session import OnnxModel
+    from knowledge_mcp.embedders.local.tokens import ModelTokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +198,7 @@ class LocalEmbedder:
         if tokenizer is not None:
             return tokenizer
         files = self._known_files()
-        from knowledge_mcp.embedders.local.session import ModelTokenizer
+        from knowledge_mcp.embedders.local.tokens import ModelTokenizer
 
         with self._loading:
             self._refuse_when_closed()
