@@ -24,6 +24,7 @@ TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"
 """How notes and examples open in English, German, French and Spanish; patterns without groups."""
 _NOTE = re.compile(rf"(?P<label>(?:{NOTE_CAPITALS}|{NOTE_TITLES})(?: \d+(?: {TO_ENTRY})?)?){_AFTER_LABEL}")
 _NOTE_IN_PROSE = re.compile(rf"(?:{NOTE_TITLES}) (?!\d)(?!to )[^:—–-]{{0,3}}[^\W\d_]")
+_EXAMPLE_WORD = re.compile(rf"{EXAMPLE_CAPITALS}|{EXAMPLE_TITLES}")
 _EXAMPLE = re.compile(rf"(?P<label>(?:{EXAMPLE_CAPITALS}|(?:{EXAMPLE_TITLES})s?)(?: \d+)?)(?P<after>{_AFTER_LABEL})")
 _INFORMATIVE_SENTENCE = re.compile(
     r"This (?:section|clause|subclause|annex|appendix|part|document) is (?P<force>informative|non-normative|"
@@ -72,6 +73,11 @@ def example_label(text: str) -> str | None:
     label, after = match.group("label"), match.group("after")
     is_plain_word = label.istitle() and not any(c.isdigit() for c in label)
     return None if is_plain_word and not re.match(r"[ \t]*[:—–-]", after) else label
+
+
+def is_of_example(label: str) -> bool:
+    """Tell whether the label of a note or example is an example's."""
+    return _EXAMPLE_WORD.match(label) is not None
 
 
 def informative_statement(text: str) -> bool | None:
@@ -128,8 +134,7 @@ def _note(text: str) -> Opening | None:
     word, marker, stop = match["word"], match["marker"], match["stop"].strip()
     if not (stop or word.isupper() or re.search(TO_ENTRY, marker) or (marker == text.strip() and word != marker)):
         return None
-    kind = BlockKind.EXAMPLE if word.lower().startswith(("ex", "bei", "ej")) else BlockKind.NOTE
-    return Opening(kind, marker)
+    return Opening(BlockKind.EXAMPLE if is_of_example(marker) else BlockKind.NOTE, marker)
 
 
 def _caption(text: str) -> Opening | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label
+from knowledge_mcp.language.openings import caption_label, caption_target, example_label, is_of_example, note_label
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
@@ -272,7 +272,7 @@ class DocxWalker:
             text = RichText(f"{label.text} ")
             text.extend(paragraph.text)
             marker = opening or (label.text if not label.is_bullet else "")
-        is_example = example_label(f"{opening}: x") is not None if opening else role is Role.EXAMPLE
+        is_example = is_of_example(opening) if opening else role is Role.EXAMPLE
         self._lay(BlockKind.EXAMPLE if is_example else BlockKind.NOTE, text, marker=marker)
 
     # ---- what follows a paragraph

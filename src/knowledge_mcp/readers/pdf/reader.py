@@ -14,7 +14,7 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, options_version
-from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, run_isolated, unreadable
 from knowledge_mcp.readers.shared.passwords import Passwords
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
@@ -29,12 +29,11 @@ _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 _KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 
 
-class PdfReader:
+class PdfReader(SandboxedReader):
     """Read PDF files: text, headings, tables, lists, notes, captions, page labels; scanned pages too. Thread-safe.
 
     Args:
-        sandbox: where parsing runs; None makes one that this reader owns and closes.
-        limits: memory and time for one file.
+        sandbox, limits: as `SandboxedReader`.
         use_outline: False leaves bookmarks and tags aside, for measuring what typography alone finds.
         ocr: who reads scanned pages; it stays its giver's to close. None leaves them unread, each with a note.
         options: how scanned pages are treated.
@@ -51,9 +50,7 @@ class PdfReader:
         options: ScanOptions | None = None,
         passwords: Passwords | None = None,
     ) -> None:
-        self._sandbox = sandbox or Sandbox()
-        self._owned = sandbox is None
-        self._limits = limits or Limits()
+        super().__init__(sandbox, limits or Limits())
         self._use_outline = use_outline
         self._ocr = ocr
         self._options = options or ScanOptions()
@@ -123,11 +120,6 @@ class PdfReader:
                     return int(facts["width"]), int(facts["height"]), value
                 facts.update(value)
         raise InternalError("The page was not drawn.")
-
-    def close(self) -> None:
-        """End the idle child processes."""
-        if self._owned:
-            self._sandbox.close()
 
     def _opened(self, item: SourceItem, action: Callable[[SourceItem], T]) -> T:
         """Do something with a file, or with a copy of it that a password opened."""

@@ -1,8 +1,8 @@
 """ChromaDB, embedded in this process or as a server (`chroma run`): the same contract as every other store.
 
-What ChromaDB lacks is made here: `chroma_writing` has the order of writing that stands for a transaction,
-`chroma_view` the keyword search, `chroma_lock` the guard against two processes in one folder. `chroma_layout` tells how
-it all lies in ChromaDB, `chroma_profiles` what a specification wants to find there.
+What ChromaDB lacks is made here: `writing` has the order of writing that stands for a transaction,
+`view` the keyword search, `client` the guard against two processes in one folder. `layout` tells how
+it all lies in ChromaDB, `profiles` what a specification wants to find there.
 """
 
 from __future__ import annotations

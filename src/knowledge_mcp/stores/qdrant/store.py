@@ -1,7 +1,7 @@
 """The store on Qdrant: one server, its cloud or a cluster; hybrid search on named dense and sparse vectors.
 
-`qdrant_layout` tells how collections lie there, `qdrant_writing` how a publish becomes visible in one step,
-`qdrant_search` how both legs are asked in one round trip. Nothing is imported or connected before the first use.
+`layout` tells how collections lie there, `writing` how a publish becomes visible in one step,
+`search` how both legs are asked in one round trip. Nothing is connected before the first use.
 """
 
 from __future__ import annotations
