@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.model.document import Document
@@ -230,6 +230,7 @@ def test_any_encoding_is_read(encoding: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Co", "Cn")) | st.sampled_from("\n\n\t ")))
+@example("o documento")
 def test_no_letter_of_a_text_is_lost(text: str) -> None:
     wanted = letters_of(normalise_text(text))
     if wanted:

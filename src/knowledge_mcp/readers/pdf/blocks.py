@@ -181,7 +181,6 @@ def _sentence_goes_on(text: str, line: Line) -> bool:
 
 
 _PLAIN = Opening(BlockKind.PARAGRAPH, "")
-_BULLETS = {"\u00b7": "•", "o": "◦"}
 
 
 @dataclass(slots=True)
@@ -377,10 +376,9 @@ def _printed(current: _Open) -> dict[str, Any]:
     marker = opening.marker
     if opening.kind is BlockKind.CODE:
         text, breaks = _code(current.code), []
-    if opening.kind is BlockKind.LIST_ITEM and (marker in _BULLETS or "\uf000" <= marker <= "\uf0ff"):
-        bullet = _BULLETS.get(marker, "•")
-        text = bullet + text[len(marker) :]
-        marker = bullet
+    if opening.kind is BlockKind.LIST_ITEM and (marker == "\u00b7" or "\uf000" <= marker <= "\uf0ff"):
+        text = "•" + text[len(marker) :]
+        marker = "•"
     block: dict[str, Any] = {"kind": opening.kind.value, "text": text, "pages": current.pages}
     block["boxes"] = current.extent.packed()
     if marker:
