@@ -6,7 +6,8 @@ Projects below `$KNOWLEDGE_EVAL_DATA/import` (else `../shared/data/import`, told
 and `links` are those read of those known. Each project is then written as ReqIF and as `needs.json`, what is linked to
 as one side and all else as the other, and read back: `back` is how many items came back with the same text and
 attributes, and `links back` how many links between them. `kept`: into a ReqIF file an item and a relation
-are put, and all that it held is still there, word for word and in its order.
+are put, and all that it held is still there, word for word and in its order. `store`: the files are ingested and read
+back from the store: items with the same text, level, attributes and links. `bytes`: a ReqIF file comes back as it was.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import datetime as dt
 import io
 import json
 import os
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -23,10 +25,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from knowledge_mcp import registry
+from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.cli.knowledge.inspect import file_item
+from knowledge_mcp.engine.core.base import Base
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
-from knowledge_mcp.readers.requirements.reader import RequirementItem, RequirementReader
+from knowledge_mcp.language.document_types import DocumentClassifier
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.document import RequirementItem
+from knowledge_mcp.model.ingest import IngestOptions
+from knowledge_mcp.ranking.fusion import fuse
+from knowledge_mcp.readers.requirements.reader import RequirementReader
+from knowledge_mcp.sources.files import FileSource
+from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.surfaces.interchange import as_needs, as_reqif
+from knowledge_mcp.testing.embedders import HashingEmbedder
+from knowledge_mcp.wiring import build_readers
 
 _NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -144,6 +160,35 @@ def _in_order(old: Sequence[str], new: Sequence[str]) -> bool:
     return all(any(line == other for other in rest) for line in old)
 
 
+def stored(project: Project, items: Sequence[RequirementItem]) -> list[str]:
+    """Ingest a project's files; count the items that come back whole, and tell whether a ReqIF file is as it was."""
+    pipeline = Pipeline(build_readers(None, registry.READERS), ClauseChunker(), DocumentClassifier())
+    analyser = EnglishAnalyser()
+    base = Base(
+        store=MemoryStore(analyser), collection="kb", embedder=HashingEmbedder(), analyser=analyser,
+        fuse=fuse, hybrid=True, slice=64,
+    )  # fmt: skip
+    knowledge = LocalKnowledge(base, pipeline)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for path in project.files:
+                shutil.copy(path, folder)
+            if project.name.startswith("doorstop"):
+                (Path(folder) / ".doorstop.yml").write_text("settings: {}\n", encoding="utf-8")
+            knowledge.ingest(FileSource(folder), IngestOptions())
+            held = [knowledge.document_structure(each.id) for each in knowledge.documents()]
+    finally:
+        knowledge.close()
+    found = {item.id: _told(item) for structure in held for item in structure.items}
+    same = sum(found.get(each.id) == _told(each) for each in items)
+    whole = held[0].original_bytes == project.files[0].read_bytes() if held and held[0].original else None
+    return [f"{same} of {len(items)}", "" if whole is None else "yes" if whole else "no"]
+
+
+def _told(item: RequirementItem) -> tuple[Any, ...]:
+    return item.title, item.text, item.level, item.kind, dict(item.attributes), item.links
+
+
 def main() -> None:
     """Measure and print."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -152,8 +197,10 @@ def main() -> None:
     if not folder.is_dir():
         print(f"SKIPPED: there is no {folder}.")
         return
-    print("| project | items | links | ReqIF: back | links back | needs.json: back | links back | kept |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| project | items | links | ReqIF: back | links back | needs.json: back | links back | kept | store | bytes |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
     reader = RequirementReader()
     for each in projects(folder):
         items = read(reader, each.files)
@@ -165,7 +212,7 @@ def main() -> None:
             cells += back(reader, [*sources, *targets], content, name)
         is_reqif = each.files[0].suffix.startswith(".reqif")
         end = ("yes" if kept(each.files[0], [*sources, *targets]) else "no") if is_reqif else ""
-        print(f"| {each.name} | {' | '.join(cells)} | {end} |")
+        print(f"| {each.name} | {' | '.join([*cells, end, *stored(each, items)])} |", flush=True)
     reader.close()
 
 

@@ -38,6 +38,10 @@ READERS = {
     ),
     **dict.fromkeys(("text/asciidoc", "text/x-rst"), "knowledge_mcp.readers.markup.reader:MarkupReader"),
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "knowledge_mcp.readers.docx:DocxReader",
+    **dict.fromkeys(
+        ("application/reqif+xml", "application/reqif+zip", "application/x-doorstop+zip", "text/x-strictdoc"),
+        "knowledge_mcp.readers.requirements.reader:RequirementFileReader",
+    ),
     "text/markdown": "knowledge_mcp.readers.markdown:MarkdownReader",
     "text/plain": "knowledge_mcp.readers.plain.reader:PlainTextReader",
 }

@@ -12,7 +12,8 @@ import pytest
 
 from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
-from knowledge_mcp.readers.requirements.reader import DeclaredLink, RequirementItem, RequirementReader
+from knowledge_mcp.model.document import DeclaredLink, RequirementItem
+from knowledge_mcp.readers.requirements.reader import RequirementReader
 from knowledge_mcp.surfaces.interchange import as_needs, as_reqif
 from tests.readers.reqif_dialects import DOORS, POLARION, PTC, STRICTDOC
 from tests.readers.requirement_files import REQIF, zipped

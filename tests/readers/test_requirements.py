@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.cli.knowledge.inspect import file_item
+from knowledge_mcp.model.document import DeclaredLink
 from knowledge_mcp.model.errors import UnreadableDocumentError
-from knowledge_mcp.readers.requirements.reader import DeclaredLink, RequirementReader, RequirementSet
+from knowledge_mcp.readers.requirements.reader import RequirementReader, RequirementSet
 from knowledge_mcp.readers.requirements.reqif import reqif
 from knowledge_mcp.readers.requirements.texts import doorstop, needs_json, sphinx_needs, strictdoc
 from tests.readers.requirement_files import NEEDS, REQIF, RST, SDOC, zipped

@@ -299,7 +299,9 @@ HELP = """\
 Take documents into the knowledge base.
 
 Documents are read with their structure, cut into chunks, embedded and stored: PDF, Word (.docx), Markdown, AsciiDoc,
-reStructuredText, HTML, presentations, workbooks, OpenDocument texts, e-books, mails, CSV, JSON, XML and plain text.
+reStructuredText, HTML, presentations, workbooks, OpenDocument texts, e-books, mails, CSV, JSON, XML, plain text, and
+requirements of other tools (ReqIF, StrictDoc, Doorstop, sphinx-needs).
+
 Pictures are read where --pattern names them. Files that have not changed are left alone. Every file is checked before
 the first one is embedded, and what is not taken is named with the reason.
 

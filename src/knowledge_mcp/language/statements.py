@@ -23,6 +23,7 @@ from knowledge_mcp.language.identifiers import (
     trailing_tag,
 )
 from knowledge_mcp.language.multilingual.force import NOTES
+from knowledge_mcp.language.requirements.declared import with_declared
 from knowledge_mcp.language.requirements.weak import with_weak
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
@@ -74,7 +75,8 @@ def find_statements(
     or lead-in's, else that of the heading or property table above it. Where the document labels its requirements
     ("SRS 7 - ..."), a label makes its first sentence one even without force, and "will" obliges behind it. What
     follows "Rationale:" in a paragraph is left out. Unless words in capitals alone carry the force, numbered items,
-    steps and stories below a heading that announces requirements are weak requirements (`with_weak`).
+    steps and stories below a heading that announces requirements are weak requirements (`with_weak`). Where a file
+    lists its items, each has its statements, and one that states something without force is weak (`with_declared`).
 
     Args:
         document: the document as read.
@@ -86,9 +88,8 @@ def find_statements(
     finder = _Finder(document, facts, convention or detect_convention(document.text), exempt)
     for block in checked(document.blocks):
         finder.take(block)
-    if finder.convention.capitals:
-        return finder.statements
-    return with_weak(document, facts, finder.statements, exempt)
+    found = finder.statements if finder.convention.capitals else with_weak(document, facts, finder.statements, exempt)
+    return with_declared(document, facts, found)
 
 
 class _Finder:

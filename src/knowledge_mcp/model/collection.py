@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.chunk import EmbeddedChunk
-from knowledge_mcp.model.document import Anchor, Hidden, Span
+from knowledge_mcp.model.document import Anchor, Hidden, RequirementItem, Span
 
 CLAIMED = "claimed"
 """Name in a record's metadata: which facts only the file's own front matter or properties say, by comma."""
@@ -224,12 +226,22 @@ class PageCoverage:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStructure:
-    """Hold the sections, pages and anchors of one document, and the hidden characters left out; each may be empty."""
+    """Hold the sections, pages and anchors of one document, and the hidden characters left out; each may be empty.
+
+    So may `items` and `original`, which are as on its `Document`.
+    """
 
     sections: tuple[OutlineEntry, ...] = ()
     pages: tuple[PageCoverage, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     hidden: Hidden = ()
+    items: tuple[RequirementItem, ...] = ()
+    original: str = ""
+
+    @property
+    def original_bytes(self) -> bytes:
+        """The file that the document was read from; none where it is not kept."""
+        return zlib.decompress(base64.b64decode(self.original)) if self.original else b""
 
 
 NO_STRUCTURE = DocumentStructure()

@@ -272,6 +272,43 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredLink:
+    """Tell that an item names another: its id, and what the link is called there ("Parent", "implements")."""
+
+    target: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementItem:
+    """Hold one item of a requirements file.
+
+    Attributes:
+        id: as its tool refers to it: a UID, or the identifier of the ReqIF object.
+        title: its heading; may be empty.
+        text: what it states, as plain text; may be empty for a heading.
+        level: its place among the others, as written ("1.10"), else counted; empty where there is none.
+        kind: what its tool calls it: the type of the object, the directive, the tag.
+        attributes: everything that its file says of it, by name, in order: title, text, and what is unknown to us.
+        links: to other items, here or elsewhere.
+        line: where it begins in its file; 0 where lines mean nothing.
+        informative: whether its tool says that it obliges nobody.
+        span: where it stands in the canonical text of its document, title and all; empty where that is not known.
+    """
+
+    id: str
+    title: str
+    text: str
+    level: str = ""
+    kind: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    links: tuple[DeclaredLink, ...] = ()
+    line: int = 0
+    informative: bool = False
+    span: Span = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """Hold what a reader made of one source item.
 
@@ -288,6 +325,8 @@ class Document:
         anchors: names of places in the text that links may lead to, each name once, by place.
         hidden: characters left out because no reader of the file sees them, by reason; a warning says so too.
         warnings: what was lost or doubtful, one sentence each; never empty when text was lost.
+        items: what a file of requirements lists, in order; empty for every other file.
+        original: the bytes of the file where only they hold all that it says (zlib, Base64); empty for every other.
         source_uri: `SourceItem.uri`.
         sha256: `SourceItem.sha256`.
         media_type: `SourceItem.media_type`.
@@ -308,6 +347,8 @@ class Document:
     warnings: tuple[str, ...] = field(default=())
     anchors: tuple[Anchor, ...] = ()
     hidden: Hidden = ()
+    items: tuple[RequirementItem, ...] = ()
+    original: str = ""
 
     def ancestors(self, section: int | None) -> tuple[Section, ...]:
         """List a section with all above it, outermost first; empty for None."""

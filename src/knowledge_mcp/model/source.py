@@ -50,6 +50,8 @@ class SourceItem:
 
 UNKNOWN = "application/octet-stream"
 
+DOORSTOP = "application/x-doorstop+zip"
+"""A folder of Doorstop items as one file; sources make it where they meet such a folder."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
 MEDIA_TYPES: Mapping[str, str] = {
@@ -58,6 +60,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".bmp": "image/bmp",
     ".csv": "text/csv",
     ".docx": f"{_OFFICE}.wordprocessingml.document",
+    ".doorstop": DOORSTOP,
     ".eml": "message/rfc822",
     ".epub": "application/epub+zip",
     ".htm": "text/html",
@@ -73,7 +76,10 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".pdf": "application/pdf",
     ".png": "image/png",
     ".pptx": f"{_OFFICE}.presentationml.presentation",
+    ".reqif": "application/reqif+xml",
+    ".reqifz": "application/reqif+zip",
     ".rst": "text/x-rst",
+    ".sdoc": "text/x-strictdoc",
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
     ".txt": "text/plain",

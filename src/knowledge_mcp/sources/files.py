@@ -9,8 +9,10 @@ import errno
 import fnmatch
 import functools
 import hashlib
+import io
 import os
 import stat
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +23,7 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, Unreada
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile
 from knowledge_mcp.model.source import (
     DOCUMENT_PATTERNS,
+    DOORSTOP,
     MEDIA_TYPES,
     MOST_BYTES,
     SourceItem,
@@ -35,6 +38,8 @@ PDF = MEDIA_TYPES[".pdf"]
 DOCX = MEDIA_TYPES[".docx"]
 MARKDOWN = MEDIA_TYPES[".md"]
 
+_DOORSTOP = ".doorstop.yml"
+"""What makes a folder one of Doorstop items."""
 _HEAD = 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
@@ -133,6 +138,10 @@ class FileSource:
             except OSError as error:
                 yield _inaccessible(folder, error, "folder")
                 continue
+            if self._is_doorstop(folder, entries):
+                items = [each.name for each in entries if each.name.endswith(".yml") and each.is_file()]
+                yield _doorstop(folder, items, root)
+                entries = [each for each in entries if each.name not in items]
             entries = [each for each in entries if not self._is_passed_over(each)]
             for entry in entries:
                 if _is_folder(entry):
@@ -145,6 +154,11 @@ class FileSource:
                     yield _item(Path(entry.path), None if entry.is_symlink() else root)
             if self._recursive:
                 waiting.extend(reversed(list(self._below(entries, seen))))
+
+    def _is_doorstop(self, folder: Path, entries: Sequence[os.DirEntry[str]]) -> bool:
+        """Tell a folder of Doorstop items, which is one document."""
+        named = any(each.name == _DOORSTOP and not each.is_symlink() for each in entries)
+        return named and not self._objection(f"{folder.name}.doorstop")
 
     def _below(self, entries: Sequence[os.DirEntry[str]], seen: set[tuple[int, int]]) -> Iterator[Path]:
         """Yield the folders among the entries that are to be entered, each once in all."""
@@ -252,6 +266,31 @@ def _item(path: Path, root: Path | None) -> SourceItem | SkippedFile:
         sha256=digest,
         open=functools.partial(open_same, root, place, identity),
         path=path,
+    )
+
+
+def _doorstop(folder: Path, names: Sequence[str], root: Path) -> SourceItem | SkippedFile:
+    """Make one file of a folder of Doorstop items; it is the same for the same items."""
+    packed = io.BytesIO()
+    place = Path(os.path.realpath(folder))
+    try:
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in names:
+                with open_beneath(root, place / name) as stream:
+                    archive.writestr(zipfile.ZipInfo(name), stream.read(MOST_BYTES))
+                if packed.tell() > MOST_BYTES:
+                    return _too_large(folder, packed.tell())
+    except OSError as error:
+        return _inaccessible(folder, error, "folder")
+    content = packed.getvalue()
+    return SourceItem(
+        uri=path_text(folder / _DOORSTOP),
+        name=f"{path_text(folder.name)}.doorstop",
+        media_type=DOORSTOP,
+        size=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        open=lambda: io.BytesIO(content),
+        labels=(("filename", f"{path_text(folder.name)}.doorstop"),),
     )
 
 

@@ -173,7 +173,7 @@ def as_reqif(sides: Sequence[Side], found: Trace, base: tuple[int, bytes] | None
     """
     moment = now.isoformat(timespec="milliseconds")
     if base is None:
-        title = escape(" → ".join(name for name, _ in sides))
+        title = escape(" → ".join(name for name, _ in sides if name))
         base = -1, _EMPTY.format(now=moment, title=title).encode("ascii", "xmlcharrefreplace")
     held, content = base
     if not content.startswith(b"PK"):
@@ -192,6 +192,11 @@ def as_reqif(sides: Sequence[Side], found: Trace, base: tuple[int, bytes] | None
                 each, data if each is not main else _added(data, [*texts.values()], sides, found, held, moment)
             )
     return stream.getvalue()
+
+
+def items_as_reqif(title: str, items: Sequence[TraceItem], now: dt.datetime) -> bytes:
+    """Write one set of items as ReqIF: their attributes, what they declare among each other, and their levels."""
+    return as_reqif(((title, items), ("", ())), Trace((), (), (), 1.0), None, now)
 
 
 def _decoded(content: bytes) -> tuple[str, str]:
@@ -265,7 +270,7 @@ class _Parts:
             (
                 "SPECIFICATIONS",
                 "".join(
-                    self._specification(side, name, [names[side, each.id] for each in items])
+                    self._specification(side, name, [(names[side, each.id], each.place) for each in items])
                     for side, name, items in new
                 ),
             ),
@@ -356,16 +361,26 @@ class _Parts:
         content += self._wrapped("TARGET", "SPEC-OBJECT-REF", content=target)
         return self._element("SPEC-RELATION", f"l{place}", "", content)
 
-    def _specification(self, place: int, title: str, names: Sequence[str]) -> str:
-        content = self._wrapped("TYPE", "SPECIFICATION-TYPE-REF", content=f"{self._own}-set")
-        rows = [
-            self._element(
-                "SPEC-HIERARCHY", f"s{place}-{row}", "", self._wrapped("OBJECT", "SPEC-OBJECT-REF", content=name)
-            )
-            for row, name in enumerate(names)
-        ]
-        content += self._wrapped("CHILDREN", content="".join(rows))
-        return self._element("SPECIFICATION", f"s{place}", "", content, called=title)
+    def _specification(self, place: int, title: str, rows: Sequence[tuple[str, str]]) -> str:
+        """Write names with their levels ("1.10"), each below the one before it whose level begins its own."""
+        content = [self._wrapped("TYPE", "SPECIFICATION-TYPE-REF", content=f"{self._own}-set"), self._tag("CHILDREN")]
+        above: list[str] = []
+        for row, (name, level) in enumerate(rows):
+            while above and not (above[-1] and level.startswith(f"{above[-1]}.")):
+                above.pop()
+                content.append(self._tag("/CHILDREN") + self._tag("/SPEC-HIERARCHY"))
+            opened = f'SPEC-HIERARCHY IDENTIFIER="{self._own}-s{place}-{row}" LAST-CHANGE="{self._moment}"'
+            content += [self._tag(opened), self._wrapped("OBJECT", "SPEC-OBJECT-REF", content=name)]
+            content.append(self._tag("CHILDREN"))
+            above.append(level.removesuffix(".0"))
+        content += [self._tag("/CHILDREN") + self._tag("/SPEC-HIERARCHY")] * len(above)
+        content.append(self._tag("/CHILDREN"))
+        empty = self._tag("CHILDREN") + self._tag("/CHILDREN")
+        return self._element("SPECIFICATION", f"s{place}", "", "".join(content).replace(empty, ""), called=title)
+
+    def _tag(self, name: str) -> str:
+        slash = "/" if name.startswith("/") else ""
+        return f"<{slash}{self._prefix}{name.removeprefix('/')}>"
 
 
 def _inserted(text: str, prefix: str, section: str, content: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, EmbeddedChunk, Modality, Statement, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, OutlineEntry, PageCoverage
-from knowledge_mcp.model.document import Box, Reference, ReferenceKind, Span
+from knowledge_mcp.model.document import Box, DeclaredLink, Reference, ReferenceKind, RequirementItem, Span
 
 SPACE = EmbeddingSpace(provider="local", model="made-for-tests", dimensions=16, variant="fake", pooling="mean")
 """Space of all vectors made here."""
@@ -142,6 +142,22 @@ def full_structure() -> DocumentStructure:
             PageCoverage(4, "1", Span(0, 900), "text_layer", 742, tables=2, figures=1),
             PageCoverage(5, "", Span(901, 1000), "ocr", 90, figures=3, note="Read with a confidence of 61."),
         ),
+        items=(
+            RequirementItem(
+                "R-1",
+                "Halt »ü«",
+                "It shall\nhalt.",
+                "1.10",
+                "REQUIREMENT",
+                {"STATUS": 'a, "b"', "東京": "\u2028"},
+                (DeclaredLink("R-2", "Parent"), DeclaredLink("elsewhere")),
+                7,
+                True,
+                Span(41, 900),
+            ),
+            RequirementItem("R-2", "", ""),
+        ),
+        original="eJwDAAAAAAE=",
     )
 
 

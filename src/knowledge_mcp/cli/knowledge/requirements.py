@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 import sys
@@ -17,6 +18,7 @@ import typer
 
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.knowledge import asking
+from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
     CollectionName,
     ConfigFile,
@@ -93,13 +95,17 @@ def export(
 ) -> None:
     """Write all requirements with identifier, text, force, clause, page and citation.
 
+    A document that was read from a requirement file is written as ReqIF with all that its file says, where it alone is
+    named and nothing is chosen of it: a ReqIF file byte for byte, of others all items, attributes and links.
+
     Items below a heading of requirements that no word marks (no "shall") are marked weak.
 
     Example: knowledge requirements export --format reqif --document widget-srs --out widget-srs.reqif
     """
     with opened(config, collection, verbose=verbose, as_json=format is Format.JSON and output is None) as knowledge:
         found = _gather(knowledge, document, frozenset(modality) if modality else None)
-        content = _written(format, found, kinds=kinds)
+        is_whole = format is Format.REQIF and not modality and not kinds
+        content = (_declared(knowledge, found) if is_whole else b"") or _written(format, found, kinds=kinds)
         if output is None:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
@@ -125,6 +131,22 @@ def _gather(knowledge: Knowledge, wanted: list[str] | None, modalities: frozense
         text, structure = knowledge.document_text(record.id), knowledge.document_structure(record.id)
         found.append((record, requirement_records(record, chunks, text, structure, modalities=modalities)))
     return found
+
+
+def _declared(knowledge: Knowledge, found: _Found) -> bytes:
+    """Return the ReqIF of the one document, where it was read from a requirement file; nothing for any other."""
+    from knowledge_mcp.engine.tracing.readings import held, items_in
+    from knowledge_mcp.surfaces.interchange import items_as_reqif
+
+    declared = [record for record, _ in found if knowledge.document_structure(record.id).items]
+    if len(found) > 1 and declared:
+        names = ", ".join(record.id for record in declared)
+        say(f"Only text, force and place of the items are written: --document writes one of {names} with all it says.")
+    if len(found) > 1 or not declared:
+        return b""
+    reading = held(knowledge, declared[0].id)
+    moment = dt.datetime.fromisoformat(declared[0].updated_at)
+    return reading.structure.original_bytes or items_as_reqif(declared[0].title, items_in(reading), moment)
 
 
 def _written(format: Format, found: _Found, *, kinds: bool) -> bytes:

@@ -37,7 +37,7 @@ _FIGURE = re.compile(r"\W*fig(?:ure|s)?\b", re.IGNORECASE)
 
 
 def structure_of(document: Document) -> DocumentStructure:
-    """Describe a document's sections, pages and anchors.
+    """Describe a document's sections, pages, anchors and items.
 
     A section's page is the one its heading begins on. A table, or the caption of a figure, counts for the first page
     that it stands on.
@@ -71,6 +71,8 @@ def structure_of(document: Document) -> DocumentStructure:
         ),
         anchors=document.anchors,
         hidden=document.hidden,
+        items=document.items,
+        original=document.original,
     )
 
 

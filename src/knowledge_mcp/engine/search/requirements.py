@@ -35,6 +35,8 @@ _PLACES = 40
 """Chunks looked through for sentences, at least."""
 _NAMED = 300
 """Chunks that hold an identifier's words and are looked through for the requirement that bears it."""
+_OPAQUE = re.compile(r"(?=\D{0,199}\d)[\w.:/-]{2,200}")
+"""A topic that may be what a tool calls an item: `_gFhrZ2ojEeu`, `o1`."""
 _EXACT, _BELOW, _OTHERS = 1.0, 0.95, 0.9
 """Scores of the requirement that was named and of those below it; what is only about it scores less."""
 
@@ -76,10 +78,13 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
         filters.append(choice.filter)
     records = Records(base)
     found = _Found()
-    for identifier in identifiers_asked(query.topic):
+    clause, topic_alone = clause_asked(query.topic), query.topic.strip()
+    asked = identifiers_asked(query.topic)
+    if not asked and clause is None and _OPAQUE.fullmatch(topic_alone):
+        asked = [topic_alone]
+    for identifier in asked:
         _by_identifier(base, identifier, filters, records, found)
     filters.append(Equals("normative", True))
-    clause = clause_asked(query.topic)
     if clause is not None:
         _by_clause(base, clause, filters, records, found)
     named = bool(found.hits)

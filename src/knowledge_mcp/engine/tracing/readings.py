@@ -13,7 +13,7 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry
-from knowledge_mcp.model.document import Span
+from knowledge_mcp.model.document import RequirementItem, Span
 from knowledge_mcp.ports import Knowledge
 
 
@@ -92,7 +92,13 @@ def one_text(item: TraceItem) -> ReadDocument:
 
 
 def items_in(reading: ReadDocument) -> list[TraceItem]:
-    """List a document's requirements; its clauses where it has none, the whole text where it has neither."""
+    """List what a requirement file declares, of any other document its requirements.
+
+    Where it has none, its clauses are listed, and the whole text where it has neither.
+    """
+    title = reading.record.title if reading.record is not None else reading.name
+    if reading.structure.items:
+        return [declared_item(each, f"{title}, {each.id}") for each in reading.structure.items]
     clauses = [
         (group[0].clause_number or chunk.clause_number or "", group[0].identifier, words_of(group, reading.text))
         for group, chunk in requirements_in(reading)
@@ -104,11 +110,17 @@ def items_in(reading: ReadDocument) -> list[TraceItem]:
             for each in reading.structure.sections
             if each.span.of(reading.text).strip()
         ]
-    title = reading.record.title if reading.record is not None else reading.name
     found = numbered(items or [("", title, reading.text)], reading.name)
     return (
         [replace(each, place=clause) for each, (clause, _, _) in zip(found, clauses, strict=True)] if clauses else found
     )
+
+
+def declared_item(item: RequirementItem, citation: str) -> TraceItem:
+    """Take an item of a requirement file for one that is traced."""
+    links = tuple(link.target for link in item.links)
+    text = item.text or item.title or item.id
+    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level)
 
 
 def groups_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:

@@ -13,6 +13,8 @@ from typing import Any
 
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
+from knowledge_mcp.readers.requirements.documents import as_document
+from knowledge_mcp.readers.requirements.tables import columns_named, items_of_rows
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, table_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -36,10 +38,24 @@ def table(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     yield from messages(_pieces(text, warning))
 
 
-def _pieces(text: str, warning: str) -> Iterator[Piece]:
+def items(path: str, *, check: bool, columns: str) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a CSV file with a requirement a row, whose columns are named (`id=Key,text=Description`).
+
+    Raises:
+        Refusal: as `table`; or no row names the columns.
+    """
+    text, _ = nonblank_text_of(path, _WANTED)
+    yield from as_document(items_of_rows(_rows_of(text), columns_named(columns)), check=check)
+
+
+def _rows_of(text: str) -> _Rows:
     named = _SEPARATOR_LINE.match(text)
     delimiter = named.group(1) if named else delimiter_of(text)
-    rows = _Rows(text[named.end() :] if named else text, delimiter)
+    return _Rows(text[named.end() :] if named else text, delimiter)
+
+
+def _pieces(text: str, warning: str) -> Iterator[Piece]:
+    rows = _rows_of(text)
     written = table_piece(rows)
     yield at_lines(written, 1, rows.count) if rows.count == rows.read else written
     warnings = [warning] if warning else []

@@ -12,12 +12,13 @@ MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".xml": "applica
 
 
 class DataReader(ConvertingReader):
-    """Read CSV as one table, JSON and XML as sections with their paths. Thread-safe.
+    """Read CSV as one table, JSON and XML as sections with their paths, a `needs.json` by its needs. Thread-safe.
 
     Ours and not MarkItDown's, which gives JSON and XML as they stand and decodes western CSV files wrongly.
     """
 
-    label = "data-2"
+    label = "data-3"
+    item_jobs: ClassVar[Mapping[str, str]] = {"text/csv": "knowledge_mcp.readers.data.csv:items"}
     jobs: ClassVar[Mapping[str, str]] = {
         "text/csv": "knowledge_mcp.readers.data.csv:table",
         "application/json": "knowledge_mcp.readers.data.trees:json_tree",

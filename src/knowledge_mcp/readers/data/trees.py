@@ -12,10 +12,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of
+from knowledge_mcp.readers.requirements.documents import as_document
+from knowledge_mcp.readers.requirements.texts import needs_json
 from knowledge_mcp.readers.shared.containers import (
     corrupted,
     foreign,
@@ -164,17 +166,32 @@ def _joined(path: str, name: str) -> str:
 
 
 def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a JSON file.
+    """Yield the messages of a JSON file; of a `needs.json`, those of a requirement file.
 
     Raises:
         Refusal: it is no JSON, empty, too large or nested too deep.
     """
     text, warning = nonblank_text_of(path, _JSON, most=_MOST_BYTES)
     loaded = _json_loaded(text)
+    if _holds_needs(loaded):
+        yield from as_document(needs_json(path), check=check)
+        return
     if check:
         yield {"pages": None}
         return
     yield from messages(_json_pieces(loaded, warning))
+
+
+def _holds_needs(loaded: Any) -> bool:
+    """Tell a `needs.json` from other JSON: versions that have needs by their ids."""
+    versions = _named(_named(loaded).get("versions")).values()
+    needs = [need for version in versions for need in _named(_named(version).get("needs")).values()]
+    return bool(needs) and all("id" in _named(need) for need in needs)
+
+
+def _named(value: Any) -> dict[str, Any]:
+    """Return what an object holds by name, nothing of any other value."""
+    return dict(cast("tuple[tuple[str, Any], ...]", value)) if isinstance(value, tuple) else {}
 
 
 def _json_pieces(loaded: Any, warning: str) -> Iterator[Piece]:

@@ -1,4 +1,4 @@
-"""reStructuredText and AsciiDoc to `Document`: headings, anchors, tables, notes, definition lists, references."""
+"""reStructuredText and AsciiDoc to `Document`: headings, anchors, tables, notes, definitions, references, needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MarkupReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "markup-1"
+    label = "markup-2"
     jobs: ClassVar[Mapping[str, str]] = {
         _ADOC: "knowledge_mcp.readers.markup.asciidoc:asciidoc",
         _RST: "knowledge_mcp.readers.markup.restructured:restructured",

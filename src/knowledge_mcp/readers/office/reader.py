@@ -63,6 +63,8 @@ class OfficeReader(ConvertingReader):
         _XLSX: f"{_ROOM}.sheets:workbook",
     }
 
+    item_jobs: ClassVar[Mapping[str, str]] = {_XLSX: "knowledge_mcp.readers.requirements.documents:workbook_items"}
+
     def __init__(
         self,
         *,

@@ -1,48 +1,26 @@
-"""Requirement files to `RequirementSet`: each is read in a child process."""
+"""Requirement files to their items, and to documents of a section for each item; each is read in a child process."""
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
+from knowledge_mcp.model.document import Document, RequirementItem
 from knowledge_mcp.model.errors import UnreadableReason
-from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.isolation import SandboxedReader, run_isolated, unreadable
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredLink:
-    """Tell that an item names another: its id, and what the link is called there ("Parent", "implements")."""
-
-    target: str
-    kind: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RequirementItem:
-    """Hold one item of a requirements file.
-
-    Attributes:
-        id: as its tool refers to it: a UID, or the identifier of the ReqIF object.
-        title: its heading; may be empty.
-        text: what it states, as plain text; may be empty for a heading.
-        level: its place among the others, as written ("1.10"), else counted; empty where there is none.
-        kind: what its tool calls it: the type of the object, the directive, the tag.
-        attributes: everything that its file says of it, by name, in order: title, text, and what is unknown to us.
-        links: to other items, here or elsewhere.
-        line: where it begins; 0 where lines mean nothing.
-    """
-
-    id: str
-    title: str
-    text: str
-    level: str = ""
-    kind: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
-    links: tuple[DeclaredLink, ...] = ()
-    line: int = 0
+from knowledge_mcp.model.source import DOORSTOP, MEDIA_TYPES, SourceItem
+from knowledge_mcp.readers.shared.isolation import (
+    ConvertingReader,
+    Progress,
+    SandboxedReader,
+    inaccessible,
+    run_isolated,
+    unreadable,
+)
+from knowledge_mcp.readers.shared.pieces import item_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +40,7 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
         ".yml": f"{_HERE}.texts:doorstop",
         ".rst": f"{_HERE}.texts:sphinx_needs",
         ".json": f"{_HERE}.texts:needs_json",
-        ".xlsx": f"{_HERE}.workbooks:workbook",
+        ".xlsx": f"{_HERE}.tables:workbook",
     }
 )
 """The job for each extension."""
@@ -92,23 +70,45 @@ class RequirementReader(SandboxedReader):
         arguments: dict[str, Any] = {"columns": dict(columns or {})} if suffix == ".xlsx" else {}
         title, items = "", list[RequirementItem]()
         for message in run_isolated(self._sandbox, job, item, arguments, limits=self._limits):
-            if "title" in message and "id" not in message:
-                title = message["title"]
+            if "id" in message:
+                items.append(item_of(message, item.name[: item.name.rfind(".")]))
             else:
-                items.append(_item(message, item.name))
+                title = message.get("title", title)
         return RequirementSet(title or item.name, tuple(items))
 
 
-def _item(message: Mapping[str, Any], name: str) -> RequirementItem:
-    """Make an item of what a job tells; one without an id has the file's name, as Doorstop has it."""
-    links = tuple(DeclaredLink(target, kind) for target, kind in message.get("links", ()))
-    return RequirementItem(
-        message["id"] or name[: name.rfind(".")],
-        message.get("heading", ""),
-        message.get("text", ""),
-        message.get("level", ""),
-        message.get("kind", ""),
-        message.get("attributes", {}),
-        links,
-        message.get("line", 0),
+_KEPT = frozenset({MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"]})
+"""Media types whose files say more than their items do: rich text, types, what tools add for themselves."""
+_MOST_KEPT = 64_000_000
+"""Bytes of a file, packed, that are kept: they are read with the structure of their document."""
+
+
+class RequirementFileReader(ConvertingReader):
+    """Read requirement files to documents: a section for each item, and the items as they are. Thread-safe.
+
+    Args:
+        sandbox, limits: as `ConvertingReader`.
+    """
+
+    label = "requirements-1"
+    jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        (MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"], MEDIA_TYPES[".sdoc"], DOORSTOP), f"{_HERE}.documents:document"
     )
+
+    def read(self, item: SourceItem, progress: Progress | None = None) -> Document:
+        """Read the whole file, and keep its bytes where its items do not say all that it does; errors as there."""
+        found = super().read(item, progress)
+        if found.media_type not in _KEPT:
+            return found
+        try:
+            with item.open() as stream:
+                packed = base64.b64encode(zlib.compress(stream.read(), 9)).decode()
+        except OSError as error:
+            raise inaccessible(item, error) from error
+        if len(packed) <= _MOST_KEPT:
+            return replace(found, original=packed)
+        told = "The file is too large to be kept whole: an export has its items, but not their rich text."
+        return replace(found, warnings=(*found.warnings, told))
+
+    def _arguments(self, item: SourceItem) -> dict[str, Any]:
+        return {"media_type": item.media_type}

@@ -7,6 +7,7 @@ Polarion and PTC.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -37,6 +38,8 @@ _MOST_DEPTH = 200
 _TITLES = ("reqif.chaptername", "reqif.name", "object heading", "title", "name", "heading", "summary")
 _TEXTS = ("reqif.text", "object text", "text", "description", "statement", "requirement text", "primary text")
 _NAMES = ("reqif.foreignid", "object identifier", "foreignid", "id")
+_ASIDE = re.compile(r"\b(?:informati(?:on|ve)|comments?|notes?|headings?|explanations?|rationale)\b", re.IGNORECASE)
+"""What types of objects that oblige nobody are called."""
 _CELLS = frozenset({"td", "th"})
 _BLOCKS = frozenset("p div li br tr table ul ol h1 h2 h3 h4 h5 h6 pre blockquote dt dd".split())
 
@@ -147,7 +150,8 @@ def _object(
         "id": element.get("IDENTIFIER", ""),
         "heading": values.get(title, "") or label,
         "text": values.get(text, "") or ("" if title else _listed(values)),
-        "kind": named.get(_reference(element, "TYPE"), ""),
+        "kind": (kind := named.get(_reference(element, "TYPE"), "")),
+        "informative": _ASIDE.search(kind) is not None,
         "attributes": values,
         "links": [],
     }

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from knowledge_mcp.readers.shared.containers import corrupted, mislabelled, too_large
+from knowledge_mcp.readers.shared.containers import corrupted, member, mislabelled, open_archive, too_large
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 
 _MOST_BYTES = 64_000_000
@@ -32,7 +32,7 @@ _HELD = frozenset({"DOCUMENT", "GRAMMAR", "SECTION", "COMPOSITE", "DOCUMENT_FROM
 
 
 def strictdoc(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the title, then every node that is no section, with the sections' numbers as levels.
+    """Yield the title, then the sections and every other node, with the sections' numbers as levels.
 
     A node without UID has its MID as id, one without both its place.
 
@@ -60,7 +60,9 @@ def strictdoc(path: str) -> Iterator[dict[str, Any]]:
             continue
         counts[-1] += 1
         level = ".".join(map(str, counts))
-        if tag not in _HELD:
+        if tag in _HELD:
+            yield {"section": fields.get("TITLE", ""), "level": level}
+        else:
             yield {
                 "id": fields.get("UID") or fields.get("MID") or f"{tag}-{level}",
                 "heading": fields.get("TITLE", ""),
@@ -70,6 +72,7 @@ def strictdoc(path: str) -> Iterator[dict[str, Any]]:
                 "attributes": fields,
                 "links": links,
                 "line": begun,
+                "informative": tag == "TEXT",
             }
         if doubled:
             counts.append(0)
@@ -114,27 +117,56 @@ def doorstop(path: str) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no YAML, or no item.
     """
+    yield from _doorstop_item(_text_of(path, "a Doorstop item"))
+
+
+def doorstop_folder(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the items of a folder that was packed into an archive, by their levels.
+
+    Raises:
+        Refusal: it is no archive of Doorstop items.
+    """
+    items: list[tuple[list[int], dict[str, Any]]] = []
+    with open_archive(path, "a folder of Doorstop items") as archive:
+        for name in archive.namelist():
+            try:
+                text = decode_text(member(archive, name) or b"").text
+            except NotTextError as error:
+                raise corrupted(f"a Doorstop item ({name})", error) from error
+            if name.startswith("."):
+                continue
+            for each in _doorstop_item(text, name):
+                level = [int(part) for part in re.findall(r"\d+", each["level"])]
+                items.append((level, {**each, "id": name.rpartition(".")[0], "line": 0}))
+    if not items:
+        raise mislabelled("a folder of Doorstop items", "one without active items")
+    yield from (each for _, each in sorted(items, key=lambda pair: (pair[0], pair[1]["id"])))
+
+
+def _doorstop_item(text: str, name: str = "") -> Iterator[dict[str, Any]]:
     import yaml
 
-    text = _text_of(path, "a Doorstop item")
+    wanted = f"a Doorstop item ({name})" if name else "a Doorstop item"
     try:
         # every scalar stays as it is written: level 1.10 is not 1.1
         found: Any = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings, lists and mappings only
     except (yaml.YAMLError, RecursionError) as error:
-        raise corrupted("a Doorstop item", error) from error
+        raise corrupted(wanted, error) from error
     if not isinstance(found, dict) or "text" not in found:
-        raise mislabelled("a Doorstop item", "other YAML")
+        raise mislabelled(wanted, "other YAML")
     fields = cast("dict[str, Any]", found)
     if str(fields.get("active", "true")).lower() == "false":
         return
     listed = cast("list[str | dict[str, Any]]", fields.get("links") or [])
+    normative = str(fields.get("normative", "true")).lower() == "true"
     named = [name for each in listed for name in ([each] if isinstance(each, str) else each)]
     yield {
         "id": "",
         "heading": str(fields.get("header") or "").strip(),
         "text": str(fields["text"]).strip(),
         "level": str(fields.get("level", "")),
-        "kind": "normative" if str(fields.get("normative", "true")).lower() == "true" else "informative",
+        "kind": "normative" if normative else "informative",
+        "informative": not normative,
         "attributes": {name: _written(value) for name, value in fields.items()},
         "links": [[each, "parent"] for each in named],
         "line": 1,

@@ -144,6 +144,8 @@ class ConvertingReader(SandboxedReader):
     """
 
     jobs: ClassVar[Mapping[str, str]] = {}
+    item_jobs: ClassVar[Mapping[str, str]] = {}
+    """Jobs of tables with a requirement a row: those whose columns are named in the label `columns`."""
     label: ClassVar[str] = "converting-1"
 
     def __init__(
@@ -202,6 +204,9 @@ class ConvertingReader(SandboxedReader):
             raise unreadable(item, UnreadableReason.UNSUPPORTED, f"Files of type {item.media_type} cannot be read.")
         self._prepare(media_type)
         arguments = {"check": check, **self._arguments(item)}
+        columns = dict(item.labels).get("columns")
+        if columns and media_type in self.item_jobs:
+            job, arguments = self.item_jobs[media_type], {"check": check, "columns": columns}
         yield from run_isolated(self._sandbox, job, item, arguments, limits=self._limits)
 
     def _from_markdown(self, item: SourceItem, laying: Laying, text: str) -> Document:

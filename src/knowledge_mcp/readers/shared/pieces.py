@@ -7,13 +7,23 @@ nothing has to be escaped, and a table of a million cells is one text.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label
-from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Reference, ReferenceKind, Span
+from knowledge_mcp.model.document import (
+    BlockKind,
+    DeclaredLink,
+    Document,
+    HeadingSource,
+    Reference,
+    ReferenceKind,
+    RequirementItem,
+    Span,
+)
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.assembly import (
     MOST_TEXT,
@@ -164,6 +174,8 @@ class Laying:
     )
     _pending: list[Reference] = dataclasses.field(default_factory=list[Reference])
     _waiting: list[str] = dataclasses.field(default_factory=list[str])
+    _items: list[RequirementItem] = dataclasses.field(default_factory=list[RequirementItem])
+    _named: list[tuple[str, RequirementItem]] = dataclasses.field(default_factory=list[tuple[str, RequirementItem]])
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Lay down what one message says."""
@@ -174,6 +186,7 @@ class Laying:
             else:
                 self._block(each)
         self.untitled = message.get("untitled", self.untitled)
+        self._named += [(each["anchor"], item_of(each)) for each in message.get("items", ())]
         told = message.get("facts")
         self.builder.leave_out(message.get("hidden", {}))
         if told:
@@ -191,17 +204,28 @@ class Laying:
         document_type, sentence = named_type(self.metadata)
         if sentence:
             self.builder.warn(sentence)
-        return self.builder.build(
+        document = self.builder.build(
             item,
             title=self.title or self.headline,
             id=proposed_id(self.metadata, item.name),
             document_type=document_type,
             metadata=self.metadata,
         )
+        places = {each.name: Span(each.place, each.place) for each in document.anchors}
+        named = [dataclasses.replace(each, span=places.get(name, Span(0, 0))) for name, each in self._named]
+        items = [*self._items, *named]
+        return dataclasses.replace(document, items=tuple(_reaching(items, document))) if items else document
 
     def _heading(self, each: Piece) -> None:
         words, level = " ".join(each["heading"].split()), int(each["level"])
         names = self._names_of(each)
+        if "item" in each:
+            item = item_of(each["item"])
+            span = self.builder.heading(
+                words, level=level, source=HeadingSource.MARKUP, number=item.id, informative=item.informative
+            )
+            self._items.append(dataclasses.replace(item, span=span or Span(0, 0)))
+            return
         if each.get("plain"):
             self._name(names, self.builder.heading(words, level=level, source=HeadingSource.MARKUP))
             return
@@ -258,6 +282,39 @@ class Laying:
             self._waiting = names
         else:
             self.builder.anchor(names, span.start)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def item_of(told: Mapping[str, Any], name: str = "") -> RequirementItem:
+    """Make an item of what a job tells of it; one without an id has the file's name, as Doorstop has it."""
+
+    def words(text: str) -> str:
+        return _SURROGATE.sub("\ufffd", text)
+
+    return RequirementItem(
+        " ".join(words(told["id"]).split()) or name,
+        words(told.get("heading", "")),
+        words(told.get("text", "")),
+        told.get("level", ""),
+        words(told.get("kind", "")),
+        {words(key): words(value) for key, value in told.get("attributes", {}).items()},
+        tuple(DeclaredLink(words(target), words(kind)) for target, kind in told.get("links", ())),
+        told.get("line", 0),
+        told.get("informative", False),
+    )
+
+
+def _reaching(items: Sequence[RequirementItem], document: Document) -> Iterator[RequirementItem]:
+    """Have each item that has a place reach from there to the next heading or item."""
+    starts = sorted({*(each.heading.start for each in document.sections), *(each.span.start for each in items)})
+    known = {each.span.start for each in items if len(each.span)} | {each.place for each in document.anchors}
+    for each in items:
+        after = bisect.bisect_right(starts, each.span.start)
+        end = starts[after] if after < len(starts) else len(document.text)
+        has_place = len(each.span) or each.span.start in known
+        yield dataclasses.replace(each, span=Span(each.span.start, end).trimmed(document.text)) if has_place else each
 
 
 def _labelled(text: str) -> tuple[BlockKind, str]:

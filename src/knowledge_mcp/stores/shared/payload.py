@@ -26,7 +26,7 @@ from knowledge_mcp.model.collection import (
     OutlineEntry,
     PageCoverage,
 )
-from knowledge_mcp.model.document import Anchor, Box, Reference, ReferenceKind, Span
+from knowledge_mcp.model.document import Anchor, Box, DeclaredLink, Reference, ReferenceKind, RequirementItem, Span
 from knowledge_mcp.model.errors import DamagedError, leave_out
 
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
@@ -284,6 +284,8 @@ def structure_to_json(structure: DocumentStructure) -> str:
         return ""
     anchors = {"anchors": [[each.name, each.place] for each in structure.anchors]} if structure.anchors else {}
     hidden = {"hidden": [list(each) for each in structure.hidden]} if structure.hidden else {}
+    items = {"items": [_listed_item(each) for each in structure.items]} if structure.items else {}
+    original = {"original": structure.original} if structure.original else {}
     return _dump(
         {
             "sections": [
@@ -305,6 +307,8 @@ def structure_to_json(structure: DocumentStructure) -> str:
             ],
             **anchors,
             **hidden,
+            **items,
+            **original,
         }
     )
 
@@ -323,7 +327,19 @@ def structure_from_json(text: str) -> DocumentStructure:
         raise DamagedError.of("structure", why=f"{type(exc).__name__}: {exc}") from exc
 
 
-def _structure_of(data: dict[str, list[list[Any]]]) -> DocumentStructure:
+def _listed_item(item: RequirementItem) -> list[Any]:
+    links = [[link.target, link.kind] for link in item.links]
+    said = [item.id, item.title, item.text, item.level, item.kind, dict(item.attributes), links]
+    return [*said, item.line, item.informative, *_span(item.span)]
+
+
+def _item(data: list[Any]) -> RequirementItem:
+    name, title, text, level, kind, attributes, links, line, informative, start, end = data
+    declared = tuple(DeclaredLink(target, link) for target, link in links)
+    return RequirementItem(name, title, text, level, kind, attributes, declared, line, informative, Span(start, end))
+
+
+def _structure_of(data: dict[str, Any]) -> DocumentStructure:
     return DocumentStructure(
         sections=tuple(
             OutlineEntry(level, number, title, Span(start, end), page, informative)
@@ -335,6 +351,8 @@ def _structure_of(data: dict[str, list[list[Any]]]) -> DocumentStructure:
         ),
         anchors=tuple(Anchor(name, place) for name, place in data.get("anchors", ())),
         hidden=tuple((str(reason), int(count)) for reason, count in data.get("hidden", ())),
+        items=tuple(map(_item, data.get("items", ()))),
+        original=str(data.get("original", "")),
     )
 
 

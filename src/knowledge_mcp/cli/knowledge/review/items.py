@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, read_file, tell_left_out
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import ReadDocument, held, items_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, held, items_in
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 
@@ -39,15 +39,13 @@ def columns_given(text: str | None) -> dict[str, str]:
     Raises:
         InvalidInputError: it is written otherwise, or names what is no part of an item.
     """
-    found: dict[str, str] = {}
-    for part in (text or "").split(",") if text else ():
-        role, mark, name = part.partition("=")
-        if not mark or not name.strip() or role.strip() not in {"id", "title", "text", "links"}:
-            raise InvalidInputError(
-                f"'{part}' names no column.", suggestion="Write id=Key,text=Description; title and links may follow."
-            )
-        found[role.strip()] = name.strip()
-    return found
+    from knowledge_mcp.readers.requirements.tables import columns_named
+    from knowledge_mcp.support.sandbox import Refusal
+
+    try:
+        return columns_named(text or "")
+    except Refusal as exc:
+        raise InvalidInputError(exc.message, suggestion=exc.suggestion) from exc
 
 
 def items_of(
@@ -187,18 +185,7 @@ def _stated(path: Path, name: str, reader: RequirementReader, columns: Mapping[s
                 suggestion="The header has to stand in one of the first rows; check the names.",
             )
         return None
-    return [
-        TraceItem(
-            each.id,
-            each.title,
-            each.text or each.title or each.id,
-            f"{name}:{each.line}" if each.line else name,
-            tuple(link.target for link in each.links),
-            each.attributes,
-            each.level,
-        )
-        for each in found
-    ]
+    return [declared_item(each, f"{name}:{each.line}" if each.line else name) for each in found]
 
 
 def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem]:
@@ -262,7 +249,7 @@ def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Map
 
 
 def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str, str]) -> TraceItem:
-    from knowledge_mcp.readers.requirements.workbooks import columns_of
+    from knowledge_mcp.readers.requirements.tables import columns_of
 
     keys = list(row)
     places = columns_of(keys, columns)
@@ -341,3 +328,11 @@ def _ingested(settings: Settings, name: str) -> list[TraceItem]:
         return [
             replace(item, id=f"{each.id}: {item.id}") for each in records for item in items_in(held(knowledge, each.id))
         ]
+
+
+def original_of(settings: Settings, name: str) -> bytes:
+    """Return the ReqIF file that an ingested document was read from; nothing where it is none, or a collection."""
+    if name.startswith(_COLLECTION):
+        return b""
+    with ingested(settings, name) as knowledge:
+        return knowledge.document_structure(name).original_bytes

@@ -18,7 +18,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
     decisions_about,
     write_results,
 )
-from knowledge_mcp.cli.knowledge.review.items import apart, columns_given, items_of
+from knowledge_mcp.cli.knowledge.review.items import apart, columns_given, items_of, original_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -36,6 +36,8 @@ from knowledge_mcp.surfaces import interchange, matrix
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from knowledge_mcp.settings import Settings
 
 _LONGEST = 100
 """Characters of the shared words in a table of the terminal; files hold all of them."""
@@ -120,7 +122,9 @@ def trace_command(
                 as_xlsx: lambda: interchange.as_xlsx(found),
                 as_html: lambda: matrix.as_html(source, target, found),
                 as_needs: lambda: interchange.as_needs(sources, targets, found),
-                as_reqif: lambda: interchange.as_reqif(sides, found, _base(source, target), dt.datetime.now(dt.UTC)),
+                as_reqif: lambda: interchange.as_reqif(
+                    sides, found, _base(settings, source, target), dt.datetime.now(dt.UTC)
+                ),
             }
         )
         if as_json:
@@ -131,12 +135,17 @@ def trace_command(
             say(matrix.UNRELATED_SETS)
 
 
-def _base(*names: str) -> tuple[int, bytes] | None:
-    """Return which side is ReqIF, and its bytes, which relations are added to; the reader has checked them."""
-    paths = [(side, Path(name)) for side, name in enumerate(names)]
-    return next(
-        ((side, path.read_bytes()) for side, path in paths if path.suffix.lower() in {".reqif", ".reqifz"}), None
-    )
+def _base(settings: Settings, *names: str) -> tuple[int, bytes] | None:
+    """Return which side is ReqIF, a file or ingested, and its bytes, which relations are added to."""
+    for side, name in enumerate(names):
+        path = Path(name)
+        if not path.exists():
+            content = original_of(settings, name)
+        else:
+            content = path.read_bytes() if path.suffix.lower() in {".reqif", ".reqifz"} else b""
+        if content:
+            return side, content
+    return None
 
 
 # ---- showing

@@ -1,8 +1,8 @@
-"""In the child: workbooks (.xlsx) with a requirement a row."""
+"""In the child: tables with a requirement a row: workbooks (.xlsx), and rows that were read already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
@@ -19,6 +19,25 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 """What columns are called, where nobody says it."""
 _MOST_LEADING = 50
 """Rows in which a header is looked for."""
+
+
+def columns_named(text: str) -> dict[str, str]:
+    """Read `id=Key,text=Description`.
+
+    Raises:
+        Refusal: it is written otherwise, or names what is no part of an item.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, text.split(",")):
+        role, mark, name = part.partition("=")
+        if not mark or not name.strip() or role.strip() not in COLUMNS:
+            raise Refusal(
+                "unsupported",
+                f"'{part}' names no column.",
+                suggestion="Write id=Key,text=Description; title and links may follow.",
+            )
+        found[role.strip()] = name.strip()
+    return found
 
 
 def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
@@ -51,15 +70,29 @@ def workbook(path: str, *, columns: Mapping[str, str]) -> Iterator[dict[str, Any
         warnings.simplefilter("ignore")  # openpyxl tells of extensions that it leaves aside
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         for sheet in book.worksheets:
-            header, found = list[str](), dict[str, int]()
-            for number, row in enumerate(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS), 1):
-                cells = ["" if cell is None else str(cell).strip() for cell in row]
-                if "id" not in found or not {"title", "text"} & found.keys():
-                    header, found = cells, columns_of(cells, columns)
-                    if number > _MOST_LEADING:
-                        break
-                elif any(cells):
-                    yield _item(header, found, cells, number, sheet.title)
+            rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
+            cells = (["" if cell is None else str(cell).strip() for cell in row] for row in rows)
+            yield from items_of_rows(cells, columns, sheet.title)
+
+
+def items_of_rows(
+    rows: Iterable[Sequence[str]], columns: Mapping[str, str], name: str = ""
+) -> Iterator[dict[str, Any]]:
+    """Yield the items below the first row that is a header with an id and a text or title; nothing where none is.
+
+    Args:
+        rows: their cells.
+        columns: what the columns of `id`, `title`, `text` and `links` are called.
+        name: of the sheet.
+    """
+    header, found = list[str](), dict[str, int]()
+    for number, cells in enumerate(rows, 1):
+        if "id" not in found or not {"title", "text"} & found.keys():
+            header, found = [cell.strip() for cell in cells], columns_of(cells, columns)
+            if number > _MOST_LEADING:
+                break
+        elif any(cell.strip() for cell in cells):
+            yield _item(header, found, cells, number, name)
 
 
 def _item(
@@ -70,7 +103,7 @@ def _item(
 
     targets = [part.strip() for part in cell("links").replace(";", ",").replace("\n", ",").split(",")]
     return {
-        "id": cell("id") or f"{sheet}:{number}",
+        "id": cell("id") or f"{sheet}:{number}".lstrip(":"),
         "heading": cell("title"),
         "text": cell("text"),
         "kind": sheet,

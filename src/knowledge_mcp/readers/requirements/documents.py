@@ -1,0 +1,89 @@
+"""In the child: a requirement file as a document: a section for each item, with its text, its attributes and links."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.model.source import DOORSTOP, MEDIA_TYPES
+from knowledge_mcp.readers.requirements.reqif import reqif
+from knowledge_mcp.readers.requirements.tables import columns_named, workbook
+from knowledge_mcp.readers.requirements.texts import doorstop_folder, needs_json, strictdoc
+from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+_BULLET = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)])\s+\S")
+_FORMS = {
+    **dict.fromkeys((MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"]), reqif),
+    MEDIA_TYPES[".sdoc"]: strictdoc,
+    MEDIA_TYPES[".json"]: needs_json,
+    DOORSTOP: doorstop_folder,
+}
+
+
+def document(path: str, *, check: bool, media_type: str) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a requirement file of one of the kinds above.
+
+    Raises:
+        Refusal: it is none, or holds no item.
+    """
+    yield from as_document(_FORMS[media_type](path), check=check)
+
+
+def workbook_items(path: str, *, check: bool, columns: str) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a workbook whose columns are named (`id=Key,text=Description`); errors as `document`."""
+    yield from as_document(workbook(path, columns=columns_named(columns)), check=check)
+
+
+def as_document(found: Iterator[dict[str, Any]], *, check: bool) -> Iterator[dict[str, Any]]:
+    """Turn what a job of items yields into the messages of a document.
+
+    Raises:
+        Refusal: as the job, and where there is no item.
+    """
+    first = next((each for each in found if "id" in each or not check), None)
+    if first is None:
+        told = "Columns that hold other names are named as in id=Key,text=Description."
+        raise Refusal("empty", "There is no requirement in it.", suggestion=told)
+    if check:
+        yield {"pages": None}
+        return
+    yield from messages(_pieces(itertools.chain([first], found)))
+
+
+def _pieces(found: Iterator[dict[str, Any]]) -> Iterator[Piece]:
+    for each in found:
+        level = each.get("level", "")
+        depth = level.removesuffix(".0").count(".") + 1
+        if "id" in each:
+            yield {**heading(each["heading"], depth), "item": each}
+            yield from _body(each)
+        elif each.get("section"):
+            yield heading(each["section"], depth, plain=True)
+        elif each.get("title"):
+            yield facts(title=each["title"])
+
+
+def _body(item: Mapping[str, Any]) -> Iterator[Piece]:
+    """Yield an item's text by paragraphs, then what else is said of it, which obliges nobody."""
+    line = item.get("line", 0)
+    for paragraph in filter(str.strip, item["text"].split("\n\n")):
+        is_list = all(_BULLET.match(each) for each in paragraph.strip().split("\n"))
+        for part in paragraph.strip().split("\n") if is_list else [paragraph]:
+            written = piece(BlockKind.LIST_ITEM if is_list else BlockKind.PARAGRAPH, part)
+            yield at_lines(written, line, line) if line else written
+    said = {" ".join(part.split()) for part in (item["id"], item["heading"], item["text"])}
+    more = [
+        f"{name}: {value.strip()}"
+        for name, value in item["attributes"].items()
+        if value.strip() and " ".join(value.split()) not in said and f"{name}: {value}" not in item["text"]
+    ]
+    told = [value for value in item["attributes"].values() if value.strip()]
+    more += [
+        f"{kind or 'link'}: {target}" for target, kind in item["links"] if not any(target in value for value in told)
+    ]
+    if more:
+        yield piece(BlockKind.NOTE, "\n".join(more))
