@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.engine.tracing import conflicts as comparing
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.errors import InvalidInputError
 
 TERMS = EnglishAnalyser().document_terms
 PUMP = "When the tank is full, the pump shall stop within 2 seconds."
@@ -110,3 +112,26 @@ def test_terms_with_two_meanings_are_told_and_references_are_none() -> None:
     (found,) = conflicting_definitions(meanings)
     assert (found.one.citation, found.other.citation) == ("a, 3.1", "c, 2")
     assert [each.citation for each in found.also_in] == ["b, 3.4"]
+
+
+def limited(count: int) -> list[TraceItem]:
+    """Make sentences that differ in their limit alone."""
+    return [TraceItem(f"R-{at}", "", f"The valve shall open within {at + 1} s.", f"srs, {at}") for at in range(count)]
+
+
+def test_a_long_list_of_limits_takes_no_square_of_pairs_and_loses_no_sentence() -> None:
+    told: list[tuple[int, int]] = []
+    found = conflicts(limited(2000), TERMS, lambda done, of: told.append((done, of)))
+    assert len(found) == 20 * 19 // 2 + 1980 * 20
+    assert {each.id for pair in found for each in (pair.one, pair.other)} == {f"R-{at}" for at in range(2000)}
+    assert told == [(0, 2000), (1000, 2000)]
+
+
+def test_more_than_can_be_compared_or_told_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "MOST_ITEMS", 30)
+    monkeypatch.setattr(comparing, "MOST_FOUND", 100)
+    assert len(conflicts(limited(10), TERMS)) == 45
+    with pytest.raises(InvalidInputError, match="More than 100 pairs do not go together, one of them “The valve shall"):
+        conflicts(limited(30), TERMS)
+    with pytest.raises(InvalidInputError, match="more than 30 requirements"):
+        conflicts(limited(31), TERMS)

@@ -151,3 +151,34 @@ def test_the_cosine_that_tells_whether_sets_are_related_is_that_of_the_better_si
 def test_runs_of_letters_bring_forms_of_a_word_together() -> None:
     rated = LINKER.closeness(["authentication of users"], ["preauthenticated user", "prefabricated unit"]).nearer
     assert rated[0, 0] > rated[0, 1]
+
+
+def witness(*pairs: tuple[str, str]) -> list[tuple[str, ...]]:
+    """Return the words that speak for links that are declared, a pair of texts each."""
+    sources = [TraceItem(f"A-{at}", "", one, "a", (f"B-{at}",)) for at, (one, _) in enumerate(pairs)]
+    targets = [TraceItem(f"B-{at}", "", other, "b") for at, (_, other) in enumerate(pairs)]
+
+    def propose(*_: object) -> tuple[list[tuple[int, int, float]], float, bool]:
+        return [], 1.0, True
+
+    return [link.evidence.words for link in trace(sources, targets, propose).links]
+
+
+def test_words_of_grammar_and_force_speak_for_no_link() -> None:
+    assert witness(
+        ("The gate shall be closed by the guard of the tower.", "The closing of the gate shall be seen by all."),
+        ("The lamp shall be on within the hour.", "The horn must be off, and the crew shall be told."),
+    ) == [("gate",), ()]  # fmt: skip
+
+
+def test_words_of_grammar_are_those_of_the_language() -> None:
+    assert witness(
+        ("Die Pumpe muss bei einem Ausfall der Heizung sofort abschalten.", "Die Pumpe und die Heizung sind aus."),
+        ("Der Bediener muss die Anlage mit dem Schalter anhalten.", "Die Anlage muss mit einer Lampe melden."),
+    ) == [("Heizung", "Pumpe"), ("Anlage",)]  # fmt: skip
+
+
+def test_a_word_that_most_items_have_speaks_for_no_link() -> None:
+    names = "alpha bravo carol delta echo fox golf hotel india julia".split()
+    found = witness(*((f"The system handles {name}.", f"Our system tests {name}.") for name in names))
+    assert found == [(name,) for name in names]

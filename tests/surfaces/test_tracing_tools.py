@@ -117,6 +117,16 @@ def test_conflicts_of_all_documents_are_listed_with_both_citations(world: World)
     assert "manual.md" in pair["one_citation"]
     assert "pumps.md" in pair["other_citation"]
     assert ask(world, "knowledge_conflicts", documents="manual")["total"] == 0
+    assert ask(world, "knowledge_conflicts", kind="limit")["conflicts"] == answer["conflicts"]
+    other = ask(world, "knowledge_conflicts", kind="duplicate")
+    assert (other["total"], other["summary"]) == (0, {"limit": 1})
+
+
+def test_what_demands_nothing_has_no_conflicts_to_look_for(world: World, tmp_path: Path) -> None:
+    (tmp_path / "tale.md").write_text("# Tale\n\nOnce there was a pump.\n")
+    world.ingest()
+    with pytest.raises(InvalidInputError, match="no requirements and no definitions"):
+        ask(world, "knowledge_conflicts", documents="tale")
 
 
 def test_pages_follow_one_another_without_another_run(world: World, tmp_path: Path) -> None:
@@ -158,10 +168,12 @@ def goes_on(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     event = threading.Event()
     work = tracing.conflicts
 
-    def slow(demands: Sequence[TraceItem], terms: Callable[[str], Sequence[str]]) -> list[Conflict]:
+    def slow(
+        demands: Sequence[TraceItem], terms: Callable[[str], Sequence[str]], progress: Callable[[int, int], None]
+    ) -> list[Conflict]:
         while not event.wait(0.01):
             checkpoint()
-        return work(demands, terms)
+        return work(demands, terms, progress)
 
     monkeypatch.setattr(tracing, "conflicts", slow)
     monkeypatch.setattr(runs, "PATIENCE", 0.3)

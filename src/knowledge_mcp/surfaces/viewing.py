@@ -306,7 +306,11 @@ def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: 
         raise InvalidInputError(
             "There are no requirements and no definitions in it.", suggestion="Choose documents with requirements."
         )
-    found = [*conflicts(demands, analyser.document_terms), *conflicting_definitions(meanings)]
+
+    def compared(done: int, of: int) -> None:
+        progress(100 * (count + done / of) / (count + 1), 100, f"{done} of {of} sentences compared")
+
+    found = [*conflicts(demands, analyser.document_terms, compared), *conflicting_definitions(meanings)]
     return {
         "documents": count,
         "compared": len(demands),

@@ -6,6 +6,7 @@ more. What then differs is the conflict: the force, a limit, "not", or one word 
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter, defaultdict
@@ -19,6 +20,7 @@ from knowledge_mcp.language.force import Convention, Force, detect_convention, f
 from knowledge_mcp.language.quantities import Bound, Quantity, quantities
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.checkpoints import checked
 
 _RELATED = 0.5
@@ -26,6 +28,13 @@ _RELATED = 0.5
 _ALIKE = 0.8
 """Share from which on one may have a few words more; below, pairs of real requirement sets differ
 in their subject (`python -m benchmarks.conflicts`)."""
+MOST_ITEMS = 200_000
+"""Requirements that are compared at once: twice what was measured to take minutes and half a gigabyte."""
+MOST_FOUND = 100_000
+"""Pairs that are told at once: about 100 MB, and more than anybody looks through."""
+_MOST_ALIKE = 20
+"""Sentences with the same words, force and names that further ones are held against; limits apart, they are alike."""
+_TOLD_EVERY = 1000
 _FEWEST_WORDS = 3
 """A subject, a verb and an object: fewer words fit to anything. A limit with its unit counts for the last two."""
 _LONGEST = 600
@@ -164,14 +173,27 @@ def _turned(sequence: tuple[str, ...]) -> tuple[str, ...]:
     return min(sequence[at:] + sequence[:at] for at in range(len(sequence)))
 
 
-def conflicts(items: Iterable[TraceItem], terms: Terms) -> list[Conflict]:
+def conflicts(
+    items: Iterable[TraceItem], terms: Terms, progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> list[Conflict]:
     """Find what contradicts or doubles what, contradictions first, then in the order of the items.
+
+    Of many sentences with the same words, as lists of limits have them, each is held against the first few only.
 
     Args:
         items: requirements.
         terms: turns text into stems without stop words, as `Analyser.document_terms`.
+        progress: is told now and then how many of how many sentences were compared.
+
+    Raises:
+        InvalidInputError: there are more items, or more pairs that do not go together, than are told at once.
     """
-    items = list(items)
+    items = list(itertools.islice(items, MOST_ITEMS + 1))
+    if len(items) > MOST_ITEMS:
+        raise InvalidInputError(
+            f"There are more than {MOST_ITEMS:,} requirements, which are compared at once.",
+            suggestion="Name the documents, folders or files that are to be compared.",
+        )
     convention = detect_convention("\n".join(each.text for each in items))
     groups: dict[tuple[object, ...], list[_Parsed]] = {}
     for place, item in enumerate(checked(items)):
@@ -179,12 +201,17 @@ def conflicts(items: Iterable[TraceItem], terms: Terms) -> list[Conflict]:
             groups.setdefault(parsed.key, []).append(parsed)
     found = [_duplicate(same) for same in groups.values() if len({each.demand.place for each in same}) > 1]
     heads = [same[0] for same in groups.values()]
-    for one, other, share in _alike(heads):
+    for one, other, share in _alike(heads, progress):
         judged = _judge(heads[one], heads[other], share)
         if judged is not None:
             kind, why = judged
             also = [each.demand for head in (heads[one], heads[other]) for each in groups[head.key][1:]]
             found.append(Conflict(kind, heads[one].demand, heads[other].demand, why, tuple(also)))
+            if len(found) > MOST_FOUND:
+                raise InvalidInputError(
+                    f"More than {MOST_FOUND:,} pairs do not go together, one of them “{heads[one].demand.text[:80]}”.",
+                    suggestion="Compare a part at a time: a chapter, a folder, a document.",
+                )
     order = list(ConflictKind)
     return sorted(found, key=lambda each: order.index(each.kind))
 
@@ -252,23 +279,30 @@ def _subject(text: str, own_id: str, limits: Sequence[Quantity]) -> str:
 # ---- pairs
 
 
-def _alike(heads: Sequence[_Parsed]) -> Iterator[tuple[int, int, float]]:
+def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> Iterator[tuple[int, int, float]]:
     """Yield the pairs that share enough of their words, and their share.
 
-    Found by prefix filtering: a pair that shares so much must share one of the rarest words.
+    Found by prefix filtering: a pair that shares so much must share one of the rarest words. Of the sentences with the
+    same words the first few stand for all, so that a list of limits does not take the square of its length.
     """
     frequency = Counter(term for head in heads for term in head.terms)
     weight = {term: math.log(1 + len(heads) / count) for term, count in frequency.items()}
     bags = [head.terms for head in heads]
     totals = [sum(weight[term] for term in bag) for bag in bags]
     index: dict[str, list[int]] = defaultdict(list)
+    alike = Counter[tuple[object, ...]]()
     for place, head in enumerate(checked(heads)):
+        if place % _TOLD_EVERY == 0:
+            progress(place, len(heads))
+        kin = (head.context, bags[place], head.codes, head.modality, head.negated)
+        alike[kin] += 1
         rarest = sorted(bags[place], key=lambda term: (-weight[term], term))
         left = totals[place] * (1 - _RELATED / (2 - _RELATED))
         near: set[int] = set()
         for term in rarest:
             near.update(index[term])
-            index[term].append(place)
+            if alike[kin] <= _MOST_ALIKE:
+                index[term].append(place)
             left -= weight[term]
             if left < 0:
                 break

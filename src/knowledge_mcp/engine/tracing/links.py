@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from knowledge_mcp.language.force import detect_convention, force_of
+from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.support.checkpoints import checked
 
@@ -20,6 +22,10 @@ _LONGEST = 400
 _MOST_SENTENCES = 200
 _MOST_KEPT = 1_000_000
 """Words of sentences held at once: about 100 MB."""
+_ENOUGH = 20
+"""Items from which on it tells something that more than half of them have a word: of three, two may be the link."""
+_SAMPLE = 200
+"""Items that tell the language."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _CODED = re.compile(r"(?=[^\s]{0,40}\d)[A-Za-z][\w.:/-]{2,60}\w")
 
@@ -173,13 +179,24 @@ def _declared(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> Ite
 
 
 class _Witness:
-    """Find what speaks for links: weighs words, the rarer among the items, the more; keeps sentences for the next."""
+    """Find what speaks for links: weighs words, the rarer among the items, the more; keeps sentences for the next.
+
+    Words of grammar and of force, and those that most items have, speak for none.
+    """
 
     def __init__(self, items: Sequence[TraceItem]) -> None:
         frequency = Counter(
             word for each in checked(items) for word in {found.lower() for found in _WORD.findall(each.words)}
         )
-        self._weights = {word: math.log((len(items) + 1) / times) for word, times in frequency.items()}
+        sample = "\n".join(each.words for each in items[:_SAMPLE])
+        silent = FUNCTION_WORDS.get(language_of(sample), FUNCTION_WORDS["en"])
+        most = len(items) / 2 if len(items) >= _ENOUGH else len(items)
+        self._convention = detect_convention(sample)
+        self._weights = {
+            word: math.log((len(items) + 1) / times)
+            for word, times in frequency.items()
+            if times <= most and word not in silent
+        }
         self._kept: dict[int, list[tuple[str, dict[str, str]]]] = {}
         self._words = 0
 
@@ -197,11 +214,17 @@ class _Witness:
                 if worth > best:
                     best, pair = worth, (one, other)
         (here, ours_by), (there, theirs_by) = pair
+        forced = self._forced(here) | self._forced(there)
         words = sorted(
-            {ours_by[stem] for stem in ours_by.keys() & theirs_by.keys()},
+            {ours_by[stem] for stem in ours_by.keys() & theirs_by.keys() if ours_by[stem].lower() not in forced},
             key=lambda word: (-self._weights[word.lower()], word),
         )
         return Evidence(here, there, tuple(words[:_MOST_WORDS]))
+
+    def _forced(self, sentence: str) -> set[str]:
+        """Return the words that give a sentence its force: what two demands have in common anyhow."""
+        force = force_of(sentence, self._convention)
+        return set() if force is None else {word.lower() for word in _WORD.findall(sentence[force.start : force.end])}
 
     def _sentences(self, item: TraceItem) -> list[tuple[str, dict[str, str]]]:
         """Cut an item's words into sentences, each a part of it word for word, none overlong, with words by stem."""

@@ -72,6 +72,9 @@ class ConflictsRequest(StandardsRequest):
     documents: Annotated[list[Text], one_or_list("documents"), Field(min_length=1, max_length=200)] | None = Field(
         default=None, description="Ids, designations, titles; default: all."
     )
+    kind: Literal["contradiction", "limit", "force", "duplicate", "definition"] | None = Field(
+        default=None, description="Only these."
+    )
     cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
 
 
@@ -368,7 +371,8 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
         return _still(ConflictsResponse, found)
     message = "Advice only: what says the same, or the opposite, in other words is not found."
     answer = ConflictsResponse(summary=found["summary"], message=message)
-    return _paged(answer, "conflicts", found, request.cursor, chosen)
+    pairs = {"conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
+    return _paged(answer, "conflicts", pairs, request.cursor, chosen)
 
 
 def _conflicting(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -382,8 +386,17 @@ def _conflicting(knowledge: Knowledge, request: Mapping[str, Any], progress: Pro
         reading = held(knowledge, name)
         demands.extend(demands_in(reading))
         meanings.extend(meanings_in(reading, analyser.term_key))
-        progress(number + 1, len(documents) + 1, f"{number + 1} of {len(documents)} documents read")
-    found = [*conflicts(demands, analyser.document_terms), *conflicting_definitions(meanings)]
+        progress(number + 1, 2 * len(documents), f"{number + 1} of {len(documents)} documents read")
+    if not demands and not meanings:
+        raise InvalidInputError(
+            "There are no requirements and no definitions in it.", suggestion="Name documents with requirements."
+        )
+
+    def compared(done: int, count: int) -> None:
+        half = len(documents)
+        progress(half + half * done / count, 2 * half, f"{done} of {count} sentences compared")
+
+    found = [*conflicts(demands, analyser.document_terms, compared), *conflicting_definitions(meanings)]
     return {
         "summary": dict(Counter(each.kind.value for each in found)),
         "conflicts": [_pair(each).sent() for each in found],

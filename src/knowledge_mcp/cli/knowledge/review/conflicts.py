@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.files import AsCsv, files_below, read_file, tell_left_out, write_results
+from knowledge_mcp.cli.knowledge.review.files import (
+    AsCsv,
+    console_on_stderr,
+    files_below,
+    read_file,
+    tell_left_out,
+    write_results,
+)
 from knowledge_mcp.cli.knowledge.review.items import items_of
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.cli.shared.session import (
@@ -80,13 +89,28 @@ def conflicts_command(
             )
         from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
-        found = [*conflicts(items, EnglishAnalyser().document_terms), *conflicting_definitions(meanings)]
+        with _shown_progress() as progress:
+            found = [*conflicts(items, EnglishAnalyser().document_terms, progress), *conflicting_definitions(meanings)]
         chosen = [each for each in found if not kind or each.kind in kind]
         is_written = write_results({as_csv: lambda: _csv(chosen)})
         if as_json:
             write_json({"conflicts": [_values(each) for each in chosen], "compared": len(items)})
         elif not is_written:
             _print(chosen, len(items))
+
+
+@contextmanager
+def _shown_progress() -> Generator[Callable[[int, int], None]]:
+    """Give what shows on a terminal how many sentences were compared."""
+    from rich.progress import Progress
+
+    with Progress(console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty()) as shown_progress:
+        task = shown_progress.add_task("sentences compared", total=None)
+
+        def tell(done: int, count: int) -> None:
+            shown_progress.update(task, completed=done, total=count)
+
+        yield tell
 
 
 # ---- reading
