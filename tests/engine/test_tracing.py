@@ -158,7 +158,9 @@ def witness(*pairs: tuple[str, str]) -> list[tuple[str, ...]]:
     sources = [TraceItem(f"A-{at}", "", one, "a", (f"B-{at}",)) for at, (one, _) in enumerate(pairs)]
     targets = [TraceItem(f"B-{at}", "", other, "b") for at, (_, other) in enumerate(pairs)]
 
-    def propose(*_: object) -> tuple[list[tuple[int, int, float]], float, bool]:
+    def propose(
+        sources: Sequence[str], targets: Sequence[str], least: float
+    ) -> tuple[list[tuple[int, int, float]], float, bool]:
         return [], 1.0, True
 
     return [link.evidence.words for link in trace(sources, targets, propose).links]

@@ -30,6 +30,8 @@ from tests.fakes.documents import Part, build_document
         ("IEEE 29148:2018, 6.2 says", ReferenceKind.DOCUMENT, ["IEEE 29148:2018 6.2"]),
         ("ISO/IEC/IEEE 15288:2023 says", ReferenceKind.DOCUMENT, ["ISO/IEC/IEEE 15288:2023"]),
         ("ISO 9001:2015, clause 8.1 says", ReferenceKind.DOCUMENT, ["ISO 9001:2015 8.1"]),
+        ("as in FSC 4110:2025, 2.2.", ReferenceKind.DOCUMENT, ["FSC 4110:2025 2.2"]),
+        ("Table 2 of ACME-STD-123:2020", ReferenceKind.DOCUMENT, ["ACME-STD-123:2020 Table 2"]),
         ("RFC 9000 says", ReferenceKind.DOCUMENT, ["RFC 9000"]),
         ("as in [RFC9000].", ReferenceKind.DOCUMENT, ["RFC 9000"]),
         ("Section 4.1 of [RFC9000]", ReferenceKind.DOCUMENT, ["RFC 9000 4.1"]),
@@ -80,6 +82,8 @@ def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets
         "in 2024",
         "the table 's edge",
         "IENISO 9001",
+        "PORT 8080:2100 and MAC 10:1234",
+        "AB 12:2025x",
     ],
 )
 def test_ordinary_numbers_are_no_references(text: str) -> None:

@@ -17,9 +17,11 @@ _DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
 _BODIES = (
     r"(?:ISO|IEC|CEI|IEEE|EN|DIN|BS|NF|UNE|VDI|VDE|ÖNORM|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR|NASA|ECSS|UL)"
 )
+_DATED = r"[A-Z]{2,8}(?:[-/ ][A-Z]{2,8}){0,2}[- ]\d{2,6}(?:[-.]\d{1,4}){0,3}:(?:19|20)\d{2}(?!\w)"
+"""What any other body's designation looks like with its year ("FSC 4110:2025"); without one, it may be anything."""
 _DOCUMENTS = (
     rf"(?P<norm>{_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}[- ](?:(?:Std\.?|STD|TS|TR)\s)?"
-    r"[A-Z]{0,4}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){0,4}(?::\d{4})?)"
+    rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|{_DATED})"
     r"|(?P<rfc>\[?RFC[\s ]?-?(?P<rfc_number>\d{3,5})\]?)"
     r"|(?P<bcp>\[?BCP[\s ]?(?P<bcp_number>\d{1,4})\]?)"
     r"|(?P<nist>(?:NIST[\s ])?(?:Special Publication|SP)[\s ](?P<nist_number>\d{3,4}-\d{1,3}[A-Z]?(?:-\d)?)"

@@ -15,7 +15,7 @@ from knowledge_mcp.readers.requirements.texts import doorstop_folder, needs_json
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-_BULLET = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)])\s+\S")
+_BULLET = re.compile(r"[ \t]{0,40}(?:[-*+•–]|\(?\w{1,3}[.)])[ \t]{1,9}\S")
 _FORMS = {
     **dict.fromkeys((MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"]), reqif),
     MEDIA_TYPES[".sdoc"]: strictdoc,
