@@ -10,12 +10,15 @@ many.
 
 A heading is right where its title, with its number or without, has the letters of a bookmark on the same page; a
 bookmark that was cut short counts by what it has (20 letters and more). Headings deeper than the bookmarks go are not
-counted, nor bookmarks to other files. `printed` leaves out the bookmarks whose words are not on their page.
+counted, nor bookmarks to other files, of captions, or above captions ("Figures"). Entries of terms clauses and clauses
+without a title are sections here; they are not counted where the bookmarks name none of their kind. `printed` leaves
+out the bookmarks whose words are not on their page.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -30,8 +33,9 @@ from statistics import mean, median
 from typing import Any, cast
 
 from benchmarks.reading import read_document
-from knowledge_mcp.language.openings import split_clause_number
-from knowledge_mcp.model.document import Block, BlockKind, Document
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole
+from knowledge_mcp.language.openings import opening_of, split_clause_number
+from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.pdf import engine, job
@@ -47,12 +51,18 @@ WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One heading: depth from 1, title, physical page from 1 (0 where there are none), number if it stands apart."""
+    """One heading: depth from 1, title, physical page from 1 (0: none), number if it stands apart, whether a term's."""
 
     level: int
     title: str
     page: int = 0
     number: str = ""
+    is_entry: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Tell an entry of a terms clause, and a clause that has a number only, from other headings."""
+        return "entry" if self.is_entry else "untitled" if self.number and not self.title else ""
 
     @property
     def bare(self) -> str:
@@ -175,7 +185,13 @@ def bookmarks(path: Path, gold: Path) -> list[Named]:
         return []
     else:
         named = [Named(entry.level, entry.title, entry.page) for entry in engine.inspect(str(path)).outline]
-    return [entry for entry in named if entry.page > 0]
+    captions = [bool((found := opening_of(entry.title)) and found.kind is BlockKind.CAPTION) for entry in named]
+    lists = [below and not here for here, below in itertools.pairwise([*captions, False])]
+    return [
+        entry
+        for entry, caption, list_ in zip(named, captions, lists, strict=True)
+        if entry.page > 0 and not (caption or list_)
+    ]
 
 
 def headings_of(document: Document) -> list[Named]:
@@ -185,8 +201,15 @@ def headings_of(document: Document) -> list[Named]:
         for block in reversed(document.blocks)
         if block.kind is BlockKind.HEADING and block.pages
     }
+    facts = SectionFacts(document)
+
+    def is_entry(section: Section) -> bool:
+        above = facts.role(section.parent) if section.parent is not None else None
+        words = section.title[:1].islower() or section.title.partition(" ")[0].isupper()
+        return above is SectionRole.DEFINITIONS is facts.role(section.index) and words
+
     return [
-        Named(section.level, section.title, pages.get(section.index, 0), section.number or "")
+        Named(section.level, section.title, pages.get(section.index, 0), section.number or "", is_entry(section))
         for section in document.sections
         if section.title or section.number
     ]
@@ -203,7 +226,10 @@ def compare(name: str, gold: Sequence[Named], found: Sequence[Named], texts: dic
         else:
             used.add(match)
     depth = max(entry.level for entry in gold)
-    extra = [entry for index, entry in enumerate(found) if index not in used and entry.level <= depth]
+    kinds = {"", *(found[index].kind for index in used)}
+    extra = [
+        entry for index, entry in enumerate(found) if index not in used and entry.level <= depth and entry.kind in kinds
+    ]
     elsewhere = sum(_first(wanted, found, used, page=None) is not None for wanted in missed)
     unprinted = sum(not any(words in texts.get(wanted.page, "") for words in wanted.names) for wanted in missed)
     return Score(name, len(gold), len(found), len(used), len(extra), len(gold) - unprinted, elsewhere, missed, extra)

@@ -183,7 +183,8 @@ _BARE = re.compile(
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;\s]*(?:[–—-]\s+)?")
 _FORCE_IN_BRACKETS = re.compile(
-    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[eo]?|non-normative|normativ[eo]?)\s*+[)\]]\s*+", re.IGNORECASE
+    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[eo]?|non-normative|normativ[eo]?|mandatory)\s*+[)\]]\s*+",
+    re.IGNORECASE,
 )
 
 
@@ -224,7 +225,7 @@ def _take_force(line: str) -> tuple[str, bool | None]:
     if match is None:
         return line, None
     rest = f"{line[: match.start()]} {line[match.end() :]}".strip()
-    return rest, not match.group("force").lower().startswith("normativ")
+    return rest, not match.group("force").lower().startswith(("normativ", "mandatory"))
 
 
 def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:

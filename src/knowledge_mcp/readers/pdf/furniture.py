@@ -19,7 +19,7 @@ _STANDS_OUT = 1.4
 _COUNTED = 3
 _MOST = 0.6
 """Share of the pages that carry a page number at least: some have none."""
-_LONG, _LINE_OFF = 24, 15
+_LONG, _OFF, _LINE_OFF = 24, 4, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,4}")
 _CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\s+\S")
@@ -61,6 +61,8 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
         kept = [element for element in page.elements if id(element) not in gone]
+        heads = [line.y1 for line in page.lines if id(line) in gone and _zone(line, page.height) == "top"]
+        page.head = max(heads, default=0.0)
         if page.elements and not kept:
             bare[page.number] = page.elements
         page.elements = kept
@@ -112,10 +114,15 @@ def _shape(text: str) -> str:
 
 
 def _at_one_height(lines: list[Line]) -> list[Line]:
-    """Keep the lines that stand where most of their like stand: a few points off, long ones a line off."""
+    """Keep those that stand where most do: a few points off, long ones and those of the same words a line off."""
     heights = Counter(round(line.y0) for line in lines)
     best = max(heights, key=lambda y: sum(heights[y + shift] for shift in range(-3, 4)))
-    return [line for line in lines if abs(line.y0 - best) <= (_LINE_OFF if len(line.text) >= _LONG else 4)]
+    usual = {line.text for line in lines if abs(line.y0 - best) <= _OFF}
+    return [
+        line
+        for line in lines
+        if abs(line.y0 - best) <= (_LINE_OFF if len(line.text) >= _LONG or line.text in usual else _OFF)
+    ]
 
 
 def _changing_heads(

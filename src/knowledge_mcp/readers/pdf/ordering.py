@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
 
 _CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*")
+_NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?(?:\s+[^\W\d_]|\Z)")
+_STANDS_OUT = 0.9
+"""Points by which a bold line with a clause's number is larger than a table's print at least where it is a heading."""
 
 _REPEATED = 1.5
 _WRITTEN = re.compile(r"[$\\\\{}]")
@@ -66,7 +69,7 @@ def tables_of(
     if _is_woven(rows, beside):
         return None
     if not shared:
-        return _whole(rows, lines, page)
+        return _up_to_clause(rows, lines, page)
     found: list[Line | Table] = []
     modal = Counter(line.size for line in lines).most_common(1)[0][0]
     apart = [_is_heading(row, modal) or _is_text(row, modal, beside) for row in rows]
@@ -178,8 +181,30 @@ def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
 
 
 def _is_heading(row: _Row, modal: float) -> bool:
-    """Tell headings from cells: every line of the row is larger than the table's print, and runs without a gap."""
+    """Tell headings from cells: larger than the table's print, and without a gap but the one behind a bold number."""
+    if row.lines and all(_is_clause(line, modal) for line in row.lines):
+        return True
     return bool(row.lines) and all(line.size >= modal + 1.5 and _gap(line) < 1.2 * line.size for line in row.lines)
+
+
+def _is_clause(line: Line, modal: float) -> bool:
+    return line.bold and line.size >= modal + _STANDS_OUT and _NUMBERED.match(line.text) is not None
+
+
+def _up_to_clause(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Table] | None:
+    """Make one table of rows that cannot be told apart on the page; a clause that begins among them ends it."""
+    modal = Counter(line.size for line in lines).most_common(1)[0][0]
+    end = next((index for index, line in enumerate(lines) if _is_clause(line, modal)), len(lines))
+    if end == len(lines):
+        return _whole(rows, lines, page)
+    wanted = _letters(lines[:end])
+    letters = Counter[str]()
+    for count, row in enumerate(rows, 1):
+        letters.update(letters_of("".join(row.cells)))
+        if not wanted - letters:
+            table = _whole(rows[:count], lines[:end], page) if end > 1 else None
+            return [*table, *lines[end:]] if table else None
+    return None
 
 
 def _whole(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Table] | None:

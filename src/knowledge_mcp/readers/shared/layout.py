@@ -146,13 +146,17 @@ def _cell(text: str, join: Callable[[str, str], str]) -> str:
 
 @dataclass(slots=True)
 class PageLayout:
-    """Hold one page: its size in points, what stands on it in reading order, and why that order is doubtful if so."""
+    """Hold one page: its size in points, what stands on it in reading order, and why that order is doubtful if so.
+
+    `head` is how far down the running lines at its top reached that were taken out.
+    """
 
     number: int
     width: float
     height: float
     elements: list[Line | Table] = field(default_factory=list["Line | Table"])
     doubt: str = ""
+    head: float = 0.0
 
     @property
     def lines(self) -> list[Line]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -72,6 +71,16 @@ def _are_flush(items: Sequence[TextItem]) -> bool:
 
 
 def _count_up(numbers: _Numbers) -> bool:
-    ordered = [int(match["number"]) for _, match in sorted(numbers, key=lambda pair: pair[0].y)]
-    steps = {later - earlier for earlier, later in itertools.pairwise(ordered)}
-    return len(steps) == 1 and steps <= _STEPS
+    """Tell numbers that go up by one step; the parser joins those that stand close above each other ("2728")."""
+    ordered = [match["number"] for _, match in sorted(numbers, key=lambda pair: pair[0].y)]
+    due = int(ordered[0])
+    step = int(ordered[1]) - due
+    if step not in _STEPS:
+        return False
+    for digits in ordered:
+        at = 0
+        while at < len(digits) and digits.startswith(str(due), at):
+            at, due = at + len(str(due)), due + step
+        if at < len(digits):
+            return False
+    return True

@@ -112,7 +112,7 @@ _ALONE = re.compile(rf"(?:(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s+)?[A-Z0-9][\w
 _LONGEST_ALONE = 23
 """Letters of a keyword, a blank and a number at most."""
 _KEYWORD_ALONE = re.compile(
-    rf"(?:{ANNEX_WORDS}|{PART_WORDS})\s+[A-Z0-9]{{1,4}}[.:]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
+    rf"(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s+[A-Z0-9]{{1,4}}[.:]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
     re.IGNORECASE,
 )
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
@@ -141,6 +141,7 @@ class HeadingCandidate:
         page_width: of its page.
         beside: something else stands at the same height, as in a row of a table.
         flows: running text goes on from it in the same print.
+        breaks: its bold line goes on in plain print as one sentence.
         prose: lines of running text on its page.
         figures: rows of figures above it on its page.
         cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
@@ -157,6 +158,7 @@ class HeadingCandidate:
     page_width: float
     beside: bool = False
     flows: bool = False
+    breaks: bool = False
     prose: int = 0
     figures: int = 0
     cut: int | None = None
@@ -229,7 +231,8 @@ def is_semi_strong(line: Line, body: Body) -> bool:
 
 def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
     """Yield every line of a page as a candidate, titles of several lines as one."""
-    lines = [line for line in page.lines if not line.rotated and line.aside <= 0]
+    # what stands beside a running head is a part of it, as "FINAL DRAFT" is beside the designation
+    lines = [line for line in page.lines if not line.rotated and line.aside <= 0 and line.y1 > page.head + 1]
     edges = _right_edges(lines)
     prose = sum(line.x1 - line.x0 > 0.5 * page.width and abs(line.size - body.size) < 0.3 for line in lines)
     figures = _figures_above(page)
@@ -253,6 +256,7 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
             page_width=page.width,
             beside=_is_beside(lines, index, end),
             flows=following is not None and _flows(used[-1], following, edges),
+            breaks=following is not None and _breaks(used[-1], following, edges),
             prose=prose,
             figures=figures[id(used[0])],
             cut=cut,
@@ -304,6 +308,13 @@ def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
     return (long and following.text[:1].islower()) or (full and not line.text.endswith((".", ":")))
 
 
+def _breaks(line: Line, following: Line, edges: dict[int, float]) -> bool:
+    """Tell whether a bold line goes on in plain print, close below and in small letters."""
+    goes_on = following.text[:1].islower() and not line.text.endswith((".", ":")) and line.bold and not following.bold
+    close = line.size == following.size and 0 < following.y0 - line.y0 < 1.5 * line.size
+    return goes_on and close and line.x1 > 0.85 * edges[round(line.x0 / 40)]
+
+
 def _run_in_title(lines: Sequence[Line], start: int, end: int) -> tuple[int, int | None]:
     """Find a title that stands out at the beginning of a line or two that running text goes on from: lines, its end."""
     before = len(" ".join(line.text for line in lines[start : end - 1])) + (end - start > 1)
@@ -350,8 +361,10 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
 
 
 def _is_under(line: Line, other: Line) -> bool:
-    """Tell whether a line stands below another as its title does: centred on it or flush with it, and no sentence."""
-    centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < 24
+    """Tell whether a line stands below another as its title does: centred on it, flush or bolder, and no sentence."""
+    centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < 24 or (
+        other.bold > line.bold and other.size > line.size
+    )
     flush = abs(line.x0 - other.x0) < 3 and other.size >= line.size - 0.3
     worded = other.text[:1].isupper() and other.text[-1] not in ".,;:" and len(other.text) < 110
     return (centred or flush) and worded and not _NUMBER_FIRST.match(other.text)

@@ -271,7 +271,7 @@ def _entries(listed: Sequence[_Listed], later: _Later) -> list[Entry]:
     for item, level in zip(listed, levels, strict=True):
         page = int(item.printed) + shift if shift is not None and item.printed.isdigit() else None
         if page is None:
-            page = next((number for number in later.pages_of(item.title) if number >= at), None)
+            page = next((number for number in later.pages_of(item.title) if number >= at and number > item.sheet), None)
         at = max(at, page or 0)
         entries.append(Entry(item.title, level, page))
     return entries

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
     Body,
@@ -54,6 +55,8 @@ _MONTH = re.compile(
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
 _RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s)\S")
+_NAMED_FIRST = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
+"""What a sentence tells of in its first words: "Sieve, with round perforations of diameter 1,4 mm."."""
 _WORD = re.compile(r"[^\W\d_]{2}")
 _NOTES = re.compile(r"notes\b", re.IGNORECASE)
 _COUNTED = re.compile(r"(?P<word>[^\W\d_]{3,12})\s+\d{1,2}[A-Z]?\b", re.IGNORECASE)
@@ -112,7 +115,13 @@ def detect_headings(
         numbered_only: leave those without a number out; the file itself names them.
     """
     anchors = {id(line) for heading in listed for line in heading.lines}
-    found = [candidate for page in pages for candidate in candidates(page, body)]
+    repeated = title_again(pages, body) - anchors
+    found = [
+        candidate
+        for page in pages
+        for candidate in candidates(page, body)
+        if not any(id(line) in repeated for line in candidate.lines)
+    ]
     chosen = _numbered(found, body, anchors)
     named = [candidate for candidate in chosen if not _is_anchored(candidate, anchors)]
     kept = _unlisted(named, listed, body)
@@ -177,6 +186,32 @@ def _put_below(headings: Sequence[Heading], listed: Collection[int], notes: Coll
             heading.level = max(heading.level, above + 1)
 
 
+_LARGER = 1.4
+"""Points by which a document's title is larger than its text at least."""
+
+
+def title_again(pages: Sequence[PageLayout], body: Body) -> set[int]:
+    """Find the lines of the document's title where it stands once more above its first clause: they are no sections.
+
+    Standards print it on the cover, with its part and the part's title ("Part 1: Rice"), and again above "1 Scope".
+    """
+    before: list[Line] = []
+    for page in pages:
+        large = [line for line in page.lines if not line.rotated and line.size > body.size + _LARGER]
+        printed = letters_of(" ".join(line.text for line in before))
+        again: list[Line] = []
+        for line in page.lines:
+            if line.size > body.size + _LARGER and letters_of(line.text) in printed:
+                again.append(line)
+            elif again:
+                if split_clause_number(line.text).number != "1":
+                    break
+                title = letters_of(" ".join(line.text for line in again))
+                return {id(line) for line in [*before, *again] if letters_of(line.text) in title}
+        before += large
+    return set()
+
+
 def _is_anchored(candidate: HeadingCandidate, anchors: Collection[int]) -> bool:
     return any(id(line) in anchors for line in candidate.lines)
 
@@ -208,6 +243,7 @@ def _is_counted(number: str | None) -> bool:
 def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection[int]) -> list[HeadingCandidate]:
     """Pick the numbered candidates that are links of the document's numbering."""
     tight = _tight_lists(found, body)
+    led = {each.line.style for each in found if each.key and each.breaks and _NAMED_FIRST.match(each.numbered.title)}
     possible: list[HeadingCandidate] = []
     for candidate in found:
         if not candidate.key:
@@ -215,7 +251,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         if _is_anchored(candidate, anchors):
             possible.append(candidate)
         elif id(candidate) not in tight and _may_be_numbered(candidate, body):
-            _cut_run_in(candidate, body)
+            _cut_run_in(candidate, body, led)
             if candidate.cut is not None or not _is_text(candidate, body):
                 possible.append(candidate)
     keys = [candidate.key or () for candidate in possible]
@@ -321,10 +357,18 @@ def _may_be_numbered(candidate: HeadingCandidate, body: Body) -> bool:
     return not ((title[-1] in ".;,:" and not run_in) or re.match(r"[=<>+*/(%]", title) or _MONTH.match(title))
 
 
-def _cut_run_in(candidate: HeadingCandidate, body: Body) -> None:
-    """Find where the heading ends in "1.2 Application. The ..." where its face does not tell."""
+def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[float, bool, str]]) -> None:
+    """Find where the heading ends in "1.2 Application. The ..." where its face does not tell.
+
+    The parser may give a whole line the face of its first words; `led` are the styles of which that is known.
+    """
     title, number = candidate.numbered.title, candidate.numbered.number or ""
-    if candidate.cut is not None or is_strong(candidate.line, body):
+    if candidate.cut is not None:
+        return
+    if is_strong(candidate.line, body):
+        match = _NAMED_FIRST.match(title) if candidate.line.style in led else None
+        if match and (candidate.breaks or title.endswith(".")):
+            candidate.cut = len(candidate.text) - len(title) + match.end("title")
         return
     match = _RUN_IN.match(title)
     if match and ("." in number or candidate.text[len(number) : len(number) + 1] == "."):
@@ -332,7 +376,9 @@ def _cut_run_in(candidate: HeadingCandidate, body: Body) -> None:
 
 
 def _is_text(candidate: HeadingCandidate, body: Body) -> bool:
-    """Tell a numbered paragraph from a heading: in plain print, and too long or going on in the next line."""
+    """Tell a numbered paragraph from a heading: in plain print but for its number, and too long or going on below."""
+    if candidate.breaks and candidate.line.size < body.size + 0.9 and candidate.numbered.title[:1].isupper():
+        return True
     if is_semi_strong(candidate.line, body):
         return False
     return candidate.flows or len(candidate.numbered.title) > 90

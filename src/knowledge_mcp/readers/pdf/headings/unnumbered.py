@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
 from knowledge_mcp.readers.pdf.headings.contents import is_title_of_list
-from knowledge_mcp.readers.shared.layout import Line, letters_of
+from knowledge_mcp.readers.shared.layout import Line, is_figures, letters_of
 
 _Style = tuple[float, bool, str]
 
@@ -29,6 +29,7 @@ _KNOWN = re.compile(
     r"change (?:history|log)|appendix|annex|appendices|annexes|about)\b",
     re.IGNORECASE,
 )
+_LEGAL = re.compile(r"copyright protected document|all rights reserved", re.IGNORECASE)
 _VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
 _ASIDE = re.compile(r"\([^()]*\)")
 _BULLET = re.compile("[•‣◦▪■□●○◆➢✓\uf000-\uf0ff]")
@@ -211,9 +212,17 @@ def _reads_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity:
     pure = purity >= _PURE and len(candidate.lines) <= 3
     if not 3 <= len(text) <= (160 if pure else 110) or words > (24 if pure else 14):
         return False
-    if not re.search(r"[^\W\d_]{3}", text) or _CAPTION.match(text) or candidate.line.code:
+    if not re.search(r"[^\W\d_]{3}", text) or is_figures(text) or candidate.line.code:
         return False
-    if _DATE.fullmatch(text) or _BULLET.match(text) or _ASIDE.fullmatch(text) or is_title_of_list(text):
+    if _CAPTION.match(text) or _LEGAL.match(text):
+        return False
+    if (
+        _DATE.fullmatch(text)
+        or _BULLET.match(text)
+        or _ASIDE.fullmatch(text)
+        or _LEGAL.match(text)
+        or is_title_of_list(text)
+    ):
         return False
     if (
         text[-1] in ",;"

@@ -1,4 +1,4 @@
-"""Clauses that have a number and no title: "4.2.1 The mass fraction shall ...", as standards print them below titles.
+"""Clauses that have a number and no title: "4.2.1 The mass fraction shall ...", or "4.2.1" alone above its text.
 
 Their numbers count on from the headings around them without a gap; nothing but that makes them clauses.
 """
@@ -14,7 +14,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import NumberKey, number_key
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
-_NUMBERED = re.compile(r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})\.?\s+[A-Z(“\"À-Þ]")
+_NUMBERED = re.compile(r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})(?:\.?\s+[A-Z(“\"À-Þ]|\Z)")
 _ENDED = (".", ":", ";", "!", "?", ")")
 _SPACED = 0.3
 """Share of its size by which a line stands below the one above it where a paragraph begins."""
