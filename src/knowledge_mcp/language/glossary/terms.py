@@ -21,8 +21,11 @@ Paragraph = tuple[BlockKind, str]
 _NUMBER = re.compile(r"(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\.?")
 """A number of an entry: "3.1", "3.1.4", "A.2.1", "112-01-01"."""
 _NUMBERED_TERM = re.compile(
-    r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\s+(?P<title>[^\W\d_A-Z][^\n.:;]{0,90}[^\W_]\)?)"
+    r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\s+(?P<title>[^\W\d_][^\n.:;]{0,90}[^\W_]\)?)"
 )
+_GERMAN = re.compile(r"(?:.*\W)?(?:begriffe?|benennungen|definitionen|glossar)\b", re.IGNORECASE)
+"""Titles of German terms clauses: their terms begin with a capital, as titles do."""
+_PART_OF_CLAUSE = re.compile(r"Allgemein|Begriffe\b|Definitionen\b|Abkürzungen\b|Symbole\b|Formelzeichen\b")
 _LONGEST_NUMBER = 24
 _PARTS = re.compile(r"[.-]")
 
@@ -36,12 +39,13 @@ def entry_number(text: str) -> str | None:
 class TermsClause:
     """Follow the headings of a document and know where a terms clause is open, and which numbers its entries have."""
 
-    __slots__ = ("_level", "_number", "is_open")
+    __slots__ = ("_capitals", "_level", "_number", "is_open")
 
     def __init__(self) -> None:
         self.is_open = False
         self._number = ""
         self._level = 0
+        self._capitals = False
 
     def heading(self, number: str | None, title: str, level: int) -> None:
         """Take the next heading: one no deeper than the clause ends it, and may open another."""
@@ -49,6 +53,7 @@ class TermsClause:
             return
         self.is_open = role_of_title(title) is SectionRole.DEFINITIONS
         self._number, self._level = number or "", level
+        self._capitals = _GERMAN.match(title) is not None
 
     def level_of(self, number: str) -> int | None:
         """Return the level of the entry with a number; None where no clause is open that could have it."""
@@ -61,7 +66,7 @@ class TermsClause:
     def opens(self, text: str) -> tuple[str, str, int] | None:
         """Read a paragraph that opens an entry: its number, its title and its level; None where it is none.
 
-        It says a number alone, which is its title too, or a number and a term in small letters.
+        It says a number alone, which is its title too, or a number and a term: in small letters, but in German.
         """
         if not self.is_open or len(text) > _LONGEST:
             return None
@@ -69,6 +74,9 @@ class TermsClause:
         if number is None:
             match = _NUMBERED_TERM.fullmatch(title)
             if match is None or len(title.split()) > _MOST_WORDS or not self._holds(match["number"]):
+                return None
+            capital = match["title"][0].isascii() and match["title"][0].isupper()
+            if capital and (not self._capitals or _PART_OF_CLAUSE.match(match["title"])):
                 return None
             number, title = match["number"].rstrip("."), match["title"]
         else:

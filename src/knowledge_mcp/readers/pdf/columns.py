@@ -220,7 +220,7 @@ def _cut(line: Line, text: str, x0: float, x1: float) -> Line:
     return Line(line.page, text, x0, line.y0, x1, line.y1, line.size, line.bold, line.font)
 
 
-def _table(pieces: Sequence[_Piece], above: Table | None, step: float, edges: dict[int, float]) -> Table | None:
+def _table(pieces: Sequence[_Piece], above: Table | None, step: float | None, edges: dict[int, float]) -> Table | None:
     """Join rows that wrap; what goes on from the page before is added to the table there."""
     lefts = [piece.left for piece in pieces if piece.left is not None]
     edges = edges | dict.fromkeys(right_edges(lefts), max((line.x1 for line in lefts), default=0.0))
@@ -242,22 +242,26 @@ def _table(pieces: Sequence[_Piece], above: Table | None, step: float, edges: di
     return Table(pieces[0].page, rows, lines) if rows else None
 
 
-def _spacing(pages: Sequence[Sequence[_Piece]]) -> float:
-    """Return the step from line to line within a row where space parts the rows, else 0."""
+def _spacing(pages: Sequence[Sequence[_Piece]]) -> float | None:
+    """Return the step from line to line within a row where space parts the rows, else 0; None if no meaning wraps."""
     steps = [(other.top - one.top, other.left is None) for pieces in pages for one, other in itertools.pairwise(pieces)]
     inner = Counter(round(step) for step, within in steps if within)
-    usual = min(inner, key=lambda points: (-inner[points], points)) if inner else 0
+    if not inner:
+        return None
+    usual = min(inner, key=lambda points: (-inner[points], points))
     outer = [step for step, within in steps if not within]
     apart = sum(step > _SPACED * usual for step in outer)
-    return float(usual) if usual and apart > _MOST * len(outer) else 0.0
+    return float(usual) if apart > _MOST * len(outer) else 0.0
 
 
-def _wraps(before: _Piece, piece: _Piece, step: float, edges: dict[int, float]) -> bool:
+def _wraps(before: _Piece, piece: _Piece, step: float | None, edges: dict[int, float]) -> bool:
     """Tell a term's second line from the next term."""
     if before.left is None or piece.left is None:
         return False
     if step:
         return piece.top - before.top <= _SPACED * step
+    if step is None and piece.right is not None:
+        return False
     if before.right is not None and piece.right is not None and is_ended(before.right, piece.right, edges):
         return False
     return not is_ended(before.left, piece.left, edges)
