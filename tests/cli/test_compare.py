@@ -317,3 +317,14 @@ def test_a_name_that_is_nothing_is_refused_with_the_next_step(knowledge: Command
     done = knowledge("compare", "lifts-9", editions[0])
     assert done.code == 1
     assert "no file, folder or document 'lifts-9'" in done.err
+
+
+def test_what_is_wrong_with_either_file_is_told_and_the_other_is_not_waited_for(
+    knowledge: Command, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.7 and nothing more")
+    bad = str(tmp_path / "bad.pdf")
+    for pair in ((bad, editions[1]), (editions[0], bad), (bad, bad)):
+        done = knowledge("compare", *pair)
+        assert done.code == 1
+        assert "bad.pdf: The PDF is damaged or incomplete." in done.err

@@ -25,6 +25,7 @@ from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import BlockKind, Classification, Document, Reference, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.files import NotRegularError
 
 if TYPE_CHECKING:
@@ -199,6 +200,7 @@ def _key(page: PageCoverage) -> tuple[Any, ...]:
 
 
 _PDF = "application/pdf"
+_PIECE = re.compile(r"\w{1,5}|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +211,11 @@ class LightMeasure:
 
     def count_tokens(self, text: str) -> int:
         """Count them."""
-        return len(self.token_spans(text))
+        return len(_PIECE.findall(text))
 
     def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
         """List where each begins and ends."""
-        return [match.span() for match in re.finditer(r"\w{1,5}|[^\w\s]", text)]
+        return [match.span() for match in _PIECE.finditer(text)]
 
 
 class _Placed(Protocol):
@@ -398,7 +400,7 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
         media_type, make = _reader_of(path, ocr, passwords, ignore_outline=ignore_outline)
         reader: Reader = make()
         try:
-            document = reader.read(replace(item, media_type=media_type))
+            document = reader.read(replace(item, media_type=media_type), lambda _done, _all: checkpoint())
             version = reader.version
         finally:
             reader.close()

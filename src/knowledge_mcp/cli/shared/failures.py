@@ -5,11 +5,13 @@ from __future__ import annotations
 import getpass
 import re
 import sys
+import threading
 from enum import IntEnum
 
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_asking = threading.Lock()
 _LINE_ENDS = re.compile(r"[\n\u2028\u2029]")
 
 
@@ -112,8 +114,9 @@ def can_ask() -> bool:
 
 def ask_password(name: str, why: str) -> str | None:
     """Ask for a password without showing it; None where none was given."""
-    say(why)
-    try:
-        return getpass.getpass(f"Password of {name} (Enter to leave the file out): ", stream=sys.stderr) or None
-    except EOFError:
-        return None
+    with _asking:
+        say(why)
+        try:
+            return getpass.getpass(f"Password of {name} (Enter to leave the file out): ", stream=sys.stderr) or None
+        except EOFError:
+            return None

@@ -495,13 +495,18 @@ def _holders(
     for place, other in enumerate(checked(others) if sought else ()):
         for shingle in _shingles(other.text) & sought:
             found[shingle].append(place)
+
+    @functools.cache  # one clause may be a candidate for hundreds
+    def runs(text: str) -> set[tuple[str, ...]]:
+        return _shingles(text) & sought
+
     for clause in clauses:
         shared = Counter(place for shingle in wanted[clause.index] for place in found.get(shingle, ()))
         for place, count in sorted(shared.items()):
             if place not in partners or count <= _HALF * len(wanted[clause.index]):
                 continue
-            own = wanted[clause.index] - _shingles(partners[place])
-            if len(own & _shingles(others[place].text)) > _HALF * len(own):
+            own = wanted[clause.index] - runs(partners[place])
+            if len(own & runs(others[place].text)) > _HALF * len(own):
                 yield clause, others[place]
 
 

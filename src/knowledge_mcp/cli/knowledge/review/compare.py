@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,8 +38,9 @@ from knowledge_mcp.engine.changes import comparing
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
-from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.support.checkpoints import inherited, watched
 from knowledge_mcp.surfaces import redline
 from knowledge_mcp.surfaces.tables import counts_in_words
 
@@ -79,7 +82,7 @@ def compare(
     """
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
-        before, after = edition_at(settings, old), edition_at(settings, new)
+        before, after = _both(settings, old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compared(before, after)
         pages = (
@@ -107,6 +110,25 @@ def compared(old: Edition, new: Edition) -> list[ClauseChange]:
 
 
 # ---- reading
+
+
+def _both(settings: Settings, old: str, new: str) -> tuple[Edition, Edition]:
+    """Read two editions; two files side by side, for the pages of each are parsed in a child process of its own."""
+    if not (Path(old).is_file() and Path(new).is_file()):  # folders show their progress, and documents share a store
+        return edition_at(settings, old), edition_at(settings, new)
+    is_left = threading.Event()
+
+    def stop() -> None:
+        if is_left.is_set():
+            raise CancelledError("The other edition was not read.")
+
+    with watched(stop), ThreadPoolExecutor(2, thread_name_prefix="edition") as lanes:
+        reading = [lanes.submit(inherited(functools.partial(edition_at, settings)), name) for name in (old, new)]
+        try:
+            return reading[0].result(), reading[1].result()
+        except BaseException:
+            is_left.set()
+            raise
 
 
 def edition_at(settings: Settings, name: str) -> Edition:
