@@ -105,10 +105,20 @@ def test_the_estimate_is_of_the_question_not_of_how_much_of_the_answer_is_shown(
         SearchQuery("battery of the station", weight=0.0),
         SearchQuery("battery of the station", offset=2),
         SearchQuery("clause 3.1"),
+        SearchQuery("What is an outage?"),
         SearchQuery("?!"),
         SearchQuery("battery", filter=Equals("document_id", "gone")),
     ],
-    ids=["words alone", "meaning alone", "a weight", "a later page", "a name alone", "no words", "nothing found"],
+    ids=[
+        "words alone",
+        "meaning alone",
+        "a weight",
+        "a later page",
+        "a name alone",
+        "a term that is defined",
+        "no words",
+        "nothing found",
+    ],
 )
 def test_where_the_estimate_would_be_made_up_there_is_none(world: World, query: SearchQuery) -> None:
     assert world.knowledge.search(query).answerability is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.engine.core.base import Passages
 from knowledge_mcp.engine.search.search import pinned
 from knowledge_mcp.language import names
-from knowledge_mcp.language.names import Exactness, asked_for, exactness
+from knowledge_mcp.language.names import Exactness, asked_for, exactness, term_asked_for
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Equals, SearchMode, SearchQuery
 from tests.engine.world import World
@@ -46,13 +46,32 @@ The valve shall open, unlike FR 1 says, and FR 1 says much.
 """
 
 
+TERMS = """# Words of stations
+
+## 1 Terms and definitions
+
+### 1.1 outage
+
+period in which nothing is moved by the works, for whatever cause
+
+### 1.2 duty pump
+
+machine that runs under normal load
+
+## 2 Outage reports
+
+An outage is told by the outage clerk; each outage has a number, and an outage without one is no outage.
+"""
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Ingest three documents once."""
+    """Ingest four documents once."""
     made = World(tmp_path_factory.mktemp("world"))
     made.write("traced.md", TRACED)
     made.write("closing.md", CLOSING)
     made.write("opening.md", OPENING)
+    made.write("terms.md", TERMS)
     made.ingest()
     return made
 
@@ -183,3 +202,41 @@ def test_the_same_words_are_identifiers_as_before_the_pattern_was_made_linear(to
 def test_a_question_of_one_endless_word_is_read_at_once(word: str) -> None:
     for name in asked_for(word).names:
         assert name.pattern.search("a" + "0" * 50_000 + "x") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "term"),
+    [
+        ("What is an outage?", "outage"),
+        ("what does “duty pump” mean?", "duty pump"),
+        ("What's the definition of the term outage?", "outage"),
+        ("Define duty pump.", "duty pump"),
+        ("What is meant by a duty pump?", "duty pump"),
+        ("Was bedeutet der Begriff Böe?", "Böe"),
+        ("Qu’est-ce qu’une rafale ?", "rafale"),
+        ("¿Qué significa ráfaga?", "ráfaga"),
+        ("What is the outage?", "the outage"),
+        ("How is an outage reported?", ""),
+    ],
+)
+def test_the_term_of_a_question_for_its_meaning_is_told(question: str, term: str) -> None:
+    assert term_asked_for(question) == term
+
+
+@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])
+def test_the_passage_that_defines_a_term_comes_before_those_that_only_use_it(world: World, mode: SearchMode) -> None:
+    named = world.knowledge.search(SearchQuery("What are outages?", mode=mode)).hits
+    assert (named[0].chunk.clause_number, named[0].score) == ("1.1", 1.0)
+    assert all(hit.score < 0.93 for hit in named[1:])
+    assert len({hit.chunk.id for hit in named}) == len(named)
+    using = world.knowledge.search(SearchQuery("outage reports", mode=mode)).hits
+    assert using[0].chunk.clause_number == "2"
+    assert using[0].score < 0.93
+
+
+def test_a_definition_keeps_within_the_filter_and_waits_where_a_weight_is_named(world: World) -> None:
+    elsewhere = SearchQuery("What is an outage?", filter=Equals("document_id", "traced"))
+    assert {hit.chunk.document_id for hit in world.knowledge.search(elsewhere).hits} == {"traced"}
+    weighed = world.knowledge.search(SearchQuery("What is an outage?", weight=0.0)).hits
+    assert weighed[0].chunk.clause_number == "2"
+    assert len(world.knowledge.search(SearchQuery("What is an outage?", limit=1)).hits) == 1

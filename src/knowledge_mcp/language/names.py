@@ -1,4 +1,4 @@
-"""Questions that name their passage: clause numbers, requirement ids, symbols; and how exactly a chunk bears them."""
+"""Questions that name their passage: clause numbers, requirement ids, symbols, terms; how exactly a chunk bears one."""
 
 from __future__ import annotations
 
@@ -121,6 +121,31 @@ def asked_for(question: str) -> Asked:
         for token in doubtful:
             _add(found, token)
     return Asked(tuple(found.values())[:_MOST], alone=bool(found) and not rest)
+
+
+_ASKS_WHAT = re.compile(
+    r"\W*(?:(?:what(?:\sis|['’]s)\s)?(?:the\s)?(?:definition|meaning)\sof"
+    r"|what(?:\sis|\sare|['’]s)(?:\smeant\sby)?(?:\san?)?|what\sdo(?:es)?|define"
+    r"|was\s(?:ist|sind|bedeutet|bedeuten|heißt|versteht\sman\sunter)(?:\seine?)?|definition\svon"
+    r"|qu['’]est[\s-]ce\squ(?:['’]une?|e)|que\ssignifie|définition\s(?:de|du)"
+    r"|qué\s(?:es|son|significa)(?:\suna?)?|definición\sde)"
+    r"\s(?:(?:the|der|le|el)\s(?:term|word|abbreviation|begriff|terme|término)\s)?",
+    re.IGNORECASE,
+)
+"""How a question begins that asks what a thing is; an article points to a thing that is known, so "the" is not here."""
+_ASKED_AT_THE_END = (" mean", " stand for")
+_AROUND_TERMS = " \"'`´‘’“”„«»‹›?!.,:;"
+
+
+def term_asked_for(question: str) -> str:
+    """Return the words whose meaning alone is asked for, such as "gust" in "What is a gust?"; else empty."""
+    opening = _ASKS_WHAT.match(" ".join(question.split()))
+    if opening is None:
+        return ""
+    term = opening.string[opening.end() :].strip(_AROUND_TERMS)
+    for ending in _ASKED_AT_THE_END:
+        term = term.removesuffix(ending)
+    return term.strip(_AROUND_TERMS)
 
 
 def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> Exactness:

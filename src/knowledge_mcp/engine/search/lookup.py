@@ -82,7 +82,7 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     Raises:
         InvalidInputError: blank term; no document is of the edition.
     """
-    keys = _readings(base, term)
+    keys = term_keys(base, term)
     if not keys:
         raise InvalidInputError("The term is empty.", suggestion="Give the term to look up.")
     if not base.exists():
@@ -131,7 +131,7 @@ def _of_edition(choice: Choice, edition: str, hits: tuple[DefinitionHit, ...]) -
     return kept if kept or edition.strip() else hits
 
 
-def _readings(base: Base, term: str) -> list[str]:
+def term_keys(base: Base, term: str) -> list[str]:
     """List the keys that a printed term may stand under: whole, without what is in brackets, that alone, synonyms."""
     forms = [term]
     bracketed = _BRACKETED.match(term)

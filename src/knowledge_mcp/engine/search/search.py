@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
@@ -25,7 +25,8 @@ from knowledge_mcp.engine.search.blending import (
     places,
     words_in_full,
 )
-from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness
+from knowledge_mcp.engine.search.lookup import term_keys
+from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness, term_asked_for
 from knowledge_mcp.language.phrases import word_runs
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
@@ -34,6 +35,7 @@ from knowledge_mcp.model.query import (
     Equals,
     Filter,
     Hit,
+    In,
     LegHit,
     LegResults,
     NotIn,
@@ -97,12 +99,39 @@ def pinned(
     if not named:
         return list(ranked)
     known = {hit[0]: hit for hit in ranked}
-    first: list[Ranked] = []
-    for exact, chunk in named:
-        _, _, dense, lexical = known.pop(chunk.id, (chunk.id, 0.0, None, None))
-        first.append((chunk.id, _SCORES[exact], dense, lexical))
-    rest = [(hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in known.values()]
-    return [*first, *rest][:limit]
+    bearing = [known.pop(chunk.id, (chunk.id, 0.0, None, None)) for _, chunk in named]
+    return _first(bearing, [_SCORES[exact] for exact, _ in named], known.values(), limit)
+
+
+def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
+    """List the passages that define a term of which only the meaning is asked; identifiers are for `pinned`."""
+    term = "" if asked_for(question).names else term_asked_for(question)
+    for key in term_keys(base, term):
+        chunk_ids = tuple(chunk.id for chunk in base.opened.chunks("term", [key]))
+        if not chunk_ids:
+            continue
+        allowed = _both(filter, In("chunk_id", chunk_ids))
+        found = base.search(vector=None, text=term, filter=allowed, limit=len(chunk_ids)).lexical
+        if found:
+            return [hit.chunk_id for hit in found]
+    return []
+
+
+def defined_first(ranked: Sequence[Ranked], chunk_ids: Sequence[str], limit: int) -> list[Ranked]:
+    """Put the best of the passages that define a term before all others; at most `limit` in all."""
+    if not chunk_ids:
+        return list(ranked)
+    known = {hit[0]: hit for hit in ranked}
+    order = {chunk_id: place for place, chunk_id in enumerate(known)}
+    best = sorted(chunk_ids, key=lambda each: order.get(each, limit))[:_MOST_BESIDE_WORDS]
+    named = [known.pop(each, (each, 0.0, None, None)) for each in best]
+    return _first(named, [_SCORES[Exactness.OWN]] * len(named), known.values(), limit)
+
+
+def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Ranked], limit: int) -> list[Ranked]:
+    """Put what is asked for by name before the rest, whose scores lie below; at most `limit` in all."""
+    first = [(hit[0], score, hit[2], hit[3]) for hit, score in zip(named, scores, strict=True)]
+    return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
 
 
 def _candidates(base: Base, asked: Asked, filter: Filter | None) -> list[str]:
@@ -369,10 +398,13 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         if mode is not SearchMode.SEMANTIC:
             kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
         ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
-        hits = _hits(base, passages, ranked)
+        by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)
+        definers = defining(base, query.text, query.filter) if by_name else []
+        definers = [each for each in definers if only is None or each in only]
+        hits = _hits(base, passages, defined_first(ranked, definers, wanted))
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
-    if mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
+    if mode is not SearchMode.KEYWORD and not definers and not asked_for(query.text).alone:
         hits = reranked(base, query.text, hits, degraded)
     shown = folded(hits) if query.fold else hits
     shown = per_document(shown, query.per_document) if query.per_document is not None else shown
@@ -385,7 +417,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         searched_documents=statistics.documents,
         degraded=(*degraded, *choice.told),
         more=len(shown) > end,
-        answerability=None if also_asked else estimate(base, query, mode, legs, statistics.chunks),
+        answerability=None if also_asked or definers else estimate(base, query, mode, legs, statistics.chunks),
         also_asked=also_asked,
         note=note,
         editions=() if editions is None else notes_on(editions, found_in, query.edition),
