@@ -58,7 +58,14 @@ period in which nothing is moved by the works, for whatever cause
 
 machine that runs under normal load
 
-## 2 Outage reports
+## 2 Abbreviations
+
+| Abbreviation | Meaning |
+| --- | --- |
+| OC | outage clerk |
+| DP | duty pump |
+
+## 3 Outage reports
 
 An outage is told by the outage clerk; each outage has a number, and an outage without one is no outage.
 """
@@ -230,7 +237,7 @@ def test_the_passage_that_defines_a_term_comes_before_those_that_only_use_it(wor
     assert all(hit.score < 0.93 for hit in named[1:])
     assert len({hit.chunk.id for hit in named}) == len(named)
     using = world.knowledge.search(SearchQuery("outage reports", mode=mode)).hits
-    assert using[0].chunk.clause_number == "2"
+    assert using[0].chunk.clause_number == "3"
     assert using[0].score < 0.93
 
 
@@ -238,5 +245,11 @@ def test_a_definition_keeps_within_the_filter_and_waits_where_a_weight_is_named(
     elsewhere = SearchQuery("What is an outage?", filter=Equals("document_id", "traced"))
     assert {hit.chunk.document_id for hit in world.knowledge.search(elsewhere).hits} == {"traced"}
     weighed = world.knowledge.search(SearchQuery("What is an outage?", weight=0.0)).hits
-    assert weighed[0].chunk.clause_number == "2"
+    assert weighed[0].chunk.clause_number == "3"
     assert len(world.knowledge.search(SearchQuery("What is an outage?", limit=1)).hits) == 1
+
+
+def test_an_abbreviation_is_told_by_its_list_and_what_it_stands_for_is_not(world: World) -> None:
+    hits = world.knowledge.search(SearchQuery("What does OC stand for?")).hits
+    assert (hits[0].chunk.clause_number, hits[0].score) == ("2", 1.0)
+    assert world.knowledge.search(SearchQuery("What is an outage clerk?")).hits[0].score < 1.0

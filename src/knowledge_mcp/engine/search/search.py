@@ -107,7 +107,7 @@ def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
     """List the passages that define a term of which only the meaning is asked; identifiers are for `pinned`."""
     term = "" if asked_for(question).names else term_asked_for(question)
     for key in term_keys(base, term):
-        chunk_ids = tuple(chunk.id for chunk in base.opened.chunks("term", [key]))
+        chunk_ids = tuple(each.id for each in base.opened.chunks("term", [key]) if _explains(base, each, key))
         if not chunk_ids:
             continue
         allowed = _both(filter, In("chunk_id", chunk_ids))
@@ -115,6 +115,12 @@ def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
         if found:
             return [hit.chunk_id for hit in found]
     return []
+
+
+def _explains(base: Base, chunk: Chunk, key: str) -> bool:
+    """Tell whether a passage says of a term more than its name: "OC: outage clerk" says nothing of outage clerks."""
+    named = (each for each in chunk.definitions if key in map(base.analyser.term_key, (each.term, *each.aliases)))
+    return any(base.analyser.term_key(each.text) != key for each in named)
 
 
 def defined_first(ranked: Sequence[Ranked], chunk_ids: Sequence[str], limit: int) -> list[Ranked]:
