@@ -71,6 +71,51 @@ An outage is told by the outage clerk; each outage has a number, and an outage w
 """
 
 
+PLANT = """# ABC 4100:2025 Plants
+
+ABC 4100:2025 is the first edition.
+
+## 6 Supply
+
+### 6.3 Batteries
+
+A cell weighs 15 kg at most, as ABC 4120:2025, 6.3 repeats; see ABC 4120.
+
+## 7 Data
+
+The rates of table 2 are those of Table 2, and Table 2 tells no other.
+
+## Annex A (normative) Test of batteries
+
+The cell is emptied for a day.
+"""
+
+GUIDE = """# ABC 4120:2025 Guide
+
+## 6 Results
+
+### 6.3 Batteries
+
+A cell is weighed as ABC 4100:2025, 6.3 and Annex A demand, and as Table 2 tells of batteries.
+
+Table 2 Weights
+
+| Cell | Weight |
+| --- | --- |
+| large | 15 kg |
+"""
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ingest two documents that cite each other by designation."""
+    made = World(tmp_path_factory.mktemp("named"))
+    made.write("plant.md", PLANT)
+    made.write("guide.md", GUIDE)
+    made.ingest()
+    return made
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest four documents once."""
@@ -253,3 +298,40 @@ def test_an_abbreviation_is_told_by_its_list_and_what_it_stands_for_is_not(world
     hits = world.knowledge.search(SearchQuery("What does OC stand for?")).hits
     assert (hits[0].chunk.clause_number, hits[0].score) == ("2", 1.0)
     assert world.knowledge.search(SearchQuery("What is an outage clerk?")).hits[0].score < 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "clause"),
+    [
+        ("ABC 4100:2025, 6.3", "plant", "6.3"),
+        ("ABC 4120:2025, 6.3", "guide", "6.3"),
+        ("What does ABC 4100, 6.3 require of batteries?", "plant", "6.3"),
+        ("clause 6.3 of ABC 4120", "guide", "6.3"),
+        ("Annex A", "plant", "A"),
+        ("Is Annex A of ABC 4100 normative?", "plant", "A"),
+        ("table 2 of ABC 4100", "plant", "7"),
+    ],
+)
+def test_a_clause_is_that_of_the_document_named_beside_it(
+    named: World, question: str, document: str, clause: str
+) -> None:
+    first = named.knowledge.search(SearchQuery(question)).hits[0]
+    assert (first.chunk.document_id, first.chunk.clause_number) == (document, clause)
+    assert first.score > 0.93
+
+
+def test_a_document_asked_for_by_designation_alone_begins_with_its_opening(named: World) -> None:
+    for question in ("ABC 4120", "ABC 4120:2025"):
+        hits = named.knowledge.search(SearchQuery(question)).hits
+        assert (hits[0].chunk.document_id, hits[0].chunk.index) == ("guide", 0)
+
+
+def test_a_table_asked_for_by_its_number_is_the_one_with_that_caption(named: World) -> None:
+    captioned, mentioning = named.knowledge.search(SearchQuery("table 2")).hits[:2]
+    assert "Table 2 Weights" in captioned.chunk.content
+    assert mentioning.chunk.clause_number == "7"
+    assert captioned.score > mentioning.score
+
+
+def test_a_clause_that_the_named_document_has_not_is_not_taken_from_another(named: World) -> None:
+    assert named.knowledge.search(SearchQuery("ABC 4120:2025, 7")).hits[0].score < 0.93

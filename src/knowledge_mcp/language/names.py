@@ -22,7 +22,12 @@ _CLAUSE = re.compile(r"(?:[A-Za-z]|\d{1,3})(?:\.\d{1,4})+[a-z]?")
 _CODED = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\w++(?:[-.:/‐‑]\w++|\(\w{1,4}\)(?:_\w++)?+)*+")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?")
 _LOOKS_LIKE_CODE = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|::|->|\w\.[a-z]\w*\(|#\w|\(\)$")
-_SPACED = re.compile(r"\b([A-Z]{2,10})[ ](\d{1,5}(?:[.-]\d{1,4})*)\b")
+_SPACED = re.compile(
+    r"\b([A-Z]{2,10})[ ]\d{1,5}(?:[.-]\d{1,4})*(?::(?:19|20)\d\d)?\b"
+    r"|\b(?i:table|figure|tabelle|bild|tableau|tabla|figura)[ ](?:[A-Z]\.)?\d{1,3}(?:[.-]\d{1,3})*\b"
+    r"|\b(?i:annex|appendix|anhang|annexe|anexo)[ ][A-Z](?![\w.]\w)"
+)
+_ANNEX = re.compile(r"[^\W\d]{2,} [a-z]")
 _SHOUTS = re.compile(r"[A-Z]|[-_:/‐‑(]")
 _PARTS = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
 _SEPARATORS = re.compile(r"::|\\\.|\\#|\\->")
@@ -51,7 +56,7 @@ class Exactness(IntEnum):
     """In what stands above the chunk only."""
     MENTIONED = 2
     OPENING = 3
-    """Its text begins with it."""
+    """Its text begins with it, or one of its lines."""
     TITLE = 4
     """Its heading or its document bears it."""
     HEADING = 5
@@ -79,6 +84,11 @@ class Name:
         """Find it whole in a text, however its parts are joined; never inside a longer name."""
         return _pattern(self.key)
 
+    @property
+    def number(self) -> str:
+        """Number of the clause that bears it: of "annex a" it is "a", of all others the name itself."""
+        return self.key[-1] if _ANNEX.fullmatch(self.key) else self.key
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -101,7 +111,7 @@ def asked_for(question: str) -> Asked:
     doubtful: list[str] = []
     before = ""
     for match in reversed(list(_SPACED.finditer(question))):
-        if match.group(1).casefold() not in _CUES:
+        if (match.group(1) or "").casefold() not in _CUES:
             question = f"{question[: match.start()]} {question[match.end() :]}"
             _add(found, match.group())
     for match in _TOKEN.finditer(question):
@@ -150,7 +160,7 @@ def term_asked_for(question: str) -> str:
 
 def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> Exactness:
     """Tell how exactly a chunk bears a name; what is less than `least` may be told as ABSENT, for texts are long."""
-    if chunk.clause_number is not None and chunk.clause_number.casefold().rstrip(".") == name.key:
+    if chunk.clause_number is not None and chunk.clause_number.casefold().rstrip(".") == name.number:
         return Exactness.OWN
     if any(each.identifier is not None and _same(name, each.identifier) for each in chunk.statements):
         return Exactness.OWN
@@ -163,14 +173,20 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
         headed = chunk.section_title != chunk.document_title and _opens(name, chunk.section_title)
         return Exactness.HEADING if headed else Exactness.ABSENT
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
-    if any(_opens(name, title) for title in titles):
+    if any(_opens(name, title) for title in titles) or _is_in_annex(chunk, name):
         return Exactness.TITLE
     return _said(chunk, name) if least < Exactness.TITLE else Exactness.ABSENT
 
 
+def _is_in_annex(chunk: Chunk, name: Name) -> bool:
+    return name.number != name.key and any(
+        title.casefold().startswith(f"{name.number} ") for title in chunk.section_hierarchy
+    )
+
+
 def _said(chunk: Chunk, name: Name) -> Exactness:
     """Tell how a chunk's text bears a name."""
-    if _opens(name, chunk.content):
+    if any(_opens(name, line) for line in chunk.content.splitlines()):
         return Exactness.OPENING
     if name.pattern.search(chunk.content):
         return Exactness.MENTIONED

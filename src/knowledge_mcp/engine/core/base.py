@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from knowledge_mcp.engine.core.designations import Directory
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, StoreStatistics
@@ -119,6 +120,7 @@ class KnownRecords:
     def __init__(self) -> None:
         self._kept: _Reading | None = None
         self._editions: tuple[str, Editions] | None = None
+        self._directory: tuple[str, Directory] | None = None
 
     def all(self, collection: Collection) -> tuple[DocumentRecord, ...]:
         """List all records by id."""
@@ -135,6 +137,15 @@ class KnownRecords:
         if known is None or known[0] != state:
             known = state, Editions(self._read(collection).records)
             self._editions = known
+        return known[1]
+
+    def directory(self, collection: Collection) -> Directory:
+        """Give what finds records by designation; it is kept however many records there are."""
+        state = _state_of(collection)
+        known = self._directory
+        if known is None or known[0] != state:
+            known = state, Directory(self._read(collection).records)
+            self._directory = known
         return known[1]
 
     def _read(self, collection: Collection) -> _Reading:
@@ -242,6 +253,10 @@ class Base:
     def editions(self) -> Editions:
         """Give the families of editions among the documents; worked out once for each state of the collection."""
         return self._known.editions(self.opened) if self.exists() else Editions(())
+
+    def directory(self) -> Directory:
+        """Give what finds the documents that designations name; worked out once for each state of the collection."""
+        return self._known.directory(self.opened) if self.exists() else Directory(())
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let what this thread reads be of one state until the context ends, where the store can hold one."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
 from knowledge_mcp.engine.core.citing import cite
+from knowledge_mcp.engine.core.designations import mentions_at
 from knowledge_mcp.engine.search.blending import (
     Ranked,
     blend,
@@ -76,14 +77,22 @@ def pinned(
     opened by it or mentioning it. Among other words only those come first whose own it is, and the section that it
     heads, unless it heads many. Passages named so have scores above .93, all others below.
     """
-    asked = asked_for(question)
+    within, asked = _asked_within(base, question)
     if not asked.names:
         return list(ranked)
-    order = _candidates(base, asked, filter)
+    is_document = bool(within) and asked is asked_for(question)  # it is what is named, not what stands in it
+    order = _candidates(base, asked, _both(filter, In("document_id", within)) if within else filter)
     places = {hit[0]: place for place, hit in enumerate(ranked)}
     chunks = passages.get(list(dict.fromkeys([*places, *order])))
     least = _least(asked)
-    borne = {chunk.id: (best_exactness(chunk, asked.names, least), chunk) for chunk in chunks}
+    borne: dict[str, tuple[Exactness, Chunk]] = {}
+    for chunk in chunks:
+        exact = best_exactness(chunk, asked.names, least)
+        if within and chunk.document_id not in within:
+            exact = exact if is_document else Exactness.ABSENT
+        elif is_document and asked.alone:
+            exact = max(exact, Exactness.TITLE)
+        borne[chunk.id] = exact, chunk
     named = [(exact, chunk) for exact, chunk in borne.values() if exact >= least]
     if asked.alone:
         documents = {chunk.document_id: place for place, chunk in reversed(list(enumerate(_in(order, borne))))}
@@ -138,6 +147,21 @@ def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Rank
     """Put what is asked for by name before the rest, whose scores lie below; at most `limit` in all."""
     first = [(hit[0], score, hit[2], hit[3]) for hit, score in zip(named, scores, strict=True)]
     return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
+
+
+def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked]:
+    """Tell which documents a question names by designation, and what it asks for by name, within them if it does.
+
+    "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
+    """
+    rest, within = question, dict[str, None]()
+    for designation, start, end in reversed(list(mentions_at(question))):
+        held = [each for each in base.directory().alike(designation) if not (each.is_part or each.is_other_edition)]
+        if held:
+            rest = f"{rest[:start]} clause {rest[end:]}"
+            within.update(dict.fromkeys(each.record.id for each in held))
+    inside = asked_for(rest)
+    return tuple(within), inside if within and inside.names else asked_for(question)
 
 
 def _candidates(base: Base, asked: Asked, filter: Filter | None) -> list[str]:
