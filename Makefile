@@ -38,7 +38,7 @@ test: $(VENV)/.installed-test ## Run the tests but the slow ones
 
 test-slow: $(VENV)/.installed-test ## Run the slow tests: state machines, fuzzing, whole services, memory
 	$(BIN)/python -m compileall -q src tests
-	$(PYTEST) -m slow $(PYTEST_ARGS)
+	$(PYTEST) -m slow $(if $(filter tests%,$(PYTEST_ARGS)),,$$(grep -rl --include='test_*.py' 'mark\.slow' tests | sort)) $(PYTEST_ARGS)
 
 # The slow tests are not measured: that takes half their time again, and the others alone reach the minimum.
 coverage: ## Run the tests but the slow ones with coverage, and hold the coverage to its minimum
