@@ -31,6 +31,20 @@ def kinds(*texts: str) -> list[str]:
         ("Guests may not open the cabinet.", "Guests shall not open the cabinet.", "force"),
         ("A user shall not wait more than 5 s.", "A user shall wait at most 5 seconds.", "duplicate"),
         ("A user shall not wait more than 5 s.", "A user shall wait at most 9 seconds.", "limit"),
+        (
+            "The gate shall be shut and the lamp shall be lit.",
+            "The gate should be shut and the lamp shall be lit.",
+            "force",
+        ),
+        (
+            "The gate shall be shut and the lamp should be lit.",
+            "The gate shall be shut and the lamp should not be lit.",
+            "contradiction",
+        ),
+        ("The key shall have at least 8 letters.", "The key shall not have at least 8 letters.", "contradiction"),
+        ("The scan shall take no longer than 5 s.", "The scan shall not take no longer than 5 s.", "contradiction"),
+        ("The reply _MUST_ hold the header.", "The reply _MUST NOT_ hold the header.", "contradiction"),
+        ("The reply _MUST_ hold the header.", "The reply shall hold a header.", "duplicate"),
     ],
 )
 def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> None:
@@ -41,6 +55,7 @@ def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> Non
     ("one", "other"),
     [
         ("Pump A shall stop within 2 s.", "Pump B shall stop within 5 s."),
+        ("Servers must only accept such tokens now.", "Servers must not only accept such tokens now."),
         ("The system shall assign tasks to persons.", "The system shall assign persons to tasks."),
         ("The pump shall stop within 2 s.", "If a filter is clogged, the pump shall stop within 5 s."),
         ("The door shall close before the test starts.", "The door shall close after the test starts."),

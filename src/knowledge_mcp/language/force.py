@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from knowledge_mcp.language.multilingual.force import FORCEFUL, KEY_WORDS, forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.model.chunk import Modality
-from knowledge_mcp.support.checkpoints import checked, checkpoint
+from knowledge_mcp.support.checkpoints import checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,42 +157,38 @@ def _plain_convention(text: str) -> Convention:
 
 
 def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
-    """Tell the strongest force in one sentence, None where it has none.
+    """Tell the strongest force in one sentence, the first of several, None where it has none; see `forces_of`."""
+    return max(forces_of(sentence, convention), key=lambda force: RANK[force.modality], default=None)
+
+
+def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
+    """List what has force in one sentence, in order.
 
     Words inside quotation marks or code, and sentences that explain the keywords themselves, have no force. In
     plain mode the words inside an opening condition ("If it must be moved, ...") have none either.
     "need not" and "is not required" are negated permissions, "is not permitted" is a negated requirement.
     """
     if convention.language:
-        return _force_in(sentence, convention)
+        return _forces_in(sentence, convention)
     pattern = _CAPITALS if convention.capitals else _PLAIN
     if pattern.search(sentence) is None or _names_key_words(sentence) or _EXPLAINS.search(sentence):
-        return None
+        return []
     masked = _MASK.sub(lambda m: " " * len(m.group()), sentence)
     condition_end = 0
     if not convention.capitals and _CONDITION.match(masked):
         condition_end = max(masked.find(","), 0)
-    best: Force | None = None
-    for match in pattern.finditer(masked):
-        checkpoint()
-        if match.start() < condition_end:
-            continue
-        force = _judge(masked, match, convention)
-        if force is not None and (best is None or RANK[force.modality] > RANK[best.modality]):
-            best = force
-    return best
+    begun = (match for match in checked(pattern.finditer(masked)) if match.start() >= condition_end)
+    found = (_judge(masked, match, convention) for match in begun)
+    return [force for force in found if force is not None]
 
 
-def _force_in(sentence: str, convention: Convention) -> Force | None:
-    """Tell the strongest force of a sentence in another language; a sentence in English among them has its own."""
+def _forces_in(sentence: str, convention: Convention) -> list[Force]:
+    """List the forces of a sentence in another language; a sentence in English among them has its own."""
     plain = masked(_MASK.sub(lambda m: " " * len(m.group()), sentence))
-    best: Force | None = None
-    for found in checked(forces(plain, convention.language, capitals=convention.capitals)):
-        if best is None or RANK[found[0]] > RANK[best.modality]:
-            best = Force(*found)
-    if best is None and language_of(sentence) == "en":
-        return force_of(sentence, Convention(capitals=convention.capitals))
-    return best
+    found = [Force(*each) for each in checked(forces(plain, convention.language, capitals=convention.capitals))]
+    if not found and language_of(sentence) == "en":
+        return forces_of(sentence, Convention(capitals=convention.capitals))
+    return found
 
 
 def _names_key_words(sentence: str) -> bool:

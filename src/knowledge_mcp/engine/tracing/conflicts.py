@@ -16,10 +16,11 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, named_places, without_limits
-from knowledge_mcp.language.force import Convention, Force, detect_convention, force_of
+from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
 from knowledge_mcp.language.quantities import Bound, Quantity, quantities
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
+from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.checkpoints import checked
 
@@ -51,6 +52,8 @@ _CONDITION = re.compile(
     r"|otherwise)\b",
     re.IGNORECASE,
 )
+_EMPHASIS = re.compile(r"(?<![\w*_])([*_]{1,3})([^\W\d_]{1,40}(?: [^\W\d_]{1,40})?)\1(?![\w*_])")
+"""A word or two between marks of Markdown: "_MUST NOT_"."""
 _CODE = re.compile(
     r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b"
     r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b"
@@ -133,9 +136,11 @@ class Conflict:
 @dataclass(frozen=True, slots=True)
 class _Parsed:
     demand: Demand
-    force: Force | None
+    text: str
+    forces: tuple[Force, ...]
     negated: bool
     limits: tuple[Quantity, ...]
+    printed: tuple[Quantity, ...]
     sequence: tuple[str, ...]
     codes: frozenset[str]
     words: frozenset[str]
@@ -146,6 +151,10 @@ class _Parsed:
         return frozenset(self.sequence)
 
     @property
+    def force(self) -> Force | None:
+        return max(self.forces, key=lambda force: RANK[force.modality], default=None)
+
+    @property
     def modality(self) -> Modality | None:
         return self.force.modality if self.force else None
 
@@ -153,14 +162,18 @@ class _Parsed:
     def key(self) -> tuple[object, ...]:
         """Return what two sentences that say the same have in common."""
         limits = tuple(sorted((each.unit, each.bound, each.value) for each in self.limits))
+        others = sorted((each.modality, each.negated) for each in self.forces if each is not self.force)
+        is_turned = "not" in self.words and not any(each.negated for each in self.forces)
         return (
             self.context,
             _turned(self.sequence),
             self.modality,
             self.negated,
+            tuple(others),
             limits,
             self.codes,
             self.words & _TURNING,
+            is_turned,
         )
 
 
@@ -239,28 +252,37 @@ def conflicting_definitions(meanings: Iterable[Meaning]) -> list[Conflict]:
 
 def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) -> Iterator[_Parsed]:
     """Read the sentences of an item that have force; the whole item where none has."""
-    sentences = [(span.of(item.text), force_of(span.of(item.text), convention)) for span in sentence_spans(item.text)]
-    forced = [(text, force) for text, force in sentences if force is not None]
-    for text, force in forced or ([(item.text, None)] if item.text else []):
+    plain = _EMPHASIS.sub(lambda found: f"{' ' * len(found[1])}{found[2]}{' ' * len(found[1])}", item.text)
+    sentences = [(span, tuple(forces_of(span.of(plain), convention))) for span in sentence_spans(plain)]
+    forced = [(span, forces) for span, forces in sentences if forces]
+    for span, forces in forced or ([(Span(0, len(plain)), ())] if plain else []):
+        text = span.of(plain)
         if len(text) > _LONGEST:
             continue
         blank = [match.span() for match in (OWN_LABEL.match(text), *_ENUMERATOR.finditer(text)) if match]
-        limits = tuple(
+        printed = tuple(
             each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
         )
-        kept = tuple(terms(_subject(text, item.id, limits)))
-        if len(set(kept)) + 2 * len(limits) < _FEWEST_WORDS:
+        kept = tuple(terms(_subject(text, item.id, printed)))
+        if len(set(kept)) + 2 * len(printed) < _FEWEST_WORDS:
             continue
-        negated = force is not None and force.negated
-        if force is not None and force.negated and any(_limits_after(force, each) for each in limits):
-            negated = False
-            if not any(_DENIED.match(text, each.start) for each in limits):  # "not wait more than 5 s"
-                limits = tuple(replace(each, bound=_OTHER[each.bound]) for each in limits)
-        demand = Demand(item.id, " ".join(text.split()), item.citation, place)
+        force = max(forces, key=lambda each: RANK[each.modality], default=None)
+        negated, limits = _turned_limits(text, force, printed)
+        demand = Demand(item.id, " ".join(span.of(item.text).split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
         codes = frozenset((*_CODE.findall(text), *(mark.key for mark in named_places(text))))
         context = item.citation if _POINTS.search(text) else ""
-        yield _Parsed(demand, force, negated, limits, kept, codes, words, context)
+        yield _Parsed(demand, text, forces, negated, limits, printed, kept, codes, words, context)
+
+
+def _turned_limits(text: str, force: Force | None, printed: tuple[Quantity, ...]) -> tuple[bool, tuple[Quantity, ...]]:
+    """Tell what is denied: what a sentence says, or its limits, which then are others: "not wait more than 5 s"."""
+    if force is None or not force.negated or not any(_limits_after(force, each) for each in printed):
+        return force is not None and force.negated, printed
+    denying = [each for each in printed if _DENIED.match(text, each.start)]
+    if any(text[force.end : each.start].strip() for each in denying):
+        return True, printed  # denied twice: "not take no longer than 5 s"
+    return False, printed if denying else tuple(replace(each, bound=_OTHER[each.bound]) for each in printed)
 
 
 def _limits_after(force: Force, limit: Quantity) -> bool:
@@ -320,10 +342,11 @@ def _judge(one: _Parsed, other: _Parsed, share: float) -> tuple[ConflictKind, st
     more, less = one.terms - other.terms, other.terms - one.terms
     if more and less:
         return _opposed(one, other)
-    if (more or less) and (share < _ALIKE or _conditions(one) != _conditions(other)):
-        return None  # another thing, or a special case
-    if (one.words ^ other.words) & {"before", "after", "without", "above", "below"}:
+    is_other = (more or less) and (share < _ALIKE or _conditions(one) != _conditions(other))  # or a special case
+    if is_other or (one.words ^ other.words) & {"before", "after", "without", "above", "below"}:
         return None
+    if not (more or less) and (told := _told_otherwise(one, other)) is not None:
+        return told
     if one.negated != other.negated and _excludes(one, other):
         denied = one if one.negated else other
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed(denied)}”"
@@ -336,7 +359,30 @@ def _judge(one: _Parsed, other: _Parsed, share: float) -> tuple[ConflictKind, st
     return None
 
 
-def _excludes(one: _Parsed, other: _Parsed) -> bool:
+def _told_otherwise(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
+    """Tell of one word of force that differs, where all else is printed the same; None where more or nothing does."""
+    same_limits = [(each.unit, each.bound, each.value) for each in one.printed] == [
+        (each.unit, each.bound, each.value) for each in other.printed
+    ]
+    if not same_limits or len(one.forces) != len(other.forces):
+        return None
+    differ = [
+        (mine, its)
+        for mine, its in zip(one.forces, other.forces, strict=True)
+        if (mine.modality, mine.negated) != (its.modality, its.negated)
+    ]
+    if len(differ) != 1:
+        return None
+    mine, its = differ[0]
+    if mine.negated != its.negated and _excludes(mine, its):
+        denied = (one, mine) if mine.negated else (other, its)
+        return ConflictKind.CONTRADICTION, f"one is denied: “{_printed(*denied)}”"
+    if mine.negated == its.negated:
+        return ConflictKind.FORCE, f"“{_printed(one, mine)}” and “{_printed(other, its)}”"
+    return None
+
+
+def _excludes(one: _Parsed | Force, other: _Parsed | Force) -> bool:
     """Tell whether denying one and not the other leaves no way to follow both: "should" and "need not" go together."""
     denied, told = (one, other) if one.negated else (other, one)
     if denied.modality is Modality.REQUIREMENT:
@@ -344,13 +390,12 @@ def _excludes(one: _Parsed, other: _Parsed) -> bool:
     return told.modality is denied.modality
 
 
-def _printed(parsed: _Parsed) -> str:
-    force = parsed.force
+def _printed(parsed: _Parsed, force: Force | None = None) -> str:
+    force = force or parsed.force
     if force is None:
         return ""
-    text = parsed.demand.text
-    after = text[force.end : force.end + 5]
-    return text[force.start : force.end] + (" not" if after.lower().startswith(" not") else "")
+    after = parsed.text[force.end : force.end + 5]
+    return parsed.text[force.start : force.end] + (after[:4] if after.lower().startswith(" not") else "")
 
 
 def _conditions(parsed: _Parsed) -> frozenset[str]:
