@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,9 +112,8 @@ def trace_command(
         settings = settings_of(config, collection, verbose=verbose)
         apart(source, target)
         kept = decisions_about(settings, "trace", source, target, file=decisions)
-        sources = items_of(settings, source, columns_given(columns), only_from or ())
-        targets = items_of(settings, target, columns_given(columns), only_to or ())
-        sides = ((source, sources), (target, targets))
+        sides = _sides(settings, columns, (source, only_from), (target, only_to))
+        sources, targets = (items for _, items in sides)
         decided = decided_links(kept, accept or (), reject or (), *({each.id for each in side} for _, side in sides))
         found = trace(sources, targets, build_linker(settings), decided)
         is_written = write_results(
@@ -122,9 +122,7 @@ def trace_command(
                 as_xlsx: lambda: interchange.as_xlsx(found),
                 as_html: lambda: matrix.as_html(source, target, found),
                 as_needs: lambda: interchange.as_needs(sources, targets, found),
-                as_reqif: lambda: interchange.as_reqif(
-                    sides, found, _base(settings, source, target), dt.datetime.now(dt.UTC)
-                ),
+                as_reqif: lambda: _reqif(settings, sides, found),
             }
         )
         if as_json:
@@ -133,6 +131,16 @@ def trace_command(
             _print(found)
         if not found.related:
             say(matrix.UNRELATED_SETS)
+
+
+def _sides(settings: Settings, columns: str | None, *wanted: tuple[str, list[str] | None]) -> list[interchange.Side]:
+    named = columns_given(columns)
+    return [(name, items_of(settings, name, named, only or ())) for name, only in wanted]
+
+
+def _reqif(settings: Settings, sides: Sequence[interchange.Side], found: Trace) -> bytes:
+    base = _base(settings, *(name for name, _ in sides))
+    return interchange.as_reqif(sides, found, base, dt.datetime.now(dt.UTC))
 
 
 def _base(settings: Settings, *names: str) -> tuple[int, bytes] | None:
