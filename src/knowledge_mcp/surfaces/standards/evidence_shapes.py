@@ -24,8 +24,8 @@ class StandardsRequest(Request):
 
     PLAIN = frozenset(
         {
-            "chunk_type", "clause_exact", "cursor", "depth", "document_id", "document_type", "last_page", "limit",
-            "max_per_document", "n_results", "normative_only", "tags", "term", "verdict",
+            "chunk_type", "clause_exact", "cursor", "depth", "document_id", "document_type", "kind", "last_page",
+            "limit", "max_per_document", "n_results", "normative_only", "tags", "term", "verdict",
         }
     )  # fmt: skip
 

@@ -70,10 +70,10 @@ class ConflictsRequest(StandardsRequest):
     """Arguments of `knowledge_conflicts`."""
 
     documents: Annotated[list[Text], one_or_list("documents"), Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Ids, designations, titles; default: all."
+        default=None, description="Ids or titles; default: all."
     )
     kind: Literal["contradiction", "limit", "force", "duplicate", "definition"] | None = Field(
-        default=None, description="Only these."
+        default=None, description="Only pairs of it."
     )
     cursor: Cursor = Field(default=0, description="next_cursor of the answer before.")
 
@@ -443,8 +443,8 @@ TRACING_TOOLS = (
         name="knowledge_trace",
         title="Link the items of two documents",
         description=(
-            "Link each requirement of a document to what meets, refines or tests it in another: declared links, then "
-            "proposed ones, with probability and why."
+            "Link each requirement of a document to what meets, refines or tests it in another: declared, then "
+            "proposed links with probability."
         ),
         request=TraceRequest,
         response=TraceResponse,
@@ -456,8 +456,8 @@ TRACING_TOOLS = (
         name="knowledge_check",
         title="Hold a document against a standard",
         description=(
-            "For each obligation of a standard, quote a document's best evidence, a verdict, and checks of limits, "
-            "sections, terms, editions. A person decides."
+            "For each obligation of a standard, quote a document's best evidence, with a verdict and checks. A person "
+            "decides."
         ),
         request=CheckRequest,
         response=CheckResponse,
@@ -468,10 +468,7 @@ TRACING_TOOLS = (
     Tool(
         name="knowledge_conflicts",
         title="Find requirements that do not go together",
-        description=(
-            "List requirements that contradict or double each other, and terms defined in two ways, with citations "
-            "and why."
-        ),
+        description=("List requirements that contradict or double each other, and terms defined in two ways."),
         request=ConflictsRequest,
         response=ConflictsResponse,
         run=conflicts_found,
