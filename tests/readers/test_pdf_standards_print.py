@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
-from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
 from knowledge_mcp.readers.pdf.ordering import tables_of
 from knowledge_mcp.readers.shared.layout import Line, Table
 from tests.readers.sheets import PROSE, Sheets, found_in, headings_in
-
-_ROMAN = ("", "i", "ii", "iii", "iv", "v", "vi")
 
 
 def standard(*, title: tuple[str, ...], clauses: int = 4) -> Sheets:
@@ -124,7 +123,7 @@ def test_what_stands_beside_a_running_head_is_no_heading() -> None:
         page.elements.insert(0, designation)
     first = made.pages[4]
     first.elements[0] = Line(5, "XYZ 17301-1:2016(E)", 420, 46, 540, 56, 12, bold=True, font="Arial-Bold")
-    first.elements.insert(0, Line(5, "FINAL DRAFT STANDARD", 72, 46, 220, 56, 12, bold=True, font="Arial-Bold"))
+    first.elements.insert(0, Line(5, "FINAL DRAFT STANDARD", 72, 40, 220, 50, 12, bold=True, font="Arial-Bold"))
     titles = [title for _, title, _ in found_in(made)]
     assert "Foreword" in titles
     assert not [title for title in titles if "DRAFT" in title or "17301" in title]
@@ -167,5 +166,29 @@ def test_numbers_of_lines_that_the_parser_joins_go_too() -> None:
     assert [one.text for one in page.text_items] == [one.text for one in words]
 
 
-def test_body_of_a_standard_is_its_running_text() -> None:
-    assert body_of(standard(title=("Pumps of the plant",)).pages).size == 10
+def test_clauses_at_the_head_of_pages_stay_whose_numbers_have_a_stop() -> None:
+    made = Sheets()
+    numbers = ["6.2.1", "6.3.4", "6.4.5", "6.5.2", "6.6.1"]
+    for number in numbers:
+        made.y = 30
+        made.line(f"{number}. Light source", bold=True, font="Times-Bold")
+        made.prose(30)
+        made.turn()
+    assert [number for number, _, _ in found_in(made)] == numbers
+
+
+def test_lines_that_go_on_below_in_italics_are_no_headings() -> None:
+    made = Sheets()
+    for title in ("1 Scope", "2 Apparatus", "3 Reagents", "4 Procedure"):
+        made.line(title, size=10.5, font="Times-Italic", gap=14)
+        made.prose(12)
+    made.line("Bibliography", size=13, bold=True, font="Times-Bold", gap=14)
+    for number in range(1, 4):
+        made.line(f"[{number}] The title of a document that is named here and goes on for", size=10.5, gap=4)
+        made.line(f"certain other parts {'abcdef'[number] * 3}", x=105, size=10.5, font="Times-Italic")
+    assert not [title for _, title, _ in found_in(made) if title.startswith("certain")]
+
+
+@pytest.mark.parametrize("number", ["IV.1.2", "II.2"])
+def test_clauses_of_appendices_with_roman_numbers_have_their_numbers(number: str) -> None:
+    assert split_clause_number(f"{number}. Test apparatus").number == number

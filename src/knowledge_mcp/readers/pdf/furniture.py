@@ -22,7 +22,7 @@ _MOST = 0.6
 _LONG, _OFF, _LINE_OFF = 24, 4, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,4}")
-_CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\s+\S")
+_CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+\S")
 
 
 def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table]]:

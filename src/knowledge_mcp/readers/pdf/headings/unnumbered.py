@@ -140,7 +140,7 @@ def unnumbered(
         and texts[letters_of(candidate.text), candidate.line.style] < _REPEATED
         and (styles[candidate.line.style] <= max(0.12 * total, 8) or _is_known(candidate))
         and _stands_like_a_title(candidate, findings, purity[candidate.line.style])
-        and (candidate.line.style not in covered or (_is_known(candidate) and candidate.page < findings.listed_from))
+        and (candidate.line.style not in covered or candidate.page < findings.listed_from)
     ]
 
 
@@ -244,7 +244,7 @@ def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity
         return _stands_among_numbered(candidate, findings, purity)
     if candidate.figures >= _ROWS and candidate.prose < _PROSE and line.size < body.size + 1.4:
         return False  # it is one of the rows of a statement
-    if alike >= 2 and (line.size > body.size + 0.4 or line.bold):
+    if alike >= 2 and (line.bold or (line.size > body.size + 0.4 and (gap > 0.25 or line.size >= body.size + 1.4))):
         return True
     if (
         known
