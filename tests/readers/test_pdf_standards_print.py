@@ -129,6 +129,18 @@ def test_what_stands_beside_a_running_head_is_no_heading() -> None:
     assert not [title for title in titles if "DRAFT" in title or "17301" in title]
 
 
+def test_a_title_above_a_line_that_pages_repeat_stays_a_heading() -> None:
+    made = Sheets()
+    titles = ("Retail trade", "Wholesale trade", "Services", "Transport", "Mining", "Construction")
+    for title in titles:
+        made.y = 10
+        made.line(title, bold=True, font="Times-Bold")
+        made.line("[In millions of dollars, except as indicated]", size=8, gap=6)
+        made.prose(12)
+        made.turn()
+    assert [title for _, title, _ in found_in(made)] == list(titles)
+
+
 def test_codes_and_legal_lines_are_no_headings() -> None:
     made = Sheets()
     for title in ("Benefits", "Costs", "Outlook", "COPYRIGHT PROTECTED DOCUMENT", "ICS 67.060.100"):

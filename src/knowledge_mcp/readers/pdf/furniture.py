@@ -61,8 +61,8 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
         kept = [element for element in page.elements if id(element) not in gone]
-        heads = [line.y1 for line in page.lines if id(line) in gone and _zone(line, page.height) == "top"]
-        page.head = max(heads, default=0.0)
+        heads = [line.y0 for line in page.lines if id(line) in gone and _zone(line, page.height) == "top"]
+        page.heads = tuple(heads)
         if page.elements and not kept:
             bare[page.number] = page.elements
         page.elements = kept

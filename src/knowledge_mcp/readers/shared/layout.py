@@ -148,7 +148,7 @@ def _cell(text: str, join: Callable[[str, str], str]) -> str:
 class PageLayout:
     """Hold one page: its size in points, what stands on it in reading order, and why that order is doubtful if so.
 
-    `head` is how far down the running lines at its top reached that were taken out.
+    `heads` are the upper edges of the running lines at its top that were taken out.
     """
 
     number: int
@@ -156,7 +156,7 @@ class PageLayout:
     height: float
     elements: list[Line | Table] = field(default_factory=list["Line | Table"])
     doubt: str = ""
-    head: float = 0.0
+    heads: tuple[float, ...] = ()
 
     @property
     def lines(self) -> list[Line]:

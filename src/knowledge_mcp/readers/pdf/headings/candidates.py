@@ -103,6 +103,8 @@ def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
     return chain[::-1]
 
 
+_AT_HEAD = 0.6
+"""Times its size by which a line stands higher or lower than a running head at most that it is beside."""
 _PROSE = 0.25
 _PLAIN_WORD = re.compile(r"(?<!\S)[(\"'“‘]?[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"'”’.,;:]{0,3}(?!\S)")
 _FEW_WORDS = 4
@@ -232,7 +234,13 @@ def is_semi_strong(line: Line, body: Body) -> bool:
 def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
     """Yield every line of a page as a candidate, titles of several lines as one."""
     # what stands beside a running head is a part of it, as "FINAL DRAFT" is beside the designation
-    lines = [line for line in page.lines if not line.rotated and line.aside <= 0 and line.y1 > page.head + 1]
+    lines = [
+        line
+        for line in page.lines
+        if not (
+            line.rotated or line.aside > 0 or any(abs(line.y0 - head) < _AT_HEAD * line.size for head in page.heads)
+        )
+    ]
     edges = _right_edges(lines)
     prose = sum(line.x1 - line.x0 > 0.5 * page.width and abs(line.size - body.size) < 0.3 for line in lines)
     figures = _figures_above(page)
