@@ -378,3 +378,66 @@ def test_clauses_that_stand_in_a_very_long_one_are_looked_for_there_once() -> No
     found = align(edition(f"{everything}\n{lost}\n"), edition(everything), EnglishAnalyser().document_terms)
     assert time.process_time() - begun < 8  # 25 seconds where its words are cut into runs again for each of them
     assert Counter(link.kind for link in found) == {LinkKind.SAME: 2, LinkKind.REMOVED: 150}
+
+
+_GENERAL = "{} objects tell a reader what was found, and where it stands."
+
+
+def test_twins_that_each_stay_as_they_are_are_found_where_they_moved() -> None:
+    twin = "Whoever reads a document keeps what it does not know, and writes it again as it was.\n"
+    old = (
+        f"{OLD}\n## 6 Files\n\nFiles are of text.\n\n### 6.1 General\n\n{twin}\n## 7 Nets\n\n### 7.1 General\n\n{twin}"
+    )
+    new = f"{OLD}\n## 6 Files\n\nFiles are of text.\n\n### 6.1 General\n\n{twin}".replace(
+        "## 5 Marking", f"## 5 General\n\n{twin}\n## 6 Marking"
+    ).replace("## 6 Files", "## 7 Files")
+    found = compared(old, new)
+    kinds = Counter(each.link.kind for each in found if (each.link.old or each.link.new).heading == "General")  # type: ignore[union-attr]
+    assert kinds == {LinkKind.RENUMBERED: 1, LinkKind.MOVED: 1}
+    assert became(found)["Nets"] == ("removed", "")
+
+
+def test_clauses_that_all_documents_have_are_found_beside_their_neighbours() -> None:
+    parts = ("Edge", "Node", "Graph", "Run", "Tool")
+    old = "# Model\n" + "".join(
+        f"\n## {at} {part}\n\n### {at}.1 General\n\n{_GENERAL.format(part)}\n\n### {at}.2 {part} id\n\n"
+        f"The {part} id is text of {at}7 signs.\n\n### {at}.3 {part} kind\n\n"
+        f"The {part} kind is a word of a list that {part} users agree on.\n"
+        for at, part in enumerate(parts, 1)
+    )
+    new = old.replace(
+        "## 1 Edge\n", "## 1 Edge\n\n## 1 Conformity\n\nSuppliers declare what they have chosen.\n"
+    ).replace(
+        _GENERAL.format("Edge"),
+        f"Suppliers say which of these they need. {_GENERAL.format('Edge')} Others are left out.",
+    )
+    kinds = {each.link.kind for each in compared(old, new) if (each.link.old or each.link.new).heading == "General"}  # type: ignore[union-attr]
+    assert kinds == {LinkKind.MOVED, LinkKind.SAME}
+
+
+def test_a_clause_is_split_off_the_one_that_had_most_of_its_words() -> None:
+    rule = "A value is right against this word where it is right against {} of the schemas that stand in its list"
+    words = ("every one", "just one")
+    old = "# Words\n" + "".join(
+        f"\n## {at} {name} of\n\nThe value of this word is a list. {rule.format(name)}.\n"
+        for at, name in enumerate(words, 1)
+    )
+    new = "# Words\n" + "".join(
+        f"\n## {2 * at - 1} {name} of\n\nThe value of this word is a list.\n"
+        f"\n## {2 * at} Meaning for {name}\n\n{rule.format(name)}.\n"
+        for at, name in enumerate(words, 1)
+    )
+    split = [
+        (each.link.old.heading, each.link.new.heading)
+        for each in compared(old, new)
+        if each.link.kind is LinkKind.SPLIT and each.link.old and each.link.new
+    ]
+    assert split == [(f"{name} of", f"Meaning for {name}") for name in words]
+
+
+@pytest.mark.parametrize("label", ["EXAMPLE 1:", "NOTE 4 –", "Beispiel 2:"])
+def test_the_number_of_an_example_is_no_limit(label: str) -> None:
+    rule = "Readers keep the value of this word as it was written for all later readers."
+    old = OLD.replace("Every press bears", f"{rule} Every press bears")
+    new = OLD.replace("Every press bears", f"{label} all of it {rule[0].lower()}{rule[1:]} Every press bears")
+    assert [change for change in inside(compared(old, new)) if change[0] == "number"] == []

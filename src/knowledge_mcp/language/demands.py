@@ -47,6 +47,8 @@ _NUMBER_WORDS = re.compile(
 )
 _NAMED_PLACE = re.compile(
     r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
+    r"|examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer|Beispiel"
+    r"|Anmerkung|tableau|annexe|exemple"
     r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
     r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
     re.IGNORECASE,

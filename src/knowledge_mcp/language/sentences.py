@@ -23,7 +23,7 @@ LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re
 """The end of a sentence that leads into a list."""
 
 _CANDIDATE = re.compile(
-    r"(?=[.!?…\n:])(?:(?P<stop>(?<![.!?…])[.!?…]++[\"”’')\]»*_]*+)(?P<gap>\s+)"
+    r"(?=[.!?…\n:])(?:(?P<stop>(?<![.!?…])[.!?…]++[\"”’')\]»*_]*+)(?P<mark>(?:\[\^?\w{1,9}\]){0,4}+)(?P<gap>\s+)"
     r"|(?P<blank>\n[ \t]*\n\s*)"
     r"|(?P<item>\n[ \t]*)(?=(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t])"
     r"|(?P<colon>:[*_]*[ \t]*\n\s*))"
@@ -45,7 +45,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
 
     A stop ends no sentence after an abbreviation ("e.g.", "Fig.", "No."), inside a number, after an enumerator that
     opens the sentence ("1.", "5.3.1."), before a small letter, or inside a quotation. A blank line, a new list item's
-    line and a line that ends with a colon do.
+    line and a line that ends with a colon do. Marks of footnotes behind a stop ("[^3]") belong to it.
     """
     end = len(text) if end is None else end
     quotes = [(m.start(), m.end()) for m in _QUOTED.finditer(text, start, end)]
@@ -53,7 +53,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
     spans: list[Span] = []
     begin = _skip_blank(text, start, end)
     for match in checked(_CANDIDATE.finditer(text, start, end)):
-        cut = match.end("stop") if match.group("stop") is not None else match.start()
+        cut = match.end("mark") if match.group("stop") is not None else match.start()
         if match.group("colon") is not None:
             cut += 1
         if cut <= begin:

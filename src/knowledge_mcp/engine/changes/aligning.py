@@ -88,10 +88,12 @@ class _Pairs:
         self._old, self._new = old, new
         self.forward: dict[int, int] = {}
         self.backward: dict[int, int] = {}
+        self._homes: dict[int, int] | None = None
 
     def join(self, one: int, other: int) -> None:
         self.forward[one] = other
         self.backward[other] = one
+        self._homes = None
 
     def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
         for one, other in sorted(self.forward.items(), key=lambda pair: pair[1]):
@@ -104,6 +106,20 @@ class _Pairs:
         partners = [self._new[self.forward[each.index]] for each in below if each.index in self.forward]
         joined = sum(partner.parent == other for partner in partners)
         return joined / max(len(below), others, 1)
+
+    def neighbours_went(self, one: Clause, other: Clause) -> bool:
+        """Tell whether most clauses beside the one, below the same clause, are joined with such beside the other."""
+        if self._homes is None:
+            below = Counter(clause.parent for clause in self._old if clause.parent is not None)
+            went = Counter(
+                (self._old[place].parent, self._new[partner].parent) for place, partner in self.forward.items()
+            )
+            self._homes = {
+                home: there
+                for (home, there), count in went.items()
+                if home is not None and there is not None and 2 * count > below[home]
+            }
+        return one.parent is not None and other.parent is not None and self._homes.get(one.parent) == other.parent
 
     def hold(self, one: Clause, other: Clause, files: Mapping[str, str]) -> bool:
         """Tell whether the clauses above two are joined, or both stand at the top of the same document."""
@@ -227,7 +243,20 @@ class _Matcher:
         for _ in range(_ROUNDS):
             pairs = self._round(evidence, pairs)
         assert pairs is not None
+        self._join_same_words(pairs)
         return pairs
+
+    def _join_same_words(self, pairs: _Pairs) -> None:
+        """Join what is left with what has the very same words, as twins have that each moved elsewhere."""
+        olds, news = (
+            _by_words(clause for clause in side.clauses if clause.index not in joined and not clause.is_only_a_note)
+            for side, joined in ((self._old, pairs.forward), (self._new, pairs.backward))
+        )
+        for words, places in olds.items():
+            if len(places) == len(news.get(words, ())) == 1 and not (
+                places[0] in self._notes and self._notes[places[0]].went_to
+            ):
+                pairs.join(places[0], news[words][0])
 
     @staticmethod
     def _called(side: _Side, place: int, file: str) -> Iterator[tuple[str, ...]]:
@@ -293,10 +322,10 @@ class _Matcher:
         return pairs
 
     def _stand_together(self, one: int, other: int, known: _Pairs | None) -> bool:
-        """Tell whether two clauses are held by such as belong together; before anything is joined, by the same path."""
+        """Tell whether what holds two clauses belongs together, or what stands beside them; at first, by their path."""
         old, new = self._old.clauses[one], self._new.clauses[other]
         if known is not None:
-            return known.hold(old, new, self._files)
+            return known.hold(old, new, self._files) or known.neighbours_went(old, new)
         return old.path[:-1] == new.path[:-1] and self._files.get(old.file, old.file) == new.file
 
     def _is_named_alike(self, one: int, other: int, each: _Evidence) -> bool:
@@ -477,6 +506,16 @@ def _same_files(old: Edition, new: Edition) -> dict[str, str]:
     return {file: file for file in old.files if file in new.files}
 
 
+def _by_words(clauses: Iterable[Clause]) -> dict[tuple[str, ...], list[int]]:
+    """Map heading and words of clauses that have any to their places."""
+    found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for clause in clauses:
+        words = words_of(clause.text)
+        if words:
+            found[_plain(clause.heading), *words].append(clause.index)
+    return found
+
+
 def _shingles(text: str) -> set[tuple[str, ...]]:
     words = words_of(text)
     return {tuple(words[place : place + _SHINGLE]) for place in range(len(words) - _SHINGLE + 1)}
@@ -485,7 +524,7 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 def _holders(
     clauses: Sequence[Clause], others: Sequence[Clause], partners: Mapping[int, str]
 ) -> Iterator[tuple[Clause, Clause]]:
-    """Yield clauses with joined ones of the other edition that hold more than half of their words, in runs of four.
+    """Yield clauses with the joined ones of the other edition that hold most of them: over half, in runs of four words.
 
     Runs that a holder's partner, whose text `partners` has, holds too do not count: they came from there.
     """
@@ -502,12 +541,15 @@ def _holders(
 
     for clause in clauses:
         shared = Counter(place for shingle in wanted[clause.index] for place in found.get(shingle, ()))
+        taken: dict[int, int] = {}
         for place, count in sorted(shared.items()):
             if place not in partners or count <= _HALF * len(wanted[clause.index]):
                 continue
             own = wanted[clause.index] - runs(partners[place])
-            if len(own & runs(others[place].text)) > _HALF * len(own):
-                yield clause, others[place]
+            gained = len(own & runs(others[place].text))
+            if gained > _HALF * len(own):
+                taken[place] = gained
+        yield from ((clause, others[place]) for place, gained in taken.items() if gained == max(taken.values()))
 
 
 def _in_order(links: Iterable[ClauseLink], pairs: _Pairs) -> list[ClauseLink]:
