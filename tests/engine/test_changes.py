@@ -393,7 +393,7 @@ def test_twins_that_each_stay_as_they_are_are_found_where_they_moved() -> None:
     ).replace("## 6 Files", "## 7 Files")
     found = compared(old, new)
     kinds = Counter(each.link.kind for each in found if (each.link.old or each.link.new).heading == "General")  # type: ignore[union-attr]
-    assert kinds == {LinkKind.RENUMBERED: 1, LinkKind.MOVED: 1}
+    assert kinds == {LinkKind.SAME: 1, LinkKind.MOVED: 1}
     assert became(found)["Nets"] == ("removed", "")
 
 
@@ -441,3 +441,14 @@ def test_the_number_of_an_example_is_no_limit(label: str) -> None:
     old = OLD.replace("Every press bears", f"{rule} Every press bears")
     new = OLD.replace("Every press bears", f"{label} all of it {rule[0].lower()}{rule[1:]} Every press bears")
     assert [change for change in inside(compared(old, new)) if change[0] == "number"] == []
+
+
+def test_data_that_is_printed_is_compared_line_by_line() -> None:
+    data = '{\n  "cpu": {\n    "shares": 1024,\n    "quota": 900\n  },\n  "ids": {\n    "size": 7\n  }\n}'
+    edited = data.replace('    "quota": 900\n', '    "burst": 4000,\n    "quota": 500\n')
+    found = inside(
+        compared(
+            OLD.replace("Every press", f"{data}\n\nEvery press"), OLD.replace("Every press", f"{edited}\n\nEvery press")
+        )
+    )
+    assert found == [("number", "900", "500"), ("words", "", '"burst": 4000,')]

@@ -152,11 +152,11 @@ _RULE = re.compile(r"\|[\s:|-]*")
 
 
 def _sentences(clause: Clause) -> list[str]:
-    """Cut a clause into what is compared: sentences, and the rows of tables and lines of code."""
+    """Cut a clause into what is compared: sentences, rows of tables, and lines of code, which alone are indented."""
     found: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n", clause.text):
         lines = paragraph.split("\n")
-        if any(line.lstrip().startswith("|") for line in lines):
+        if any(line.lstrip().startswith("|") for line in lines) or any(line[:1] in {" ", "\t"} for line in lines[1:]):
             found.extend(line.strip() for line in lines if not _RULE.fullmatch(line.strip()))
         else:
             found.extend(" ".join(span.of(paragraph).split()) for span in sentence_spans(paragraph))
