@@ -18,6 +18,7 @@ _CLAUSES = {"3", "4", "4.1", "4.2"}
     ("language", "text", "targets"),
     [
         ("de", "siehe Abschnitt 4.2 und Anhang A", ["4.2", "Annex A"]),
+        ("de", "Das steht in ANLAGE B.", ["Annex B"]),
         (
             "de",
             "Die Prüfung muss nach 4.1 durchgeführt werden (siehe Tabelle 2 und Bild 3).",

@@ -62,7 +62,9 @@ _PLACES = {
     **{code: re.compile(_places(words, r"A-ZÀ-Þ\[{§a-zà-ÿ")) for code, words in PLACE_WORDS.items()},
 }
 """By language; English has no code here."""
-_ANY = re.compile(r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nhang|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANEXO")
+_ANY = re.compile(
+    r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nhang|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANLAGE|ANEXO|APÉNDICE"
+)
 """What every reference holds: a number, but for annexes, which have letters."""
 
 _APPENDIX = re.compile(r"(?:Appendix|ANNEX|APPENDIX)\s+(?P<letter>[A-Z](?:\.\d+)*)\Z")
