@@ -151,6 +151,30 @@ def test_impact_names_who_refers_to_what_changed_and_tells_dated_from_undated(wo
     assert answer["untouched"] == 1
 
 
+@pytest.mark.parametrize(
+    ("reference", "clause"),
+    [
+        ("ACME 100:2018, 2.1", "2.1"),
+        ("clause 2.1 of ACME 100", "2.1"),
+        ("Section 2.1 of the ACME 100:2018", "2.1"),
+        ("ACME 100, 2.1 m", ""),
+        ("ACME 100, 2 of them", ""),
+    ],
+)
+def test_the_clause_of_a_reference_is_read_before_and_behind_the_name(
+    tmp_path: Path, reference: str, clause: str
+) -> None:
+    world = World(tmp_path)
+    lock = "\n### 2.1 Lock\n\nThe lock shall hold the door against {} N.\n\n## 3 Ropes"
+    world.write("lifts-2018.md", OLD.replace("\n## 3 Ropes", lock.format(300)))
+    world.write("lifts-2023.md", NEW.replace("\n## 3 Ropes", lock.format(400)))
+    world.write("manual.md", f"# Hoist manual\n\n## 1 Doors\n\nEach lock shall be built as {reference} demands.\n")
+    world.ingest()
+    (touched,) = ask(world, "knowledge_impact", document="ACME 100")["touched"]
+    assert touched.get("clause", "") == clause
+    assert ("change" in touched) == bool(clause)
+
+
 def test_impact_of_what_nobody_refers_to_says_so(world: World) -> None:
     world.write("v1/tool.md", "# Tool guide\n\n## 1 Use\n\nThe tool shall be held with both hands at all times.\n")
     world.write("v2/tool.md", "# Tool guide\n\n## 1 Use\n\nThe tool shall be held with one hand at all times.\n")

@@ -28,9 +28,18 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.checkpoints import checked
 
 _CLAUSE = re.compile(
-    r"[,;]?[ \n](?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})\b",
+    r"[,;]?[ \n](?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})\b"
+    r"|,[ \n](?P<bare>[A-Z]?\d{0,3}(?:\.\d{1,3}){1,8})(?![\w%]|[.,]\d|[ \n](?:[a-zµ°Ω]{1,3}|[A-Z])\b)",
     re.IGNORECASE,
 )
+"""A clause behind its document's name; a number alone is one where it has parts and no unit: "ACME 100:2018, 5.2"."""
+_CLAUSE_OF = re.compile(
+    r"\b(?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})"
+    r"[ \n](?:of|in)[ \n](?:the[ \n])?\Z",
+    re.IGNORECASE,
+)
+_LONGEST_BEFORE = 60
+"""Characters before a document's name in which "clause 5.2 of the" stands."""
 _PAGE, _MOST = 100, 1_000
 """Passages of one search, and of all searches for one name: as far as a search reaches."""
 _MOST_IDENTIFIERS = 500
@@ -131,9 +140,11 @@ def _referring(chunk: Chunk) -> Iterator[tuple[Reference, Designation, str]]:
     for designation, start, end in mentions_at(chunk.content):
         span = Span(chunk.span.start + start, chunk.span.start + end)
         if not any(span.overlaps(each) for each in read):
-            place = _CLAUSE.match(chunk.content, end)
-            text = chunk.content[start : place.end() if place else end]
-            yield Reference(text, ReferenceKind.DOCUMENT, text, span), designation, place["clause"] if place else ""
+            before = _CLAUSE_OF.search(chunk.content[max(start - _LONGEST_BEFORE, 0) : start])
+            behind = _CLAUSE.match(chunk.content, end)
+            text = f"{before.group() if before else ''}{chunk.content[start : behind.end() if behind else end]}"
+            clause = before["clause"] if before else (behind["clause"] or behind["bare"]) if behind else ""
+            yield Reference(text, ReferenceKind.DOCUMENT, text, span), designation, clause
 
 
 def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
