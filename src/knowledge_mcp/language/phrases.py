@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"(?<![\w\"])\"(?=\S)([^\"\n]{1,300})(?<=\S)\"(?!\w)|[“„]([^“”„\n]{1,300})[”“]|«([^«»\n]{1,300})»")
@@ -19,7 +20,11 @@ _LEAST_WORDS = 4
 
 def plain_words(text: str) -> list[str]:
     """List the words of a text without case and punctuation."""
-    return [word.casefold() for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))]
+    return [word.casefold() for word in _WORD.findall(_normal(text))]
+
+
+def _normal(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def word_runs(text: str) -> set[tuple[str, ...]]:
@@ -49,11 +54,17 @@ class Saying:
     """
 
     def __init__(self, *texts: str) -> None:
-        self._words = "\n".join(f" {' '.join(plain_words(text))} " for text in texts)
+        self._texts = texts
+
+    @cached_property
+    def _words(self) -> str:
+        return "\n".join(f" {' '.join(plain_words(text))} " for text in self._texts)
 
     def holds(self, phrase: Phrase) -> bool:
         """Tell whether the words of a phrase stand together."""
-        return phrase.key in self._words
+        first = phrase.key.split(maxsplit=1)[0]
+        folded = (_normal(text).casefold() for text in self._texts)
+        return any(first in text and _together(phrase.key).search(text) for text in folded)
 
     def share(self, question: str) -> float:
         """Return the share of a question's runs of three words that the text says; 0 for less than four words."""
@@ -62,6 +73,12 @@ class Saying:
             return 0.0
         runs = {f" {' '.join(words[at : at + _RUN])} " for at in range(len(words) - _RUN + 1)}
         return sum(run in self._words for run in runs) / len(runs)
+
+
+@lru_cache(maxsize=64)
+def _together(key: str) -> re.Pattern[str]:
+    words = r"\W+".join(map(re.escape, key.split()))
+    return re.compile(rf"(?<!\w){words}(?!\w)")
 
 
 def phrases_in(question: str) -> tuple[Phrase, ...]:
