@@ -80,7 +80,7 @@ def pinned(
     within, asked = _asked_within(base, question)
     if not asked.names:
         return list(ranked)
-    is_document = bool(within) and asked is asked_for(question)  # it is what is named, not what stands in it
+    is_document = bool(within) and asked == asked_for(question)  # it is what is named, not what stands in it
     order = _candidates(base, asked, _both(filter, In("document_id", within)) if within else filter)
     places = {hit[0]: place for place, hit in enumerate(ranked)}
     chunks = passages.get(list(dict.fromkeys([*places, *order])))
@@ -90,7 +90,7 @@ def pinned(
         exact = best_exactness(chunk, asked.names, least)
         if within and chunk.document_id not in within:
             exact = exact if is_document else Exactness.ABSENT
-        elif is_document and asked.alone:
+        elif is_document:
             exact = max(exact, Exactness.TITLE)
         borne[chunk.id] = exact, chunk
     named = [(exact, chunk) for exact, chunk in borne.values() if exact >= least]
@@ -160,8 +160,10 @@ def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked]:
         if held:
             rest = f"{rest[:start]} clause {rest[end:]}"
             within.update(dict.fromkeys(each.record.id for each in held))
-    inside = asked_for(rest)
-    return tuple(within), inside if within and inside.names else asked_for(question)
+    inside, asked = asked_for(rest), asked_for(question)
+    if within and inside.names:
+        return tuple(within), inside
+    return tuple(within) if asked.alone else (), asked
 
 
 def _candidates(base: Base, asked: Asked, filter: Filter | None) -> list[str]:
