@@ -30,7 +30,7 @@ _ALIKE = 0.8
 """Share from which on one may have a few words more; below, pairs of real requirement sets differ
 in their subject (`python -m benchmarks.conflicts`)."""
 MOST_ITEMS = 200_000
-"""Requirements that are compared at once: twice what was measured to take minutes and half a gigabyte."""
+"""Requirements that are compared at once: 100,000 made ones take less than half a gigabyte, so these less than one."""
 MOST_FOUND = 100_000
 """Pairs that are told at once: about 100 MB, and more than anybody looks through."""
 _MOST_ALIKE = 20
