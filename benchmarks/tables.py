@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
-import math
 import os
 import re
 import sys
@@ -37,10 +36,6 @@ from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf import job
 
 Rows = list[list[str]]
-Mark = tuple[str, float, float]
-"""A letter, and where it stands, from the top left."""
-JOINED = 0.3
-"""Times the height of a letter up to which the next one is of the same word: blanks between cells are far wider."""
 SPACE = re.compile(r"\s+")
 MARKS = "\u2010\u2011\u2012\u2013\u2014\u2212\u2018\u2019\u201c\u201d"
 ALIKE = str.maketrans(dict(zip(MARKS, "------''\"\"", strict=True)))
@@ -273,20 +268,6 @@ def grids(lines: Sequence[Segment]) -> Iterator[list[tuple[float, float, float, 
     yield from groups.values()
 
 
-def _placed(marks: Sequence[tuple[str, tuple[float, float, float, float]]], height: float) -> Iterator[Mark]:
-    """Yield each letter with the place of the first one of its word: a word that runs over a line is in one cell."""
-    x, right, y = 0.0, math.inf, math.inf
-    for mark, (left, bottom, end, top) in marks:
-        if not mark.strip():
-            right = math.inf
-            continue
-        middle = height - (bottom + top) / 2
-        if not (abs(left - right) < JOINED * (top - bottom) and abs(middle - y) < top - bottom):
-            x, y = (left + end) / 2, middle
-        yield mark, x, y
-        right = end
-
-
 def truths_of(page: Any) -> Iterator[Truth]:
     """Yield the tables that lines draw on a page: two columns and rows at least, half of the cells with words."""
     if page.get_rotation():
@@ -297,7 +278,7 @@ def truths_of(page: Any) -> Iterator[Truth]:
     height = page.get_height()
     with contextlib.closing(page.get_textpage()) as text:
         marks = [(text.get_text_range(at, 1), text.get_charbox(at)) for at in range(min(text.count_chars(), 20_000))]
-    placed = list(_placed(marks, height))
+    placed = [(mark, (box[0] + box[2]) / 2, height - (box[1] + box[3]) / 2) for mark, box in marks if mark.strip()]
     for cells in grids(lines):
         tops = sorted({cell[1] for cell in cells})
         if len(tops) < 2 or len({cell[0] for cell in cells}) < 2:

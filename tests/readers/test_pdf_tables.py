@@ -59,6 +59,20 @@ def test_two_tables_side_by_side_are_two() -> None:
     assert tables(read(pages)) == [ROWS, other]
 
 
+def test_a_row_of_a_form_between_its_texts_is_a_table() -> None:
+    labels = ["4. Date", "5. Office", "6. Form"]
+    pages = sheet()
+    box(pages, LEFT, 100, 240, 100)
+    for line in range(7):
+        pages.at(LEFT + 4, 113 + 13 * line, "Words that say what the form is for.")
+    cells(pages, LEFT, 200, [labels])
+    box(pages, LEFT, 220, 240, 100)
+    for line in range(7):
+        pages.at(LEFT + 4, 233 + 13 * line, "Words that say where the form is used.")
+    cells(pages, LEFT, 320, [["8. Limits", "9. Forms", "10. Number"]])
+    assert tables(read(pages)) == [[labels], [["8. Limits", "9. Forms", "10. Number"]]]
+
+
 def test_cells_that_span_rows_and_columns_keep_their_words_whole() -> None:
     pages = sheet()
     pages.paragraph(SENTENCE)

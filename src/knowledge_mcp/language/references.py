@@ -15,7 +15,8 @@ from knowledge_mcp.support.checkpoints import checked, checkpoint
 _NUMBER = r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*"
 _DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
 _BODIES = (
-    r"(?:ISO|IEC|CEI|IEEE|EN|DIN|BS|NF|UNE|VDI|VDE|ÖNORM|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR|NASA|ECSS|UL)"
+    r"(?:ISO|IEC|CEI|IEEE|EN|DIN|BS|NF|UNE(?:-EN)?|VDI|VDE|ÖNORM|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR"
+    r"|NASA|ECSS|UL)"
 )
 _DATED = r"[A-Z]{2,8}(?:[-/ ][A-Z]{2,8}){0,2}[- ]\d{2,6}(?:[-.]\d{1,4}){0,3}:(?:19|20)\d{2}(?!\w)"
 """What any other body's designation looks like with its year ("FSC 4110:2025"); without one, it may be anything."""

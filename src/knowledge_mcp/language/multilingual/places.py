@@ -30,7 +30,7 @@ class PlaceWords:
     leads: str = r"in accordance with|specified in|described in|defined in|given in|according to|of|by|in|with|to"
     joints: str = r",|and|or|to|through|–"
     units: str = r"seconds|minutes|l(?:/s|/min)?|bar|[kM]?Pa|kN"
-    owners: str = r"of|in|from|to"
+    owners: str = r"(?:of|in|from|to)(?:\s+(?:the\s+)?(?:standard|specification))?"
     laws: str = (
         r"Acts?|Directive|Regulations?|Code|Law|Treaty|Convention|Agreement|Contract|Order|Ordinance|Rules|Constitution"
         r"|Charter|Statutes?|Bill|Decree|Protocol|Decision|Bylaws"
@@ -49,7 +49,7 @@ _OWN = {
         leads=r"[Gg]emäß|[Nn]ach|entsprechend|laut|[Ii]n|[Vv]on|[Aa]us|[Mm]it|unter|zu",
         joints=r"und|oder|bis|sowie",
         units=r"Sekunden?|Minuten?|Stunden?|Tagen?|Prozent",
-        owners=r"(?:in|aus|von|zu)\s+(?:der|dem|den)|im|aus|vom|zum|zur|der|des|von|in|zu",
+        owners=r"(?:(?:in|aus|von|zu)\s+)?der\s+Norm|(?:in|aus|von|zu)\s+(?:der|dem|den)|im|aus|vom|zum|zur|der|des|von|in|zu",
         laws=r"Richtlinie|Verordnung|Gesetze?s?|[A-Z][a-zäöü]{2,30}(?:gesetz(?:es)?|verordnung|richtlinie)|Vertrag(?:es|s)?",
     ),
     "fr": PlaceWords(
@@ -65,7 +65,7 @@ _OWN = {
         ),
         joints=r"et|ou|à|ainsi que",
         units=r"secondes?|minutes?|heures?|jours?",
-        owners=r"(?:de|dans|à)\s+(?:la|l['’])|du|des|de|dans\s+le|au",
+        owners=r"(?:de|dans|à)\s+(?:la\s+norme|la|l['’])|du|des|de|dans\s+le|au",
         laws=r"[Dd]irective|[Rr]èglement|[Ll]oi|[Cc]ode|[Dd]écret|[Tt]raité|[Aa]rrêté",
     ),
     "es": PlaceWords(
@@ -78,7 +78,7 @@ _OWN = {
         leads=(r"[Ss]egún|de\s+acuerdo\s+con|conformes?\s+(?:a|con)|[Ee]n|[Cc]on|[Dd]e|por"),
         joints=r"y|e|o|u|a",
         units=r"segundos?|minutos?|horas?|días?",
-        owners=r"(?:de|en|a)\s+(?:la|el|los|las)|del|de|al",
+        owners=r"(?:de|en|a)\s+(?:la\s+norma|la|el|los|las)|del|de|al",
         laws=r"[Dd]irectiva|[Rr]eglamento|[Ll]ey|[Cc]ódigo|(?:[Rr]eal\s+)?[Dd]ecreto|[Tt]ratado|[Oo]rden",
     ),
 }

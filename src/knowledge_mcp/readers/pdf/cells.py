@@ -29,6 +29,8 @@ _LETTERS = 4
 """Letters by which a blank may be off the line at which an item is cut: "W" is four times as wide as "i"."""
 _LONG_TEXT = 6
 """Lines from which on the one cell of a row is running text in a frame, which has headings and lists."""
+_FORM_CELLS = 3
+"""Cells from which on a single row between running texts is a table: forms have such rows, with labels in each cell."""
 _REPEATED = 80
 """Characters up to which a cell that spans rows is repeated in each: a name, not a text; as in Word tables."""
 
@@ -228,9 +230,11 @@ def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:
 def _closed(
     texts: list[list[str]], inside: list[Line], grid: RuledGrid, columns: Sequence[int], page: int
 ) -> list[Line | Table]:
-    """Make a table of rows, those without words left out; lines where there is but one row or one column."""
+    """Make a table of rows, those without words left out; lines where there is one column, or one row of few cells."""
     rows = [row for row in texts if any(row)]
-    if len(rows) < 2 or sum(any(row[column] for row in rows) for column in range(len(columns))) < 2:
+    if len(rows) < 2 and sum(map(bool, itertools.chain.from_iterable(rows))) < _FORM_CELLS:
+        return list(inside)
+    if sum(any(row[column] for row in rows) for column in range(len(columns))) < 2:
         return list(inside)
     edges = (*(grid.edges[column] for column in columns), grid.edges[-1])
     return [Table(page, rows, inside, edges=edges)]

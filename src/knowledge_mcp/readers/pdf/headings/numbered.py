@@ -196,9 +196,9 @@ def title_again(pages: Sequence[PageLayout], body: Body) -> set[int]:
     Standards print it on the cover, with its part and the part's title ("Part 1: Rice"), and again above "1 Scope".
     """
     before: list[Line] = []
+    printed = ""
     for page in pages:
         large = [line for line in page.lines if not line.rotated and line.size > body.size + _LARGER]
-        printed = letters_of(" ".join(line.text for line in before))
         again: list[Line] = []
         for line in page.lines:
             if line.size > body.size + _LARGER and letters_of(line.text) in printed:
@@ -209,6 +209,7 @@ def title_again(pages: Sequence[PageLayout], body: Body) -> set[int]:
                 title = letters_of(" ".join(line.text for line in again))
                 return {id(line) for line in [*before, *again] if letters_of(line.text) in title}
         before += large
+        printed += "".join(letters_of(line.text) for line in large)
     return set()
 
 
