@@ -17,9 +17,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pypdfium2.raw import FPDFText_GetUnicode
-
 from knowledge_mcp.readers.pdf import engine
+from knowledge_mcp.readers.pdf.geometry import raw
 from knowledge_mcp.readers.shared.layout import Table
 
 
@@ -64,8 +63,9 @@ def _printed(text: Any) -> Counter[str]:
     """Count the letters of PDFium's text; within a point of the same letter one is the same."""
     seen: set[tuple[str, int, int]] = set()
     counts: Counter[str] = Counter()
+    code_of = raw().FPDFText_GetUnicode
     for at in range(text.count_chars()):
-        letter = chr(FPDFText_GetUnicode(text, at))
+        letter = chr(code_of(text, at))
         if not letter.isalnum():
             continue
         left, bottom, right, top = text.get_charbox(at, loose=True)
