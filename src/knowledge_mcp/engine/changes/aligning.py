@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.wording import holders, plain, words_of
 from knowledge_mcp.support.checkpoints import checked
 
 _HALF = 0.5
@@ -262,7 +263,7 @@ class _Matcher:
     def _called(side: _Side, place: int, file: str) -> Iterator[tuple[str, ...]]:
         """Yield what a clause may be found by: its names, and that it is the title of its document."""
         clause = side.clauses[place]
-        yield ("path", file, *map(_plain, clause.path))
+        yield ("path", file, *map(plain, clause.path))
         if side.is_title(place):
             yield "title", file, str(min(clause.level, 1))
         yield from _names_of(clause)
@@ -371,15 +372,15 @@ class _Matcher:
         headed: defaultdict[str, list[Clause]] = defaultdict(list)
         for clause in old.clauses:
             numbered[clause.number].append(clause)
-            headed[_plain(clause.title)].append(clause)
+            headed[plain(clause.title)].append(clause)
         for note in new.clauses:
             if note.is_only_a_note:
-                head = _plain(note.title)
+                head = plain(note.title)
                 is_sure = not head or _IDENTIFIER.search(note.number)
                 found = [
                     clause
                     for clause in (numbered[note.number] if note.number else ())
-                    if is_sure or _plain(clause.title) == head
+                    if is_sure or plain(clause.title) == head
                 ]
                 found = found or (headed[head] if head else [])
                 if len(found) == 1:
@@ -426,7 +427,7 @@ class _Matcher:
             texts.setdefault(other, side.clauses[one].text)
             known[other] |= side.vocabulary(one)
         held: set[int] = set()
-        for clause, holder in _holders(clauses, there.clauses, texts):
+        for clause, holder in holders(clauses, there.clauses, texts):
             held.add(clause.index)
             known[holder.index] |= side.vocabulary(clause.index)
             yield clause, holder
@@ -470,24 +471,12 @@ _IDENTIFIER = re.compile(r"[A-Za-z]\W?\d|\d\W?[A-Za-z]")
 _QUARTER = 0.25
 _NOTHING = 0.1
 """Likeness below which two texts have next to nothing in common."""
-_NOT_WORD = re.compile(r"[\W_]+")
-_SHINGLE = 4
-
-
-def _plain(text: str) -> str:
-    """Keep letters and digits, in lower case, single blanks between: what headings are compared by."""
-    return _NOT_WORD.sub(" ", text).strip().casefold()
-
-
-def words_of(text: str) -> list[str]:
-    """List the words and numbers of a text in lower case: what two texts are compared by."""
-    return _plain(text).split()
 
 
 def _own_head(clause: Clause, clauses: Sequence[Clause]) -> str:
     """Return a heading as it is compared, without the heading above it where it repeats that."""
-    head = _plain(clause.heading)
-    above = _plain(clauses[clause.parent].heading) if clause.parent is not None else ""
+    head = plain(clause.heading)
+    above = plain(clauses[clause.parent].heading) if clause.parent is not None else ""
     return head.removeprefix(f"{above} ") if above else head
 
 
@@ -496,7 +485,7 @@ def _names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
     if clause.number:
         yield "number", clause.number
     elif clause.heading:
-        yield "heading", _plain(clause.heading)
+        yield "heading", plain(clause.heading)
 
 
 def _same_files(old: Edition, new: Edition) -> dict[str, str]:
@@ -512,44 +501,8 @@ def _by_words(clauses: Iterable[Clause]) -> dict[tuple[str, ...], list[int]]:
     for clause in clauses:
         words = words_of(clause.text)
         if words:
-            found[_plain(clause.heading), *words].append(clause.index)
+            found[plain(clause.heading), *words].append(clause.index)
     return found
-
-
-def _shingles(text: str) -> set[tuple[str, ...]]:
-    words = words_of(text)
-    return {tuple(words[place : place + _SHINGLE]) for place in range(len(words) - _SHINGLE + 1)}
-
-
-def _holders(
-    clauses: Sequence[Clause], others: Sequence[Clause], partners: Mapping[int, str]
-) -> Iterator[tuple[Clause, Clause]]:
-    """Yield clauses with the joined ones of the other edition that hold most of them: over half, in runs of four words.
-
-    Runs that a holder's partner, whose text `partners` has, holds too do not count: they came from there.
-    """
-    wanted = {clause.index: _shingles(clause.text) for clause in clauses}
-    sought = {shingle for shingles in wanted.values() for shingle in shingles}
-    found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, other in enumerate(checked(others) if sought else ()):
-        for shingle in _shingles(other.text) & sought:
-            found[shingle].append(place)
-
-    @functools.cache  # one clause may be a candidate for hundreds
-    def runs(text: str) -> set[tuple[str, ...]]:
-        return _shingles(text) & sought
-
-    for clause in clauses:
-        shared = Counter(place for shingle in wanted[clause.index] for place in found.get(shingle, ()))
-        taken: dict[int, int] = {}
-        for place, count in sorted(shared.items()):
-            if place not in partners or count <= _HALF * len(wanted[clause.index]):
-                continue
-            own = wanted[clause.index] - runs(partners[place])
-            gained = len(own & runs(others[place].text))
-            if gained > _HALF * len(own):
-                taken[place] = gained
-        yield from ((clause, others[place]) for place, gained in taken.items() if gained == max(taken.values()))
 
 
 def _in_order(links: Iterable[ClauseLink], pairs: _Pairs) -> list[ClauseLink]:
@@ -563,20 +516,3 @@ def _in_order(links: Iterable[ClauseLink], pairs: _Pairs) -> list[ClauseLink]:
         return before + 0.5, link.old.index
 
     return sorted(links, key=place)
-
-
-def in_common(old: Edition, new: Edition) -> float:
-    """Tell which share of the shorter edition's words stands in the other too, in runs of four; 0 to 1.
-
-    A text or heading of fewer words is a run by itself, or short clauses would have nothing in common with themselves.
-    """
-    here, there = (
-        {
-            hash(run)
-            for clause in checked(each.clauses)
-            for text in (clause.heading, clause.text)
-            for run in _shingles(text) or {tuple(words_of(text))} - {()}
-        }
-        for each in (old, new)
-    )
-    return len(here & there) / max(min(len(here), len(there)), 1)

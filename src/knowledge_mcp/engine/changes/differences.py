@@ -10,8 +10,9 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
 
-from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind, words_of
+from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.wording import words_of
 from knowledge_mcp.language.demands import PrintedMark, force_words, limits, named_places
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans

@@ -1,0 +1,80 @@
+"""The words of clauses as two texts are compared by them, and in what runs of words one stands in another."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.support.checkpoints import checked
+
+_NOT_WORD = re.compile(r"[\W_]+")
+_RUN = 4
+"""Words in a run: fewer stand in any two texts, more are cut by every edit."""
+_HALF = 0.5
+"""Share of a clause's runs that whoever took it up holds: the greater part."""
+
+
+def plain(text: str) -> str:
+    """Keep letters and digits, in lower case, single blanks between: what headings are compared by."""
+    return _NOT_WORD.sub(" ", text).strip().casefold()
+
+
+def words_of(text: str) -> list[str]:
+    """List the words and numbers of a text in lower case: what two texts are compared by."""
+    return plain(text).split()
+
+
+def _runs_of(text: str) -> set[tuple[str, ...]]:
+    words = words_of(text)
+    return {tuple(words[place : place + _RUN]) for place in range(len(words) - _RUN + 1)}
+
+
+def holders(
+    clauses: Sequence[Clause], others: Sequence[Clause], partners: Mapping[int, str]
+) -> Iterator[tuple[Clause, Clause]]:
+    """Yield clauses with the joined ones of the other edition that hold most of them: over half, in runs of four words.
+
+    Runs that a holder's partner, whose text `partners` has, holds too do not count: they came from there.
+    """
+    wanted = {clause.index: _runs_of(clause.text) for clause in clauses}
+    sought = {run for each in wanted.values() for run in each}
+    found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, other in enumerate(checked(others) if sought else ()):
+        for run in _runs_of(other.text) & sought:
+            found[run].append(place)
+
+    @functools.cache  # one clause may be a candidate for hundreds
+    def runs(text: str) -> set[tuple[str, ...]]:
+        return _runs_of(text) & sought
+
+    for clause in clauses:
+        shared = Counter(place for run in wanted[clause.index] for place in found.get(run, ()))
+        taken: dict[int, int] = {}
+        for place, count in sorted(shared.items()):
+            if place not in partners or count <= _HALF * len(wanted[clause.index]):
+                continue
+            own = wanted[clause.index] - runs(partners[place])
+            gained = len(own & runs(others[place].text))
+            if gained > _HALF * len(own):
+                taken[place] = gained
+        yield from ((clause, others[place]) for place, gained in taken.items() if gained == max(taken.values()))
+
+
+def in_common(old: Edition, new: Edition) -> float:
+    """Tell which share of the shorter edition's words stands in the other too, in runs of four; 0 to 1.
+
+    A text or heading of fewer words is a run by itself, or short clauses would have nothing in common with themselves.
+    """
+    here, there = (
+        {
+            hash(run)
+            for clause in checked(each.clauses)
+            for text in (clause.heading, clause.text)
+            for run in _runs_of(text) or {tuple(words_of(text))} - {()}
+        }
+        for each in (old, new)
+    )
+    return len(here & there) / max(min(len(here), len(there)), 1)
