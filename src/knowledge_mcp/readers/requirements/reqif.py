@@ -146,11 +146,12 @@ def _object(
     by_name = {name.lower(): name for name in values if values[name].strip()}
     title, text = (next((by_name[each] for each in names if each in by_name), "") for names in (_TITLES, _TEXTS))
     label = next((values[by_name[each]] for each in _NAMES if each in by_name), element.get("LONG-NAME", ""))
+    kind = named.get(_reference(element, "TYPE"), "")
     return {
         "id": element.get("IDENTIFIER", ""),
         "heading": values.get(title, "") or label,
         "text": values.get(text, "") or ("" if title else _listed(values)),
-        "kind": (kind := named.get(_reference(element, "TYPE"), "")),
+        "kind": kind,
         "informative": _ASIDE.search(kind) is not None,
         "attributes": values,
         "links": [],

@@ -216,13 +216,7 @@ def _reads_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity:
         return False
     if _CAPTION.match(text) or _LEGAL.match(text):
         return False
-    if (
-        _DATE.fullmatch(text)
-        or _BULLET.match(text)
-        or _ASIDE.fullmatch(text)
-        or _LEGAL.match(text)
-        or is_title_of_list(text)
-    ):
+    if _DATE.fullmatch(text) or _BULLET.match(text) or _ASIDE.fullmatch(text) or is_title_of_list(text):
         return False
     if (
         text[-1] in ",;"
