@@ -232,6 +232,26 @@ def test_of_newer_versions_that_come_at_once_one_indexes(backend: str, request: 
     assert made == ["english-9-plain"]
 
 
+def test_a_collection_in_qdrant_names_its_newer_index_when_all_of_it_can_be_found(
+    qdrant: tuple[Make, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, _ = qdrant
+    with closing(make(EnglishAnalyser())) as older, closing(make(Later())) as newer, closing(make(Later())) as other:
+        older.create_collection("c", SPACE)
+        put(older, "d", [SamplePassage("verified systems", id="1")])
+        honest = search.tell
+        found: list[tuple[list[str] | None, str]] = []
+
+        def told(connection: QdrantConnection, home: str, changes: dict[str, Any]) -> None:
+            honest(connection, home, changes)
+            if "analyser" in changes:
+                found.append(answers(other, "verified"))
+
+        monkeypatch.setattr(search, "tell", told)
+        assert answers(newer, "verified") == (["1"], "")
+    assert found == [(["1"], "")]
+
+
 def test_what_a_process_left_half_indexed_in_qdrant_is_indexed_by_the_next(
     qdrant: tuple[Make, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from qdrant_client import models
@@ -312,13 +312,9 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
             operations.append(models.SetPayloadOperation(set_payload=change))
         connection.write_present(place.home, operations)
     _sum_lengths(connection, place)
-    changes: dict[str, Any] = {"analyser": analyser.version}
     mean = mean_length(list(heads(connection, place)))
-    if mean is not None:
-        changes["mean"] = mean
-    tell(connection, place.home, changes)
-    fresh, _ = place_and_head(connection, place, "")
-    count = weigh(connection, fresh)
+    count = weigh(connection, replace(place, analyser=analyser.version, mean=mean))
+    tell(connection, place.home, {"analyser": analyser.version, **({} if mean is None else {"mean": mean})})
     log_event(_logger, logging.INFO, "indexed_again", collection=place.name, analyser=analyser.version, chunks=count)
 
 
