@@ -32,7 +32,7 @@ from knowledge_mcp.cli.shared.report import (
     report_as_json,
     unreadable_lines,
 )
-from knowledge_mcp.cli.shared.session import CONTEXT, Version, given_labels, run_command
+from knowledge_mcp.cli.shared.session import CONTEXT, Version, given_labels, out, run_command, settings_of
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, noticing, reason_of
 from knowledge_mcp.model.ingest import (
     IngestEvent,
@@ -109,7 +109,6 @@ class IngestRun:
         return self._finished(report, settings)
 
     def _settings(self) -> Settings:
-        from knowledge_mcp.cli.shared.session import settings_of
 
         return settings_of(self._choices.config, self._choices.collection, verbose=self._choices.verbose)
 
@@ -199,8 +198,6 @@ class IngestRun:
         if self._choices.as_json:
             self._write_json(report, code)
         else:
-            from knowledge_mcp.cli.shared.session import out
-
             console = out()
             if self._choices.dry_run and report.planned:
                 from knowledge_mcp.support.lanes import usable_cores

@@ -18,6 +18,7 @@ from knowledge_mcp.cli.shared.session import (
     Yes,
     command_group,
     guarded,
+    open_store,
     out,
     settings_of,
     shown,
@@ -41,7 +42,6 @@ def _opened(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[t
     """Open the configured store alone: no embedding model is needed here."""
     with guarded(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
-        from knowledge_mcp.cli.shared.session import open_store
         from knowledge_mcp.settings import choose_store
 
         store = open_store(settings, choose_store(settings).backend)

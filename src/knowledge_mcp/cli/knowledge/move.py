@@ -22,12 +22,15 @@ from knowledge_mcp.cli.shared.session import (
     Verbose,
     Yes,
     guarded,
+    open_store,
+    out,
     settings_of,
+    write_json,
 )
 from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
-from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError
 from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
@@ -157,7 +160,6 @@ def reembed(
             embedding_dimensions=dimensions,
             embedding_variant=variant.value if variant else None,
         )
-        from knowledge_mcp.engine.transfer.reembed import ReembedOptions
 
         options = ReembedOptions(leave_out=leave_out, drop_old=drop_old, max_cost=max_cost)
         code = reembed_with(settings, ReembedChoices(options, dry_run, yes, as_json, verbose))
@@ -171,7 +173,6 @@ def _with(settings: Settings, **chosen: Any) -> Settings:
     Raises:
         ConfigError: the options contradict each other or the settings.
     """
-    from knowledge_mcp.model.errors import ConfigError
     from knowledge_mcp.settings import contradictions
 
     given = {name: value for name, value in chosen.items() if value is not None}
@@ -324,8 +325,6 @@ class _Watch:
 
 def migrate_with(settings: Settings, choices: MigrateChoices) -> ExitCode:
     """Copy collections, and tell how it went."""
-    from knowledge_mcp.cli.shared.session import open_store
-
     source = open_store(settings, choices.source, choices.from_path, existing=True)
     try:
         target = open_store(settings, choices.target, choices.to_path, untouched=choices.dry_run)
@@ -359,7 +358,6 @@ def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target:
         reports = [each.run() for each in moves]
     code = ExitCode.SUCCESS if all(each.good for each in reports) else ExitCode.FAILURE
     from knowledge_mcp.cli.knowledge.move_report import move_as_json, print_move
-    from knowledge_mcp.cli.shared.session import out, write_json
 
     if choices.as_json:
         ends = {"from": asdict(source.identity), "to": asdict(target.identity)}
@@ -385,7 +383,6 @@ def _names(settings: Settings, choices: MigrateChoices, source: Store) -> Sequen
 
 def _show_plans(choices: MigrateChoices, plans: Sequence[MovePlan], titles: Sequence[str]) -> None:
     from knowledge_mcp.cli.knowledge.move_report import move_plan_as_json, print_move_plan
-    from knowledge_mcp.cli.shared.session import out, write_json
 
     if choices.as_json:
         write_json({"dry_run": True, "collections": [move_plan_as_json(each) for each in plans]})
@@ -426,7 +423,6 @@ def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: E
         reembed_as_json,
         reembed_plan_as_json,
     )
-    from knowledge_mcp.cli.shared.session import out, write_json
 
     watch = _Watch(verbose=choices.verbose)
     run = Reembed(CollectionPlace(store, collection), embedder, choices.options, watch)

@@ -27,7 +27,7 @@ from knowledge_mcp.cli.shared.session import (
     command_group,
     opened,
 )
-from knowledge_mcp.engine.search.requirements import RequirementRecord
+from knowledge_mcp.engine.search.requirements import RequirementRecord, requirement_records
 from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
@@ -122,7 +122,6 @@ _Found = Sequence[tuple["DocumentRecord", "list[RequirementRecord]"]]
 
 
 def _gather(knowledge: Knowledge, wanted: list[str] | None, modalities: frozenset[Modality] | None) -> _Found:
-    from knowledge_mcp.engine.search.requirements import requirement_records
 
     records = [knowledge.document(each) for each in dict.fromkeys(wanted)] if wanted else knowledge.documents()
     found: list[tuple[DocumentRecord, list[RequirementRecord]]] = []

@@ -20,6 +20,7 @@ from knowledge_mcp.cli.planning.folder import (
     closed_in,
     documents_in,
     file_one,
+    report_html,
     unsupported_in,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, one_line, say
@@ -151,8 +152,6 @@ class FolderRun:
         """Write summary and report of all that was filed so far."""
         outcomes = [self._outcomes[path] for path in sorted(self._outcomes)]
         if self._choices.as_json:
-            from knowledge_mcp.cli.shared.session import write_json
-
             documents = [{"file": str(each.path), **each.answer} for each in outcomes]
             write_json({"application_ref": self._choices.application_ref, "documents": documents})
         else:
@@ -161,7 +160,6 @@ class FolderRun:
             self._write_report(self._choices.report, outcomes)
 
     def _write_report(self, path: Path, outcomes: Sequence[FileOutcome]) -> None:
-        from knowledge_mcp.cli.planning.folder import report_html
 
         now = datetime.now().astimezone()
         content = report_html(self._choices.application_ref, self._choices.folder, outcomes, now)
@@ -237,8 +235,6 @@ def _said(outcome: FileOutcome) -> str:
 
 def _print_table(outcomes: Sequence[FileOutcome]) -> None:
     from rich.table import Table
-
-    from knowledge_mcp.cli.shared.session import out, shown
 
     table = Table()
     for name in ("File", "FileOutcome", "Type", "Read by"):

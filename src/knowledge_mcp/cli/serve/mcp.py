@@ -22,8 +22,11 @@ from knowledge_mcp.cli.serve.starting import (
     add_config,
     add_log_level,
     audit_of,
+    listen,
+    listening_problems,
     port_from,
     raise_problems,
+    read_tokens,
     run_to_exit_code,
     what_it_runs_on,
 )
@@ -143,8 +146,6 @@ def _serve(arguments: McpArguments) -> int:
         problems.append("--remote needs RAG_API_URL, which is not set.")
     tokens: KeyRing | None = None
     if arguments.transport != "stdio":
-        from knowledge_mcp.cli.serve.starting import listening_problems, read_tokens
-
         tokens = read_tokens(settings, problems)
         problems.extend(
             listening_problems(
@@ -203,8 +204,6 @@ def _run(
         _log_start(arguments, settings, surfaces, start, where="stdio")
         run_stdio(server)
     else:
-        from knowledge_mcp.cli.serve.starting import listen
-
         closed = tokens.required or settings.oauth_issuer is not None
         host = arguments.host or ("0.0.0.0" if closed else "127.0.0.1")
         port = arguments.port or settings.port

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.html.job import nonblank_text_of
+from knowledge_mcp.readers.html.job import nonblank_text_of, page
 from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.texts import needs_json
 from knowledge_mcp.readers.shared.containers import (
@@ -272,8 +272,6 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         raise Refusal("too_large", f"It holds more than {_MOST_BYTES // 1_000_000} MB.", suggestion="Split it.")
     root = _xml_parsed(Path(path).read_bytes())
     if root.tag == _XHTML:
-        from knowledge_mcp.readers.html.job import page
-
         yield from page(path, check=check)
         return
     if check:

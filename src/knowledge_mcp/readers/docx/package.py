@@ -87,7 +87,6 @@ class Package:
         return self._archive.read(info)
 
     def _relations(self, part: str) -> dict[str, Relation]:
-        from lxml import etree
 
         folder, _, name = part.rpartition("/")
         data = self.member(f"{folder}/_rels/{name}.rels".lstrip("/"))
@@ -130,8 +129,6 @@ def open_package(item: SourceItem) -> Generator[Package]:
         UnreadableDocumentError: EMPTY, MISLABELLED, PASSWORD_PROTECTED, CORRUPTED, TOO_LARGE or INACCESSIBLE; also for
             what goes wrong with the archive or its XML inside the `with` block.
     """
-    from lxml import etree
-
     try:
         with (
             item.open() as raw,

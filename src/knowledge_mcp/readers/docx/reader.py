@@ -16,7 +16,7 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.docx.package import Element, Package, attribute, parse
+from knowledge_mcp.readers.docx.package import Element, Package, attribute, body_items, open_package, parse
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, named_type, proposed_id
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.isolation import unreadable
@@ -38,7 +38,6 @@ class DocxReader:
         return "docx-4"
 
     def check(self, item: SourceItem) -> Inspection:
-        from knowledge_mcp.readers.docx.package import body_items, open_package
 
         with open_package(item) as package, package.open_main() as stream:
             has_text = False
@@ -51,7 +50,6 @@ class DocxReader:
         return Inspection(pages=None)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
-        from knowledge_mcp.readers.docx.package import open_package
 
         builder = DocumentBuilder()
         with open_package(item) as package:
@@ -79,7 +77,6 @@ class DocxReader:
 def _walk(package: Package, builder: DocumentBuilder) -> str:
     """Walk over the body; returns the first paragraph in a title style, "" without one."""
     from knowledge_mcp.readers.docx.looks import Looks
-    from knowledge_mcp.readers.docx.package import body_items
     from knowledge_mcp.readers.docx.styles import Numbering, Styles
     from knowledge_mcp.readers.docx.walker import DocxWalker
 
@@ -98,7 +95,6 @@ def _walk(package: Package, builder: DocumentBuilder) -> str:
 
 
 def _parsed(package: Package, kind: str) -> Element | None:
-    from knowledge_mcp.readers.docx.package import parse
 
     data = package.part(kind)
     return parse(data) if data is not None else None
@@ -124,8 +120,6 @@ def _page_colour(package: Package) -> str:
 
 
 def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:
-    from knowledge_mcp.readers.docx.package import attribute
-    from knowledge_mcp.readers.shared.containers import local_name
 
     root = _parsed(package, f"{kind}s")
     found: dict[tuple[str, str], list[Element]] = {}
