@@ -199,7 +199,7 @@ def test_items_of_other_tools_become_reqif_with_attributes_links_and_levels(
     put(shelf, tmp_path / "in")
     out = tmp_path / "out.reqif"
     done = knowledge("requirements", "export", "--format", "reqif", "--document", "srs", "--out", str(out))
-    assert done.code == 0, done.err
+    assert (done.code, done.out) == (0, f"Wrote 3 items of 1 document to {out}.\n"), done.err
     found = _read(out)
     assert [(each.id, each.level, each.text) for each in found] == [
         ("S1", "1", "Stop 1."), ("S2", "1.1", "Stop 2."), ("S3", "2", "Stop 3."),

@@ -32,7 +32,7 @@ from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.surfaces.tables import csv_text
+from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.search.requirements import RequirementRecord
@@ -105,7 +105,8 @@ def export(
     with opened(config, collection, verbose=verbose, as_json=format is Format.JSON and output is None) as knowledge:
         found = _gather(knowledge, document, frozenset(modality) if modality else None)
         is_whole = format is Format.REQIF and not modality and not kinds
-        content = (_declared(knowledge, found) if is_whole else b"") or _written(format, found, kinds=kinds)
+        items, content = _declared(knowledge, found) if is_whole else (0, b"")
+        content = content or _written(format, found, kinds=kinds)
         if output is None:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
@@ -115,14 +116,14 @@ def export(
         except OSError as exc:
             raise InvalidInputError(f"{output} cannot be written: {exc.strerror or exc}.") from exc
         count = sum(len(requirements) for _, requirements in found)
-        typer.echo(f"{count} requirements of {len(found)} documents are in {output}.")
+        written = {"item": items} if items else {"requirement": count}
+        typer.echo(f"Wrote {' of '.join(counts_in_words({**written, 'document': len(found)}))} to {output}.")
 
 
 _Found = Sequence[tuple["DocumentRecord", "list[RequirementRecord]"]]
 
 
 def _gather(knowledge: Knowledge, wanted: list[str] | None, modalities: frozenset[Modality] | None) -> _Found:
-
     records = [knowledge.document(each) for each in dict.fromkeys(wanted)] if wanted else knowledge.documents()
     found: list[tuple[DocumentRecord, list[RequirementRecord]]] = []
     for record in records:
@@ -132,8 +133,8 @@ def _gather(knowledge: Knowledge, wanted: list[str] | None, modalities: frozense
     return found
 
 
-def _declared(knowledge: Knowledge, found: _Found) -> bytes:
-    """Return the ReqIF of the one document, where it was read from a requirement file; nothing for any other."""
+def _declared(knowledge: Knowledge, found: _Found) -> tuple[int, bytes]:
+    """Return the items and the ReqIF of the one document that a requirement file was read to; nothing of any other."""
     from knowledge_mcp.engine.tracing.readings import held, items_in
     from knowledge_mcp.surfaces.interchange import items_as_reqif
 
@@ -142,10 +143,11 @@ def _declared(knowledge: Knowledge, found: _Found) -> bytes:
         names = ", ".join(record.id for record in declared)
         say(f"Only text, force and place of the items are written: --document writes one of {names} with all it says.")
     if len(found) > 1 or not declared:
-        return b""
+        return 0, b""
     reading = held(knowledge, declared[0].id)
     moment = dt.datetime.fromisoformat(declared[0].updated_at)
-    return reading.structure.original_bytes or items_as_reqif(declared[0].title, items_in(reading), moment)
+    content = reading.structure.original_bytes or items_as_reqif(declared[0].title, items_in(reading), moment)
+    return len(reading.structure.items), content
 
 
 def _written(format: Format, found: _Found, *, kinds: bool) -> bytes:
