@@ -70,10 +70,17 @@ def compared(old: str, new: str) -> list[ClauseChange]:
     return changes_of(align(before, after, EnglishAnalyser().document_terms), before, after)
 
 
+def heading_of(change: ClauseChange) -> str:
+    """Return the heading of the old clause, of an added one its own."""
+    clause = change.link.old or change.link.new
+    assert clause is not None
+    return clause.heading
+
+
 def became(found: list[ClauseChange]) -> dict[str, tuple[str, str]]:
     """Map each old clause's heading to what it became, and to which heading; new ones by theirs."""
     return {
-        (each.link.old or each.link.new).heading: (  # type: ignore[union-attr]  # one of the two is there
+        heading_of(each): (
             each.link.kind.value,
             each.link.new.heading if each.link.new else "",
         )
@@ -393,7 +400,7 @@ def test_twins_that_each_stay_as_they_are_are_found_where_they_moved() -> None:
         "## 5 Marking", f"## 5 General\n\n{twin}\n## 6 Marking"
     ).replace("## 6 Files", "## 7 Files")
     found = compared(old, new)
-    kinds = Counter(each.link.kind for each in found if (each.link.old or each.link.new).heading == "General")  # type: ignore[union-attr]
+    kinds = Counter(each.link.kind for each in found if heading_of(each) == "General")
     assert kinds == {LinkKind.SAME: 1, LinkKind.MOVED: 1}
     assert became(found)["Nets"] == ("removed", "")
 
@@ -412,7 +419,7 @@ def test_clauses_that_all_documents_have_are_found_beside_their_neighbours() -> 
         _GENERAL.format("Edge"),
         f"Suppliers say which of these they need. {_GENERAL.format('Edge')} Others are left out.",
     )
-    kinds = {each.link.kind for each in compared(old, new) if (each.link.old or each.link.new).heading == "General"}  # type: ignore[union-attr]
+    kinds = {each.link.kind for each in compared(old, new) if heading_of(each) == "General"}
     assert kinds == {LinkKind.MOVED, LinkKind.SAME}
 
 

@@ -109,7 +109,6 @@ class IngestRun:
         return self._finished(report, settings)
 
     def _settings(self) -> Settings:
-
         return settings_of(self._choices.config, self._choices.collection, verbose=self._choices.verbose)
 
     def _ingest(self, settings: Settings) -> IngestReport:

@@ -103,9 +103,9 @@ def export(
     Example: knowledge requirements export --format reqif --document widget-srs --out widget-srs.reqif
     """
     with opened(config, collection, verbose=verbose, as_json=format is Format.JSON and output is None) as knowledge:
-        found = _gather(knowledge, document, frozenset(modality) if modality else None)
+        found, declared = _gather(knowledge, document, frozenset(modality) if modality else None)
         is_whole = format is Format.REQIF and not modality and not kinds
-        items, content = _declared(knowledge, found) if is_whole else (0, b"")
+        items, content = _declared(knowledge, found, declared) if is_whole else (0, b"")
         content = content or _written(format, found, kinds=kinds)
         if output is None:
             sys.stdout.buffer.write(content)
@@ -123,22 +123,27 @@ def export(
 _Found = Sequence[tuple["DocumentRecord", "list[RequirementRecord]"]]
 
 
-def _gather(knowledge: Knowledge, wanted: list[str] | None, modalities: frozenset[Modality] | None) -> _Found:
+def _gather(
+    knowledge: Knowledge, wanted: list[str] | None, modalities: frozenset[Modality] | None
+) -> tuple[_Found, list[DocumentRecord]]:
+    """Return the requirements of the documents, and which of these were read from requirement files."""
     records = [knowledge.document(each) for each in dict.fromkeys(wanted)] if wanted else knowledge.documents()
     found: list[tuple[DocumentRecord, list[RequirementRecord]]] = []
+    declared: list[DocumentRecord] = []
     for record in records:
         chunks = knowledge.document_chunks(record.id)
         text, structure = knowledge.document_text(record.id), knowledge.document_structure(record.id)
         found.append((record, requirement_records(record, chunks, text, structure, modalities=modalities)))
-    return found
+        if structure.items:
+            declared.append(record)
+    return found, declared
 
 
-def _declared(knowledge: Knowledge, found: _Found) -> tuple[int, bytes]:
+def _declared(knowledge: Knowledge, found: _Found, declared: Sequence[DocumentRecord]) -> tuple[int, bytes]:
     """Return the items and the ReqIF of the one document that a requirement file was read to; nothing of any other."""
     from knowledge_mcp.engine.tracing.readings import held, items_in
     from knowledge_mcp.surfaces.interchange import items_as_reqif
 
-    declared = [record for record, _ in found if knowledge.document_structure(record.id).items]
     if len(found) > 1 and declared:
         names = ", ".join(record.id for record in declared)
         say(f"Only text, force and place of the items are written: --document writes one of {names} with all it says.")

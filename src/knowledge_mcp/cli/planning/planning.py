@@ -160,7 +160,6 @@ class FolderRun:
             self._write_report(self._choices.report, outcomes)
 
     def _write_report(self, path: Path, outcomes: Sequence[FileOutcome]) -> None:
-
         now = datetime.now().astimezone()
         content = report_html(self._choices.application_ref, self._choices.folder, outcomes, now)
         try:

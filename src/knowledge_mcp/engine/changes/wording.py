@@ -60,7 +60,8 @@ def holders(
             gained = len(own & runs(others[place].text))
             if gained > _HALF * len(own):
                 taken[place] = gained
-        yield from ((clause, others[place]) for place, gained in taken.items() if gained == max(taken.values()))
+        most = max(taken.values(), default=0)
+        yield from ((clause, others[place]) for place, gained in taken.items() if gained == most)
 
 
 def in_common(old: Edition, new: Edition) -> float:

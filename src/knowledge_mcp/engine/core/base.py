@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import logging
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -119,8 +119,7 @@ class KnownRecords:
 
     def __init__(self) -> None:
         self._kept: _Reading | None = None
-        self._editions: tuple[str, Editions] | None = None
-        self._directory: tuple[str, Directory] | None = None
+        self._views: dict[object, tuple[str, Any]] = {}
 
     def all(self, collection: Collection) -> tuple[DocumentRecord, ...]:
         """List all records by id."""
@@ -132,20 +131,18 @@ class KnownRecords:
 
     def editions(self, collection: Collection) -> Editions:
         """Give the families among the records; they are kept however many records there are."""
-        state = _state_of(collection)
-        known = self._editions
-        if known is None or known[0] != state:
-            known = state, Editions(self._read(collection).records)
-            self._editions = known
-        return known[1]
+        return self._view(Editions, collection)
 
     def directory(self, collection: Collection) -> Directory:
         """Give what finds records by designation; it is kept however many records there are."""
+        return self._view(Directory, collection)
+
+    def _view(self, make: Callable[[tuple[DocumentRecord, ...]], T], collection: Collection) -> T:
+        """Return what is made of the records, made once for each state."""
         state = _state_of(collection)
-        known = self._directory
+        known = self._views.get(make)
         if known is None or known[0] != state:
-            known = state, Directory(self._read(collection).records)
-            self._directory = known
+            known = self._views[make] = state, make(self._read(collection).records)
         return known[1]
 
     def _read(self, collection: Collection) -> _Reading:

@@ -44,10 +44,11 @@ def with_declared(document: Document, facts: SectionFacts, statements: Sequence[
     headings = {section.heading.start for section in document.sections}
     for block in checked(document.blocks):
         at = None if block.kind in _BESIDE else item_at(block.span.start)
-        item = None if at is None or at in told else items[at]
-        if item is not None and item.span.start in headings and not item.informative and item.text.strip():
-            begun = stated.get(at or 0, block.span).start
-            stated[at or 0] = Span(begun, block.span.end)
+        if at is None or at in told:
+            continue
+        item = items[at]
+        if item.span.start in headings and not item.informative and item.text.strip():
+            stated[at] = Span(stated.get(at, block.span).start, block.span.end)
     sections = [section.span.start for section in document.sections]
     for at, span in stated.items():
         clause = facts.clause_number(bisect_right(sections, span.start) - 1) if sections else None

@@ -182,9 +182,10 @@ def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
 
 def _is_heading(row: _Row, modal: float) -> bool:
     """Tell headings from cells: larger than the table's print, and without a gap but the one behind a bold number."""
-    if row.lines and all(_is_clause(line, modal) for line in row.lines):
-        return True
-    return bool(row.lines) and all(line.size >= modal + 1.5 and _gap(line) < 1.2 * line.size for line in row.lines)
+    return bool(row.lines) and (
+        all(_is_clause(line, modal) for line in row.lines)
+        or all(line.size >= modal + 1.5 and _gap(line) < 1.2 * line.size for line in row.lines)
+    )
 
 
 def _is_clause(line: Line, modal: float) -> bool:
@@ -192,7 +193,7 @@ def _is_clause(line: Line, modal: float) -> bool:
 
 
 def _up_to_clause(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Table] | None:
-    """Make one table of rows that cannot be told apart on the page; a clause that begins among them ends it."""
+    """Make one table of rows whose places on the page are not known; a clause that begins among them ends it."""
     modal = Counter(line.size for line in lines).most_common(1)[0][0]
     end = next((index for index, line in enumerate(lines) if _is_clause(line, modal)), len(lines))
     if end == len(lines):

@@ -288,7 +288,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def item_of(told: Mapping[str, Any], name: str = "") -> RequirementItem:
-    """Make an item of what a job tells of it; one without an id has the file's name, as Doorstop has it."""
+    """Make an item of a job's message; one without an id has the file's name, as Doorstop has it."""
 
     def words(text: str) -> str:
         return _SURROGATE.sub("\ufffd", text)

@@ -56,7 +56,7 @@ _MONTH = re.compile(
 )
 _RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s)\S")
 _NAMED_FIRST = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
-"""What a sentence tells of in its first words: "Sieve, with round perforations of diameter 1,4 mm."."""
+"""A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 _WORD = re.compile(r"[^\W\d_]{2}")
 _NOTES = re.compile(r"notes\b", re.IGNORECASE)
 _COUNTED = re.compile(r"(?P<word>[^\W\d_]{3,12})\s+\d{1,2}[A-Z]?\b", re.IGNORECASE)
