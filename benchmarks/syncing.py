@@ -16,11 +16,13 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,8 +75,7 @@ class Life:
     def world(self) -> World:
         """Open the store where it is not open."""
         if self._world is None:
-            store = SqliteStore(self._data / "knowledge.sqlite", EnglishAnalyser())
-            self._world = World(self.files, store=store)
+            self._world = _opened(self.files, self._data)
         return self._world
 
     def close(self) -> None:
@@ -125,21 +126,40 @@ class Life:
 
     def sync(self) -> SyncReport:
         """Sync, to the end."""
-        return sync(self.world.knowledge, FolderSource(self.files), allow_empty=True)
+        return _synced(self.world, self.files)
 
     def killed_sync(self) -> bool:
         """Sync in a process that is killed on the way; tells whether it was killed before its end."""
         self.close()
         point = f"{self.chance.choice(KILLS)}:{self.chance.choice((1, 1, 2, 3))}"
-        child = os.fork()
-        if child == 0:
-            try:
-                kill_at(point)
-                self.sync()
-                self.close()
-            finally:
-                os._exit(0)
-        return os.waitpid(child, 0)[1] != 0
+        child = _PROCESSES.Process(target=_sync_until, args=(point, self.files, self._data))
+        child.start()
+        child.join()
+        killed = child.exitcode == -signal.SIGKILL
+        if child.exitcode and not killed:
+            raise RuntimeError(f"The sync that was to be killed at {point} ended with exit code {child.exitcode}.")
+        child.close()
+        return killed
+
+
+_PROCESSES = multiprocessing.get_context("forkserver")
+"""A fork of this process itself would wait for ever on a lock that one of its other threads held."""
+_PROCESSES.set_forkserver_preload(["benchmarks.syncing"])  # by its name: as a program it is called otherwise
+
+
+def _opened(files: Path, data: Path) -> World:
+    return World(files, store=SqliteStore(data / "knowledge.sqlite", EnglishAnalyser()))
+
+
+def _synced(world: World, files: Path) -> SyncReport:
+    return sync(world.knowledge, FolderSource(files), allow_empty=True)
+
+
+def _sync_until(point: str, files: Path, data: Path) -> None:
+    kill_at(point)
+    world = _opened(files, data)
+    _synced(world, files)
+    world.knowledge.close()
 
 
 def _hash(path: Path) -> str:
@@ -237,8 +257,9 @@ def main() -> None:
         for at in range(given.seed, given.seed + given.traces, size)
     ]
     total = Tally()
-    with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-        for tally in pool.imap_unordered(_some, parts):
+    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
+        for working in as_completed([pool.submit(_some, part) for part in parts]):
+            tally = working.result()
             total.traces += tally.traces
             total.syncs += tally.syncs
             total.kills += tally.kills

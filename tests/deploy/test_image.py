@@ -30,7 +30,7 @@ from tests.deploy.replay import make_base, replay_below
 from tests.deploy.sandbox import possible
 from tests.machine import needs
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(0)]  # each step has a limit of its own
 
 TEXT = "# Pump\n\n## 4.2 Valves\n\nThe valve shall close within 2 seconds of a power failure.\n"
 QUESTION = "How fast does the valve close?"
@@ -106,7 +106,7 @@ def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "built" and not (os.environ.get("IMAGE") and shutil.which("buildah")):
         pytest.skip("the image is NOT built by an engine: IMAGE=1 and buildah are needed (some minutes)")
     folder = tmp_path_factory.mktemp("image")
-    faulthandler.cancel_dump_traceback_later()  # it may take longer than a test; each step has a limit of its own
+    faulthandler.cancel_dump_traceback_later()
     make = replayed if request.param == "replayed" else built
     image = Image(make(folder), folder / "docs", folder / "kb")
     for each in (image.documents, image.data):
