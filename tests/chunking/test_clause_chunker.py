@@ -48,7 +48,7 @@ def _sentences(count: int, words: str = "grey pumps hum all day") -> str:
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
 def test_defaults_are_those_of_the_specification() -> None:
-    assert ClauseChunker().version == "clauses/5 min=200 max=800 overlap=100"
+    assert ClauseChunker().version == "clauses/6 min=200 max=800 overlap=100"
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
@@ -159,8 +159,10 @@ def test_a_cut_table_keeps_whole_rows_and_carries_its_header_and_caption_as_cont
     chunks = _cut(_heading("Loads", "5"), Part(BlockKind.CAPTION, "Table 3 — Weights"), Part(BlockKind.TABLE, table))
     assert len(chunks) > 2
     assert "Table 3 — Weights\n\n| Part | Weight |" in chunks[0].content
+    assert not chunks[0].cut_from
     for chunk in chunks[1:]:
-        assert chunk.context.endswith("Table 3 — Weights\n| Part | Weight |")
+        assert chunk.cut_from == "Table 3 — Weights\n| Part | Weight |"
+        assert chunk.context.endswith(f"\n{chunk.cut_from}")
         assert chunk.chunk_type is ChunkType.TABLE
         assert all(line.startswith("| pump") and line.endswith("|") for line in chunk.content.split("\n"))
     assert "".join(c.content for c in chunks).count("| pump 17 |") == 1

@@ -217,3 +217,36 @@ def test_collections_are_kept_apart(home: Path, real: Command, knowledge: Comman
     assert json.loads(knowledge("documents", "list", "--json", "--collection", "mine").out)["total"] == 1
     shutil.rmtree(home / ".local")
     assert json.loads(knowledge("documents", "list", "--json", "--collection", "mine").out)["total"] == 0
+
+
+def test_rows_of_a_long_table_are_shown_with_its_header(home: Path, real: Command, knowledge: Command) -> None:
+    rows = "\n".join(f"| P-{n} | Pump {n} of the northern pumping station | {n + 3} | 400 |" for n in range(100, 180))
+    head = "| Tag | Equipment | Power kW | Voltage V |"
+    (home / "docs" / "loads.md").write_text(f"# Loads\n\n## List\n\n{head}\n|---|---|---|---|\n{rows}\n")
+    assert real("docs").code == 0
+    found = json.loads(knowledge("search", "P-171", "--json").out)["results"][0]
+    assert "| P-171 |" in found["content"]
+    assert head not in found["content"]
+    assert found["cut_from"] == head
+    seen = knowledge("search", "P-171", "-n", "1", "--full").out
+    assert "Power kW" in seen
+    assert seen.index("Power kW") < seen.index("…") < seen.index("P-171 ")
+
+
+def test_a_title_in_a_word_file_goes_with_what_follows_and_its_save_counter_is_no_edition(
+    home: Path, real: Command, knowledge: Command
+) -> None:
+    import docx
+
+    made = docx.Document()
+    made.add_heading("Charging points", 0)
+    made.add_heading("1 Scope", 1)
+    made.add_paragraph("These rules apply to charging points of houses.")
+    made.core_properties.revision = 47
+    made.save(str(home / "docs" / "charging.docx"))
+    assert real("docs").code == 0
+    found = json.loads(knowledge("search", "charging points", "--json").out)["results"]
+    assert [each["content"] for each in found if each["source"]["document_id"] == "charging"] == [
+        "Charging points\n\n1 Scope\n\nThese rules apply to charging points of houses."
+    ]
+    assert found[0]["source"]["citation"] == "Charging points, 1 Scope [charging.docx]"

@@ -43,6 +43,23 @@ def test_a_table_in_a_passage_is_shown_as_a_table(console: Console, standard: Se
     assert console.at(".result table td").all_text_contents() == ["Test", "requirement life"]
 
 
+def test_what_a_passage_was_cut_off_from_stands_above_it(console: Console, standard: Service) -> None:
+    rows = a_document(2, ["| Audit | five years |", "b) audits are kept."], title="Records", filename="records.pdf")
+    contexts = ["Records > Kept\nTable 3\n| Method | Kept for |", "Records > Kept\nThe supplier shall see that:"]
+    for chunk, context in zip(rows["chunks"], contexts, strict=True):
+        chunk["metadata"]["context"] = context
+    standard.add(rows)
+    console.open()
+    console.search("audit audits")
+    expect(console.at(".result")).to_have_count(2)
+    table, item = console.at(".result").all()
+    assert table.locator("th").all_text_contents() == ["Method", "Kept for"]
+    assert table.locator("td").all_text_contents() == ["Audit", "five years"]
+    expect(table.locator(".cut-from")).to_have_text("Table 3 …")
+    expect(item.locator(".cut-from")).to_have_text("The supplier shall see that: …")
+    expect(item.locator(".passage-text")).to_contain_text("b) audits are kept.")
+
+
 def test_every_option_is_sent_and_kept_in_the_address(console: Console, standard: Service) -> None:
     console.open()
     console.at("#options summary").click()

@@ -21,6 +21,8 @@ from knowledge_mcp.model.query import (
 )
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.planning import tools as planning_tools
+from knowledge_mcp.surfaces.rag import tools as rag_tools
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.passages import brief_source, search_result
 from tests.fakes.knowledge import SAMPLE, FakeKnowledge
@@ -282,6 +284,20 @@ def test_what_a_passage_has_beside_the_specified_fields_is_told_only_where_there
     assert brief_source(plain, "Cited.").model_dump(exclude_unset=True).keys() == {
         "document_id", "document_title", "citation",
     }  # fmt: skip
+
+
+def test_every_surface_tells_what_a_passage_was_cut_off_from() -> None:
+    chunk, _ = FakeKnowledge().chunk(ask("knowledge_search", query="verification plan")["results"][0]["id"])
+    whole = replace(chunk, context="Pumps > 5 Loads")
+    row = replace(chunk, context="Pumps > 5 Loads\nTable 3\n| Part | Weight |", content="| pump | 3 kg |")
+    for each, told in ((row, "Table 3\n| Part | Weight |"), (whole, None)):
+        hit = Hit(each, 0.5, "Cited.")
+        shown = (
+            search_result(hit),
+            rag_tools.search_result(hit, "default"),
+            planning_tools.search_result(FakeKnowledge(), hit, {}),
+        )
+        assert [answer.sent().get("cut_from") for answer in shown] == [told] * 3
 
 
 def test_definitions_and_requirements_tell_what_else_is_known_of_them() -> None:

@@ -34,10 +34,18 @@ export function sourceOf(source) {
 const ROW = /^\s*\|.*\|\s*$/;
 const RULE = /^[\s|:-]+$/;
 
-/** A passage's text as nodes, the query's words marked; no character is lost but the bars and rules of tables. */
-export function passageText(text, stems) {
-  const made = [];
-  for (const block of blocksOf(String(text))) {
+/**
+ * A passage's text as nodes, the query's words marked; no character is lost but the bars and rules of tables.
+ *
+ * Before it stands what it was cut off from, if anything, and a table begins with the header that is named there.
+ */
+export function passageText(text, stems, cutFrom = []) {
+  const blocks = blocksOf(String(text));
+  const above = [...cutFrom];
+  const header = blocks[0].table && ROW.test(above.at(-1) ?? "") ? above.pop() : null;
+  if (header !== null) blocks[0].lines.unshift(header, header.replace(/[^|]+/g, "---"));
+  const made = above.length > 0 ? [h("div", { class: "cut-from" }, `${above.join("\n")} …`)] : [];
+  for (const block of blocks) {
     if (block.table) made.push(table(block.lines, stems));
     else if (block.lines.join("").trim())
       made.push(h("div", { class: "plain-text" }, ...marked(block.lines.join("\n").trim(), stems)));

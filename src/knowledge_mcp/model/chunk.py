@@ -123,7 +123,8 @@ class Chunk:
         index: position in the document from 0.
         content: exactly `span.of(document.text)`.
         content_hash: SHA-256 hex of `content`.
-        context: heading path put before the content for embedding and lexical search only, never shown as content.
+        context: heading path on one line, then `cut_from`; put before the content for embedding and lexical search
+            only, never shown as content.
         token_count: tokens of `content` in the collection's tokenizer.
         span: where it stands in the canonical text.
         section_hierarchy: titles with numbers from the top, at most six (clarification 4).
@@ -165,6 +166,11 @@ class Chunk:
     statements: tuple[Statement, ...] = ()
     definitions: tuple[Definition, ...] = ()
     boxes: tuple[Box, ...] = ()
+
+    @property
+    def cut_from(self) -> str:
+        """Return what the content was cut off from and is read with: its table's header, a caption, a lead-in."""
+        return self.context.partition("\n")[2]
 
     @property
     def embedding_text(self) -> str:

@@ -284,7 +284,7 @@ class _Writer:
             index=index,
             content=content,
             content_hash=digest,
-            context="\n".join(part for part in (path, piece.resume) if part),
+            context=f"{path}\n{piece.resume}" if piece.resume else path,
             token_count=piece.tokens,
             span=piece.span,
             section_hierarchy=self._paths.hierarchy(section),

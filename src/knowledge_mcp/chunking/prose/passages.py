@@ -113,10 +113,10 @@ def passages_of(
 ) -> list[BlockRun]:
     """Gather runs of blocks of one section; a heading without body goes with what it opens.
 
-    A numbered heading that opens nothing (an empty clause) goes with the passage of the clause around it, which
-    names its
-    parts; where there is none before it, it stays a passage of its own, as evidence that the clause is there. An
-    unnumbered one goes with whatever follows. Text that no block holds becomes a paragraph, so that nothing is lost.
+    A numbered heading that opens nothing (an empty clause) goes with the passage of the clause around it, which names
+    its parts; where there is none before it, it stays a passage of its own, as evidence that the clause is there. An
+    unnumbered one goes with whatever follows, and so does the document's title where it is a line of its own. Text that
+    no block holds becomes a paragraph, so that nothing is lost.
 
     Args:
         document: as read.
@@ -135,7 +135,7 @@ def passages_of(
             else:
                 _settle(document, passages, waiting, measure, capacity)
         waiting = None
-        if has_body:
+        if has_body and not _is_title(document, run):
             _weigh(current, document.text, measure, capacity(current.section))
             passages.append(current)
         else:
@@ -143,6 +143,11 @@ def passages_of(
     if waiting is not None:
         _settle(document, passages, waiting, measure, capacity)
     return passages
+
+
+def _is_title(document: Document, run: BlockRun) -> bool:
+    """Tell whether a run says nothing but the document's title, above all sections."""
+    return run.section is None and " ".join(run.span.of(document.text).split()) == " ".join(document.title.split())
 
 
 def _weigh(passage: BlockRun, text: str, measure: TokenMeasure, capacity: int) -> None:

@@ -191,6 +191,7 @@ def _print_search(console: Console, answer: StandardsSearchResponse, *, full: bo
         text = each.content if full or len(each.content) <= EXCERPT else f"{each.content[:EXCERPT].rstrip()} …"
         marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]
         marks += [f"in {each.collection}"] if each.collection else []
+        text = f"{each.cut_from}\n…\n{text}" if each.cut_from else text
         body = "\n\n".join([text, each.source.citation, *_also_in(each)])
         console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}"))
         place = f"  document {each.source.document_id}, passage {each.id}"  # not in the frame, which would wrap it

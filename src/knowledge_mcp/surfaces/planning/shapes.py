@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from knowledge_mcp.engine.planning.values import FilingRequest, explain
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.surfaces.answers import MAX_DETAILS, NOT_CUT, Truncation
+from knowledge_mcp.surfaces.answers import CUT_FROM, MAX_DETAILS, NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
@@ -222,6 +222,7 @@ class PlanningSearchResult(Response):
     text: str
     relevance_score: float = Field(ge=0.0, le=1.0, description="Cosine of question and passage.")
     metadata: SearchResultMetadata
+    cut_from: str = Field(default="", description=CUT_FROM)
 
 
 class PlanningSearchResponse(Response):

@@ -62,7 +62,7 @@ def search_application_docs(
         query = SearchQuery(request.query, request.max_results, SearchMode.SEMANTIC, filter=narrowed)
         hits = knowledge.search(query).hits
     records: dict[str, DocumentRecord | None] = {}
-    results = [_result(knowledge, hit, records) for hit in hits]
+    results = [search_result(knowledge, hit, records) for hit in hits]
     message = "" if results else nothing or "No passage was found."
     return shapes.PlanningSearchResponse(
         status="success", query=request.query, results_count=len(results), results=results, message=message
@@ -213,7 +213,10 @@ def _filter(knowledge: Knowledge, request: shapes.PlanningSearchRequest) -> tupl
     return None, f"Application {reference} has no document of these types; it has: {there}."
 
 
-def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]) -> shapes.PlanningSearchResult:
+def search_result(
+    knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | None]
+) -> shapes.PlanningSearchResult:
+    """Turn a hit into a result; `records` keeps the records that were read for earlier ones."""
     chunk = hit.chunk
     if chunk.document_id not in records:
         try:
@@ -237,7 +240,8 @@ def _result(knowledge: Knowledge, hit: Hit, records: dict[str, DocumentRecord | 
             char_count=len(chunk.content),
             word_count=len(chunk.content.split()),
         ),
-    )
+        cut_from=chunk.cut_from,
+    ).without_defaults()
 
 
 def _summary(record: DocumentRecord) -> shapes.ApplicationDocument:

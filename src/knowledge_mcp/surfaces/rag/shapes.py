@@ -9,7 +9,7 @@ from pydantic import Field
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import SearchMode, SearchQuery
-from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, CUT_FROM, NOT_CUT, Answerability, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
@@ -150,6 +150,7 @@ class RagSearchResult(Response):
     text: str
     score: float = Field(ge=0.0, le=1.0)
     metadata: RagPassageMetadata
+    cut_from: str = Field(default="", description=CUT_FROM)
     also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
 
 

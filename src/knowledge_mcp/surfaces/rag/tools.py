@@ -26,7 +26,11 @@ def search_result(hit: Hit, collection: str) -> shapes.RagSearchResult:
     chunk = hit.chunk
     where = _place(chunk, collection, file_name_of(chunk.source_path)).model_copy(update={"citation": hit.citation})
     return shapes.RagSearchResult(
-        text=chunk.content, score=rounded(hit.score), metadata=where, also_in=list(hit.also_in)
+        text=chunk.content,
+        score=rounded(hit.score),
+        metadata=where,
+        cut_from=chunk.cut_from,
+        also_in=list(hit.also_in),
     ).without_defaults()
 
 

@@ -67,6 +67,7 @@ def search_result(hit: Hit, *, full: bool = True) -> shapes.StandardsSearchResul
             section_hierarchy=list(chunk.section_hierarchy),
             references=list(chunk.references),
         ),
+        cut_from=chunk.cut_from,
         also_in=list(hit.also_in[:MOST_ALSO_IN]),
         also_in_more=max(0, len(hit.also_in) - MOST_ALSO_IN),
         collection=hit.collection,

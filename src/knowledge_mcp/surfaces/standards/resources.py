@@ -44,6 +44,7 @@ def _read_chunk(knowledge: Knowledge, chunk_id: str) -> ResourceContent:
         "chunk_type": chunk.chunk_type.value,
         "normative": chunk.normative,
         "span": [chunk.span.start, chunk.span.end],
+        **({"cut_from": chunk.cut_from} if chunk.cut_from else {}),
     }
     return ResourceContent(chunk.content, "text/plain", facts)
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
-from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, NOT_CUT, Answerability, Truncation
+from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, CUT_FROM, NOT_CUT, Answerability, Truncation
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, narrowed, one_or_list
 from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator, StandardsRequest
@@ -247,6 +247,7 @@ class StandardsSearchResult(Response):
         default=LegRank(rank=0, score=0.0), description="Place by words, where it was found so; with detail=full."
     )
     snippet: bool = Field(default=False, description="True where the passage was cut to fit max_tokens.")
+    cut_from: str = Field(default="", description=CUT_FROM)
     also_in: list[str] = Field(default=[], description="Citations of passages that say the same.")
     also_in_more: int = Field(default=0, description="Further ones that are not listed.")
     collection: str = Field(default="", description="Where several were searched.")
