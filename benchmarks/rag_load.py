@@ -1,6 +1,6 @@
 """Load the REST service as many users at once: throughput, latency, errors, memory, by replicas; kill one on the way.
 
-Usage: `python -m benchmarks.rag_load [--documents 10000] [--chunks 70] [--stores sqlite chromadb] [--users 10 100]
+Usage: `python -m benchmarks.rag_load [--documents 10000] [--chunks 70] [--stores sqlite postgres] [--users 10 100]
 [--replicas 1 3] [--seconds 20] [--kill] [--keep FOLDER [--fill-only]] [--plot docs/rag-load.svg] [--json FILE]`
 
 The collection is synthetic (`benchmarks.synthetic`), its vectors are made, not embedded, and written through the
@@ -9,7 +9,8 @@ when the last one is answered, with no pause between, which is more than a perso
 hundreds of people. The balancer is in the client: each user goes to the next replica at each request, and to the one
 after it when a replica does not answer or says that it cannot now (502, 503, 504), as a load balancer with health
 checks does. With `--kill`, an ingest and searches run on, one replica is killed by SIGKILL in their middle, and
-afterwards every document that was accepted must be there. Servers and users share the machine's cores.
+afterwards every document that was accepted must be there. Servers and users share the machine's cores. The stores are
+those of `benchmarks.stores`: PostgreSQL begins empty each time, a Qdrant server is your own (`QDRANT_URL`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ import numpy as np
 import psutil
 
 from benchmarks.product import environment
+from benchmarks.stores import STORES, served
 from benchmarks.synthetic import documents, questions
 
 KEY = "key-of-the-load-test"
@@ -114,19 +116,14 @@ def place_for(store: str, kept: Path | None) -> Generator[Path]:
 
 
 @contextmanager
-def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generator[dict[str, str]]:
+def filled(store: str, folder: Path, chunks: int, per_document: int, *, is_kept: bool) -> Generator[dict[str, str]]:
     """Write the collection into a store; gives the environment that names it."""
     from knowledge_mcp.model.collection import WholeDocument
     from knowledge_mcp.settings import load_settings
-    from knowledge_mcp.wiring import build_base
+    from knowledge_mcp.wiring import build_base, build_store
 
-    with ExitStack() as stack:
-        environ = {**environment(folder), "RAG_API_KEY": KEY, "VECTOR_STORE": store, "LOG_LEVEL": "WARNING"}
-        if store == "chromadb":
-            from tests.servers.chroma_server import ChromaServer
-
-            server = stack.enter_context(ChromaServer(folder / "chroma"))
-            environ |= {"CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}
+    with served(store, folder) as (named, _):
+        environ = {**environment(folder), **named, "RAG_API_KEY": KEY, "LOG_LEVEL": "WARNING"}
         settings = load_settings(environ=environ)
         base = build_base(settings, surface="rag")
         draw = np.random.default_rng(5)
@@ -144,6 +141,9 @@ def filled(store: str, folder: Path, chunks: int, per_document: int) -> Generato
         base.store.close()
         base.embedder.close()
         yield environ
+        if store == "qdrant" and not is_kept:
+            with closing(build_store(settings, store)) as server:
+                server.drop_collection(COLLECTION)
 
 
 def ask(client: httpx.Client, urls: list[str], start: int, method: str, path: str, **body: Any) -> tuple[Any, int]:
@@ -285,7 +285,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     for store in options.stores:
         with place_for(store, options.keep) as folder:
             chunks = options.documents * options.chunks
-            with filled(store, folder, chunks, options.chunks) as environ:
+            with filled(store, folder, chunks, options.chunks, is_kept=options.keep is not None) as environ:
                 for count in () if options.fill_only else options.replicas:
                     with ExitStack() as stack:
                         running = [stack.enter_context(replica(environ, folder)) for _ in range(count)]
@@ -349,7 +349,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=10_000)
     parser.add_argument("--chunks", type=int, default=70, help="passages of a document")
-    parser.add_argument("--stores", nargs="+", choices=("sqlite", "chromadb"), default=["sqlite", "chromadb"])
+    parser.add_argument("--stores", nargs="+", choices=STORES, default=["sqlite", "postgres"])
     parser.add_argument("--users", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--replicas", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--seconds", type=float, default=20)

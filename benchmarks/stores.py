@@ -59,42 +59,47 @@ def query_vectors(count: int) -> NDArray[np.float32]:
 
 
 @contextmanager
+def served(name: str, folder: Path) -> Generator[tuple[dict[str, str], psutil.Process | None]]:
+    """Run the server that a kind of store needs; gives the settings that name the store, and the server's process.
+
+    PostgreSQL keeps its files in memory where the machine has a file system for that. A Qdrant server is yours.
+    """
+    if name == "qdrant":
+        named = {each: os.environ[each] for each in ("QDRANT_URL", "QDRANT_API_KEY") if each in os.environ}
+        port = urllib.parse.urlsplit(named["QDRANT_URL"]).port or 6333
+        yield {**named, "VECTOR_STORE": "qdrant"}, _process_on(port)
+    elif name == "chromadb-server":
+        from tests.servers.chroma_server import ChromaServer
+
+        with ChromaServer(folder / "chroma-server") as server:
+            place = {"CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}
+            yield {**place, "VECTOR_STORE": "chromadb"}, _process_on(server.port)
+    elif name == "postgres":
+        from tests.servers.postgres_server import PostgresServer
+
+        with PostgresServer("shared_buffers=512MB", "max_wal_size=1GB") as postgres:
+            place = {"DATABASE_URL": postgres.make_database("bench")}
+            yield {**place, "VECTOR_STORE": "postgres"}, psutil.Process(postgres.pid)
+    elif name == "chromadb-embedded":
+        yield {"VECTOR_STORE": "chromadb", "CHROMADB_PATH": str(folder / "chroma")}, None
+    else:
+        yield {"VECTOR_STORE": name}, None
+
+
+@contextmanager
 def opened(name: str, folder: Path) -> Generator[tuple[Any, psutil.Process | None]]:
     """Open one kind of store below a folder; gives the store and its server's process."""
     from knowledge_mcp.settings import load_settings
     from knowledge_mcp.wiring import build_store
 
-    environ = {**environment(folder), "CHROMADB_PATH": str(folder / "chroma")}
-    if name == "qdrant":
-        more = {each: os.environ[each] for each in ("QDRANT_URL", "QDRANT_API_KEY") if each in os.environ}
-        store = build_store(load_settings(environ=environ | more | {"VECTOR_STORE": "qdrant"}), "qdrant")
+    with served(name, folder) as (more, server):
+        store = build_store(load_settings(environ=environment(folder) | more), more["VECTOR_STORE"])
         there = {each.name for each in store.collections()}
-        yield store, _process_on(urllib.parse.urlsplit(more["QDRANT_URL"]).port or 6333)
-        for made in {each.name for each in store.collections()} - there:
-            store.drop_collection(made)
+        yield store, server
+        if name == "qdrant":
+            for made in {each.name for each in store.collections()} - there:
+                store.drop_collection(made)
         store.close()
-        return
-    if name == "chromadb-server":
-        from tests.servers.chroma_server import ChromaServer
-
-        with ChromaServer(folder / "chroma-server") as server:
-            more = {"VECTOR_STORE": "chromadb", "CHROMADB_HOST": "127.0.0.1", "CHROMADB_PORT": str(server.port)}
-            store = build_store(load_settings(environ=environ | more), "chromadb")
-            yield store, _process_on(server.port)
-            store.close()
-        return
-    if name == "postgres":
-        from tests.servers.postgres_server import PostgresServer
-
-        with PostgresServer("shared_buffers=512MB", "max_wal_size=1GB") as postgres:
-            more = {"VECTOR_STORE": "postgres", "DATABASE_URL": postgres.make_database("bench")}
-            store = build_store(load_settings(environ=environ | more), "postgres")
-            yield store, psutil.Process(postgres.pid)
-            store.close()
-        return
-    store = build_store(load_settings(environ=environ), name.removesuffix("-embedded"))
-    yield store, None
-    store.close()
 
 
 def _process_on(port: int) -> psutil.Process:

@@ -14,6 +14,7 @@ from knowledge_mcp.engine.search.blending import CALIBRATIONS, SIGNALS, Calibrat
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, LegHit, SearchMode, SearchQuery
+from knowledge_mcp.surfaces.answers import in_words
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.world import PUMPS, VALVES, World
 
@@ -122,6 +123,13 @@ def test_the_estimate_is_of_the_question_not_of_how_much_of_the_answer_is_shown(
 )
 def test_where_the_estimate_would_be_made_up_there_is_none(world: World, query: SearchQuery) -> None:
     assert world.knowledge.search(query).answerability is None
+
+
+def test_a_single_word_that_is_said_is_no_question_and_one_that_nothing_says_is_unlikely(world: World) -> None:
+    assert world.knowledge.search(SearchQuery("pump")).answerability is None
+    unsaid = world.knowledge.search(SearchQuery("helicopter")).answerability
+    assert unsaid is not None
+    assert in_words(unsaid) == "unlikely"
 
 
 def test_another_space_gives_no_estimate(tmp_path: Path) -> None:

@@ -208,13 +208,16 @@ def estimate(base: Base, query: SearchQuery, mode: SearchMode, legs: LegResults,
     Returns:
         None where the estimate would be made up: no calibration of this space, a search by one leg (asked for, or left
         by a failure), an unusual weight, a later page, a question for a passage by nothing but its name (those are
-        found by name, whatever the legs say), no words or no hits.
+        found by name, whatever the legs say), a single word that a passage says (it asks nothing that could stay
+        unanswered), no words or no hits.
     """
     calibration = calibration_of(base.embedder.space)
     if query.weight not in {None, USUAL_WEIGHT} or calibration is None or mode is not SearchMode.HYBRID or query.offset:
         return None
     terms = len(base.analyser.query_words(query.text))
     if not legs.dense or legs.lexical is None or not terms or asked_for(query.text).alone:
+        return None
+    if terms == 1 and legs.lexical:
         return None
     return calibration.probability(signals(legs.dense, legs.lexical, terms, chunks))
 
