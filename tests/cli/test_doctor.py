@@ -213,7 +213,7 @@ def test_documents_without_check_sums_are_counted(clinic: Clinic, knowledge: Com
         clinic.use(store, HashingEmbedder(), filled=False)
         found = checks(knowledge("doctor", "--json").out)["check sums"]
     assert found["status"] == "warn"
-    assert found["message"].startswith("1 documents were stored before")
+    assert found["message"].startswith("1 document was stored before")
 
 
 def test_an_unreachable_store_fails(clinic: Clinic, knowledge: Command) -> None:
@@ -278,7 +278,7 @@ def test_lists_of_synonyms_are_counted_and_what_they_cannot_do_is_told(
     words.write_text("SyRS, system requirements specification\n", encoding="utf-8")
     monkeypatch.setenv("SYNONYMS", f"{words}")
     sound = checks(knowledge("doctor", "--json").out)["synonyms"]
-    assert (sound["status"], sound["message"]) == ("ok", f"1 entries of {words}")
+    assert (sound["status"], sound["message"]) == ("ok", f"1 entry of {words}")
     words.write_text("IT, information technology\n", encoding="utf-8")
     doubtful = checks(knowledge("doctor", "--json").out)["synonyms"]
     assert doubtful["status"] == "warn"

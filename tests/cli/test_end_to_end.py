@@ -162,12 +162,12 @@ def test_what_is_not_taken_is_named_with_the_reason(home: Path, real: Command) -
     assert "save it as .docx" in done.out
     assert "save it as .pptx" in done.out
     for line in (
-        "2 source code",
-        "1 pictures, e.g.",
-        "1 archives, e.g.",
-        "1 hidden files, e.g.",
-        "1 .bin files, e.g.",
-        "1 folders that tools fill, e.g.",
+        "source code: 2",
+        "pictures: 1, e.g.",
+        "archives: 1, e.g.",
+        "hidden files: 1, e.g.",
+        ".bin files: 1, e.g.",
+        "folders that tools fill: 1, e.g.",
     ):
         assert line in done.out
     report = json.loads(real("--json", "--pattern", "*.md", "docs").out)

@@ -118,7 +118,7 @@ def test_migrate_asks_before_it_replaces_or_removes(kb: Store, server: Store, kn
     refused = knowledge(*arguments)
     assert refused.code == 2
     assert "--yes" in refused.err
-    assert "Replace 1 and remove 1 documents" in refused.err
+    assert "Replace 1 and remove 1 document" in refused.err
     assert content_hash(place(server, NAME)).sha256 == before
     done = knowledge(*arguments, "--yes", "--json")
     assert done.code == 0
@@ -298,7 +298,7 @@ def test_reembed_names_documents_that_do_not_fit_and_changes_nothing(kb: Store, 
     assert embedder(_Options()).max_tokens == 40
     done = knowledge("reembed", "--model", "newer", "--yes")
     assert done.code == 1
-    assert "long: 1 of its 1 chunks are longer than the 40 tokens" in done.out
+    assert "long: 1 of 1 chunk with more than the 40 tokens" in done.out
     assert f"knowledge-ingest --collection {NAME}.next-" in done.out
     assert knowledge("reembed", "--model", "newer", "--dry-run").code == 1
     done = knowledge("reembed", "--model", "newer", "--yes", "--leave-out", "--json")

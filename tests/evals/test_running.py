@@ -55,7 +55,7 @@ def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> Non
     assert (found.documents, found.questions, found.unanswerable) == (3, 3, 0)
     assert all(row.first == 1 and row.ms is not None and row.ms > 0 for row in found.rows.values())
     assert found.citations["text"].value == 1
-    assert "1 documents could not be ingested" in found.notes[0]
+    assert "1 document could not be ingested" in found.notes[0]
     assert found.notes[-1] == "No constant of ranking was chosen with a set of this name."
     assert told[-1] == ("Asking water (hybrid)", 3, 3)
     assert {step for step, _, _ in told} == {"Ingesting water", "Asking water (hybrid)"}
@@ -88,7 +88,7 @@ def test_questions_of_ones_own_are_asked_of_the_present_base(world: World) -> No
     assert found.rows["alarm"].first == found.rows["care"].first == 1
     assert found.rows["lost"].first is None
     assert found.ingest_seconds is None
-    assert found.notes == ("Questions expect 1 documents that are not in the knowledge base: gone.",)
+    assert found.notes == ("Questions expect 1 document not in the knowledge base: gone.",)
     assert found.citations["expected"].value == 1
     assert found.citations["clause"].checked > 0
     assert found.citations["clause"].value == 1

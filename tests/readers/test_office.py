@@ -124,7 +124,7 @@ def test_a_picture_is_its_description_and_one_without_is_told() -> None:
 
     document = read(presentation(fill), "talk.pptx")
     assert document.text == "Shown\n\nA *map* of all"
-    assert any(warning.startswith("1 pictures") for warning in document.warnings)
+    assert any(warning.startswith("1 picture") for warning in document.warnings)
 
 
 def test_a_slide_that_writes_a_marker_begins_no_page() -> None:
@@ -301,7 +301,7 @@ def test_links_of_an_opendocument_text_become_references(letter: Document) -> No
 
 def test_comments_are_left_out_and_told(letter: Document) -> None:
     assert "remark" not in letter.text
-    assert "1 comments are left out." in letter.warnings
+    assert "1 comment was left out." in letter.warnings
 
 
 # ---- Outlook --------------------------------------------------------------------------------------------------------

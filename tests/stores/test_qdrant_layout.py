@@ -342,14 +342,14 @@ def test_a_clause_lies_below_exactly_what_the_filter_says(clause: str, stem: str
 
 DAMAGE: list[tuple[str, str, bool]] = [
     ("weights", "BM25 weights", True),
-    ("unsettled", "wait for the end of a publish", True),
+    ("unsettled", "waits for the end of a publish", True),
     ("orphans", "left over from a publish or delete", True),
-    ("staged", "1 chunks are left over from a publish", True),
+    ("staged", "1 chunk is left over from a publish", True),
     ("text", "The canonical text is missing", False),
-    ("chunk", "The record says 2 chunks, there are 1", False),
+    ("chunk", "The record says 2 chunks, the store holds 1", False),
     ("structure", "The sections and pages are missing", False),
-    ("stray text", "parts of texts or structures belong to no document", True),
-    ("stray structure", "parts of texts or structures belong to no document", True),
+    ("stray text", "1 part of texts or structures without a document", True),
+    ("stray structure", "1 part of texts or structures without a document", True),
 ]
 
 

@@ -42,7 +42,7 @@ DERIVED = [
     ("UPDATE blocks SET bits = zeroblob(length(bits)) WHERE document_id = 'd'", "'d' is indexed with other vectors"),
     ("UPDATE blocks SET keys = zeroblob(length(keys)) WHERE document_id = 'd'", "'d' is indexed with other chunks"),
     ("UPDATE blocks SET lengths = zeroblob(length(lengths)) WHERE document_id = 'd'", "inverted index"),
-    ("DELETE FROM postings WHERE term = 'alpha'", "inverted index lacks terms of 1 chunks"),
+    ("DELETE FROM postings WHERE term = 'alpha'", "inverted index lacks terms of 1 chunk,"),
     ("UPDATE postings SET data = x'e703000001' WHERE term = 'gamma'", "slots that do not exist"),
     ("UPDATE collections SET chunks = 7", "counters"),
 ]
@@ -78,8 +78,8 @@ def test_terms_that_were_changed_in_the_text_alone_are_found_by_the_sample(store
 
 
 LOST = [
-    ("DELETE FROM chunks WHERE chunk_id = '1'", "announces 2 chunks, 1 are there"),
-    ("DELETE FROM vectors WHERE key = (SELECT key FROM chunks WHERE chunk_id = '1')", "1 chunks have no vector"),
+    ("DELETE FROM chunks WHERE chunk_id = '1'", "announces 2 chunks, the store holds 1"),
+    ("DELETE FROM vectors WHERE key = (SELECT key FROM chunks WHERE chunk_id = '1')", "1 chunk has no vector"),
     ("DELETE FROM texts", "text is missing"),
     ("DELETE FROM documents WHERE document_id = 'd'", "without a record"),
     ("UPDATE documents SET tokens = 99 WHERE document_id = 'd'", "announces"),

@@ -44,6 +44,7 @@ from knowledge_mcp.model.ingest import (
 )
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.sources.files import LabelledSource, vanished_below
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
@@ -275,7 +276,7 @@ class IngestRun:
 
 
 def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
-    many = "1 file" if len(files) == 1 else f"{len(files)} files"
+    many = how_many(len(files), "file")
     say(f"{many} cannot be read:")
     for line in unreadable_lines(list(files)):
         say(line)

@@ -16,6 +16,7 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.query import SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge, Source
+from knowledge_mcp.support.wording import how_many
 
 _CHOSEN = {
     "the blend of both legs and its feedback": (
@@ -227,7 +228,7 @@ def _told(
 ) -> Iterator[str]:
     """Yield what a reader must know to believe the figures."""
     if ingested is not None and (lost := [*ingested.skipped, *ingested.failed]):
-        yield f"{len(lost)} documents could not be ingested; the first: {lost[0].message}"
+        yield f"{how_many(len(lost), 'document')} could not be ingested; the first: {lost[0].message}"
     for sentence, count in degraded.most_common(_WARNINGS_TOLD):
         yield f"{count} answers were degraded: {sentence}"
     long = sum(len(each.text) > _LONGEST_QUESTION for each in chosen.questions)
@@ -237,7 +238,7 @@ def _told(
         missing = _unknown_documents(knowledge, chosen)
         if missing:
             shown = ", ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
-            yield f"Questions expect {len(missing)} documents that are not in the knowledge base: {shown}."
+            yield f"Questions expect {how_many(len(missing), 'document')} not in the knowledge base: {shown}."
     if chosen.kind in {"beir", "pages"}:
         yield choices_by(chosen.name)
 

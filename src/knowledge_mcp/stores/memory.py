@@ -41,6 +41,7 @@ from knowledge_mcp.stores.shared.rules import (
     store_closed,
 )
 from knowledge_mcp.stores.shared.words import counted_terms, printed_terms
+from knowledge_mcp.support.wording import how_many
 
 _numbers = itertools.count(1)
 _changes = itertools.count(1)
@@ -243,7 +244,10 @@ class MemoryHandle:
         del repair  # there is nothing here that could be repaired: no index stands beside the chunks
         with self._store.lock:
             return [
-                Finding(f"The record says {each.record.chunk_count} chunks, there are {len(each.chunks)}.", document_id)
+                Finding(
+                    f"The record announces {how_many(each.record.chunk_count, 'chunk')}, it has {len(each.chunks)}.",
+                    document_id,
+                )
                 for document_id, each in sorted(self._store.get(self._name).documents.items())
                 if each.record.chunk_count != len(each.chunks)
             ]

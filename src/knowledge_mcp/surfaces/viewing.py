@@ -387,7 +387,7 @@ def _items(held: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
     spans = [group[0].span for group, _ in requirements_in(reading)]
     spans = spans or [each.span for each in held.structure.sections if each.span.of(held.text).strip()]
     if len(spans) > _MOST_ITEMS or not held.text.strip():
-        told = f"has {len(spans)} requirements, more than {_MOST_ITEMS}" if spans else "has no text"
+        told = f"has {len(spans):,} requirements, more than {_MOST_ITEMS}" if spans else "has no text"
         name = held.record.title or held.record.file_name
         raise InvalidInputError(f"{name} {told}.", suggestion="Use `knowledge trace` on the command line.")
     return [

@@ -15,6 +15,7 @@ from knowledge_mcp.cli.shared.failures import harmless, say
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.session import out, settings_of, shown, write_json
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,8 +76,8 @@ def print_results(console: Console, run: Run) -> None:
             console.print(f"Mean nDCG@10 of {len(of_mode)} sets, {mode}: {mean:.4f}", markup=False)
     for result in run.results:
         lines = [
-            f"{result.questions} questions, {result.unanswerable} of them unanswerable; "
-            f"{result.documents:,} documents, {result.chunks:,} passages",
+            f"{how_many(result.questions, 'question')}, {result.unanswerable} of them unanswerable; "
+            f"{how_many(result.documents, 'document')}, {how_many(result.chunks, 'passage')}",
             *(
                 f"citations, {name}: {each.right:,} of {each.checked:,} true"
                 for name, each in result.citations.items()
@@ -130,7 +131,7 @@ def print_comparisons(console: Console, comparisons: Sequence[RunComparison]) ->
     from rich.table import Table
 
     for each in comparisons:
-        table = Table(title=shown(f"{each.label}, {each.questions} questions"), title_justify="left")
+        table = Table(title=shown(f"{each.label}, {how_many(each.questions, 'question')}"), title_justify="left")
         for name in ("Measure", "Before", "After", "Change", "95 % interval", "p", "Better/worse/same", ""):
             table.add_column(name, justify="left" if name in {"Measure", ""} else "right")
         for change in each.changes:
@@ -304,7 +305,7 @@ def draft_from(choices: DraftChoices) -> None:
     _save(choices.to, content)
     kinds = [draft.kind for draft in drafts]
     counts = ", ".join(f"{kinds.count(kind)} from {kind}s" for kind in dict.fromkeys(kinds))
-    say(f"{len(drafts)} drafts ({counts}). Read each before it counts, and add some that have no answer.")
+    say(f"{how_many(len(drafts), 'draft')} ({counts}). Read each before it counts, and add some that have no answer.")
 
 
 # ---- measuring

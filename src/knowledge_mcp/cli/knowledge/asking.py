@@ -21,6 +21,7 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -245,7 +246,7 @@ def _print_stats(console: Console, answer: StatsResponse) -> None:
         table.add_row(name, shown(value))
     for each in answer.sources:
         synced = f"synced {each.last_synced}" if each.last_synced else "never synced"
-        told = f"{each.documents} documents, {synced}{', stale' if each.stale else ''}"
+        told = f"{how_many(each.documents, 'document')}, {synced}{', stale' if each.stale else ''}"
         table.add_row(shown(f"Source {each.name}"), shown(f"{told}: {each.last_error}" if each.last_error else told))
     console.print(table)
     for note in answer.notes:

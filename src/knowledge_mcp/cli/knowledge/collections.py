@@ -26,6 +26,7 @@ from knowledge_mcp.cli.shared.session import (
 )
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import CollectionInfo, StoreStatistics
@@ -119,7 +120,7 @@ def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose
             ("Chunks", f"{counted.chunks:,} ({counted.tokens:,} tokens)"),
             ("Vectors", _size(_vector_bytes(info, counted))),
             ("In use", "yes" if info.name == settings.collection else "no: QDRANT_COLLECTION names another one"),
-            ("Check", "sound" if not findings else f"{len(findings)} findings"),
+            ("Check", "sound" if not findings else how_many(len(findings), "finding")),
         ]
         for key, value in rows:
             table.add_row(shown(key), shown(value))
@@ -163,14 +164,17 @@ def drop(
     """
     with _opened(config, verbose=verbose, as_json=as_json) as (_, store):
         info, counted = _known(store, name), counts_of(store.open(name))
-        question = f"Drop '{name}' ({info.space.label}) with {counted.documents} documents and {counted.chunks} chunks?"
-        if not yes and not confirmed(question, "Nothing was dropped"):
+        held = f"{how_many(counted.documents, 'document')} and {how_many(counted.chunks, 'chunk')}"
+        if not yes and not confirmed(f"Drop '{name}' ({info.space.label}) with {held}?", "Nothing was dropped"):
             raise typer.Exit(ExitCode.FAILURE)
         store.drop_collection(name)
         if as_json:
             write_json({"collection": name, "documents_removed": counted.documents, "chunks_removed": counted.chunks})
         else:
-            out().print(f"Dropped '{name}': {counted.documents} documents, {counted.chunks} chunks.", markup=False)
+            out().print(
+                f"Dropped '{name}': {how_many(counted.documents, 'document')}, {how_many(counted.chunks, 'chunk')}.",
+                markup=False,
+            )
 
 
 def _known(store: Store, name: str) -> CollectionInfo:

@@ -22,6 +22,7 @@ from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.chunk import numbers_of
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, noticing
 from knowledge_mcp.support.retry import without_retries
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.core.base import Base
@@ -168,7 +169,7 @@ def _sources(settings: Settings) -> Iterator[CheckOutcome]:
         elif each.is_stale():
             yield CheckOutcome(f"source {name}", "warn", f"stale: {synced}", f"`knowledge sync {name}`")
         else:
-            yield CheckOutcome(f"source {name}", "ok", f"{state.documents} documents, {synced}")
+            yield CheckOutcome(f"source {name}", "ok", f"{how_many(state.documents, 'document')}, {synced}")
 
 
 _LIMITS = {
@@ -222,7 +223,7 @@ def _model(settings: Settings) -> CheckOutcome:
     if wrong:
         message = f"{name}: {', '.join(wrong)} missing or damaged"
         return CheckOutcome("embedding model", "fail", message, "`knowledge models fetch` puts the right files there.")
-    message = f"{name}: {len(checks)} files as they should be"
+    message = f"{name}: {how_many(len(checks), 'file')} as they should be"
     if settings.embedding_variant == "int8" and not are_exact():
         message += "; int8 takes as long as fp32 here, as this processor has no instructions for it"
     return CheckOutcome("embedding model", "ok", message)
@@ -299,7 +300,7 @@ def _reranker(reranker: Reranker, settings: Settings) -> CheckOutcome:
 
 
 def _synonyms(synonyms: Synonyms, settings: Settings) -> CheckOutcome:
-    message = f"{synonyms.size} entries of {', '.join(settings.synonym_lists)}"
+    message = f"{how_many(synonyms.size, 'entry', 'entries')} of {', '.join(settings.synonym_lists)}"
     if synonyms.unsearched:
         message += f", in which no question can say: {', '.join(synonyms.unsearched)}"
         return CheckOutcome(
@@ -337,15 +338,20 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
                 "contents", "fail", f"{where}{each.message}", each.suggestion or "`knowledge doctor --repair`"
             )
     if unchecked:
-        message = f"{unchecked} documents were stored before there were check sums; only their passages are checked"
+        known = how_many(unchecked, "document was", "documents were")
+        message = f"{known} stored before there were check sums; only the passages there are checked"
         yield CheckOutcome(
             "check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums."
         )
     if recorded != counted.chunks and not findings:
-        message = f"the documents' records name {recorded} chunks, the store holds {counted.chunks}"
+        message = f"the documents' records name {how_many(recorded, 'chunk')}, the store holds {counted.chunks:,}"
         yield CheckOutcome("records", "fail", message, "`knowledge-ingest --force` on the documents concerned.")
     elif not findings:
-        yield CheckOutcome("contents", "ok", f"{counted.documents} documents, {counted.chunks} chunks, all consistent")
+        yield CheckOutcome(
+            "contents",
+            "ok",
+            f"{how_many(counted.documents, 'document')}, {how_many(counted.chunks, 'chunk')}, all consistent",
+        )
 
 
 def _print(outcomes: list[CheckOutcome]) -> None:

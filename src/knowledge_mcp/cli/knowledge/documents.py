@@ -22,6 +22,7 @@ from knowledge_mcp.cli.shared.session import (
     write_json,
 )
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -117,13 +118,15 @@ def remove(
     """
     with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         record = knowledge.document(document_id)
-        if not yes and not confirmed(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)?"):
+        if not yes and not confirmed(
+            f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"
+        ):
             raise typer.Exit(ExitCode.FAILURE)
         chunks = knowledge.remove(record.id)
         if as_json:
             write_json({"document_id": record.id, "chunks_removed": chunks})
         else:
-            out().print(f"Removed {record.id}: {chunks} chunks.", markup=False)
+            out().print(f"Removed {record.id}: {how_many(chunks, 'chunk')}.", markup=False)
 
 
 @app.command(short_help="Show or set which editions a document belongs to.")

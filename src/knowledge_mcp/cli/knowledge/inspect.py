@@ -27,6 +27,7 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, Unreada
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.files import NotRegularError
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,7 +77,7 @@ def inspect(
             _print(inspected)
         if inspected.lost:
             count, pages = len(inspected.lost), len(inspected.structure.pages)
-            say(f"{count} of {pages} pages {'was' if count == 1 else 'were'} not read.")
+            say(f"{count} of {how_many(pages, 'page')} {'was' if count == 1 else 'were'} not read.")
             raise typer.Exit(ExitCode.FAILURE)
 
 

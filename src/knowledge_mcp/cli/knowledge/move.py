@@ -32,6 +32,7 @@ from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError
 from knowledge_mcp.support.retry import without_retries
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -397,7 +398,9 @@ def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
     removed = sum(len(each.others) for each in plans) if prune else 0
     if not replaced and not removed:
         return True
-    return confirmed(f"Replace {replaced} and remove {removed} documents at the target?", "Nothing was copied")
+    return confirmed(
+        f"Replace {replaced} and remove {how_many(removed, 'document')} at the target?", "Nothing was copied"
+    )
 
 
 def reembed_with(settings: Settings, choices: ReembedChoices) -> ExitCode:

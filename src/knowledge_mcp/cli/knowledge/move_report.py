@@ -12,6 +12,7 @@ from knowledge_mcp.engine.transfer.compare import Comparison
 from knowledge_mcp.engine.transfer.copying import Trouble
 from knowledge_mcp.engine.transfer.move import MovePlan, MoveReport
 from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +85,11 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
             for name, share in (("by meaning", overlap.dense), ("by words", overlap.lexical))
             if share is not None
         )
-        lost = f"; {len(overlap.lost)} chunks are not found by their own vector" if overlap.lost else ""
+        lost = (
+            f"; {how_many(len(overlap.lost), 'chunk is', 'chunks are')} not found by their own vector"
+            if overlap.lost
+            else ""
+        )
         console.print(f"Sampled queries: {overlap.queries}; best hits in common: {shares}{lost}{judged}.", markup=False)
 
 

@@ -26,6 +26,7 @@ from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
 from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
@@ -233,7 +234,9 @@ def _page(record: DocumentRecord, asked: int | None, passage: _Passage, labels: 
     """Choose the page to draw, and make sure that there is one, and that the passage stands on it."""
     number = asked if asked is not None else passage.pages[0]
     if record.pages and number > record.pages:
-        raise InvalidInputError(f"'{record.id}' has {record.pages} pages.", suggestion=f"Give 1 to {record.pages}.")
+        raise InvalidInputError(
+            f"'{record.id}' has {how_many(record.pages, 'page')}.", suggestion=f"Give 1 to {record.pages}."
+        )
     if passage.name and number not in passage.pages:
         pages = ", ".join(
             f"{each} (printed: {labels[each]})" if labels.get(each, str(each)) != str(each) else str(each)

@@ -26,6 +26,7 @@ from knowledge_mcp.model.extraction import LOW_CONFIDENCE
 from knowledge_mcp.model.source import advice_on_kind, is_unread_document
 from knowledge_mcp.support.files import open_beneath
 from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.wording import how_many
 
 Signature = tuple[int, int]
 _ENDS_ALL = (AuthError, ConfigError, ConnectionFailedError)
@@ -278,7 +279,7 @@ def _pictures(outcome: FileOutcome, sandbox: Sandbox) -> str:
     drawn = thumbnails(outcome.path, numbers, sandbox)
     figures = "\n".join(_figure(number, wanted[number], drawn.get(number)) for number in numbers)
     left = len(wanted) - len(numbers)
-    more = f"<p class=note>… and {left} more pages.</p>" if left else ""
+    more = f"<p class=note>… and {how_many(left, 'more page')}.</p>" if left else ""
     return f"<h2>{html.escape(outcome.path.name)}: pages to look at</h2>\n{figures}\n{more}"
 
 

@@ -42,6 +42,7 @@ from knowledge_mcp.engine.planning.desk import EXTENSIONS
 from knowledge_mcp.engine.planning.values import FilingRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -223,7 +224,7 @@ def _said(outcome: FileOutcome) -> str:
     match outcome.status:
         case "success":
             kind = str(answer["document_type"]).replace("_", " ")
-            return f"ingested as {kind}, {answer['chunks_created']} chunks, {outcome.seconds:.1f} s"
+            return f"ingested as {kind}, {how_many(answer['chunks_created'], 'chunk')}, {outcome.seconds:.1f} s"
         case "already_ingested":
             return "known already"
         case "skipped":
@@ -470,10 +471,12 @@ def delete(
 
         request = load(DeleteRequest, {"document_id": document_id})
         record = desk.document(document_id)
-        if not yes and not confirmed(f"Remove '{record.id}' ({record.title}, {record.chunk_count} chunks)?"):
+        if not yes and not confirmed(
+            f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"
+        ):
             raise typer.Exit(ExitCode.FAILURE)
         answer = delete_document(desk, request)
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
-            out().print(f"Removed {answer.document_id}: {answer.chunks_deleted} chunks.", markup=False)
+            out().print(f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.", markup=False)

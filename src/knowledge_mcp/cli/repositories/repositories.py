@@ -33,6 +33,7 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -366,14 +367,16 @@ def remove(
     """
     with _desk(config, verbose=verbose, as_json=as_json) as desk:
         info = desk.repository(name)
-        if not yes and not confirmed(f"Remove '{info.name}' ({info.file_count} files, {info.chunk_count} chunks)?"):
+        if not yes and not confirmed(
+            f"Remove '{info.name}' ({how_many(info.file_count, 'file')}, {how_many(info.chunk_count, 'chunk')})?"
+        ):
             raise typer.Exit(ExitCode.FAILURE)
         with followed() as line:
             chunks = desk.remove(info.name, line=line)
         if as_json:
             write_json({"repository": info.name, "chunks_removed": chunks})
         else:
-            out().print(f"Removed {info.name}: {chunks} chunks.", markup=False)
+            out().print(f"Removed {info.name}: {how_many(chunks, 'chunk')}.", markup=False)
 
 
 @app.command(short_help="Check whether store and embedder answer.")

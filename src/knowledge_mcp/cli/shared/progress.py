@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp.cli.shared.failures import one_line, say
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,13 +81,13 @@ class LineProgress:
             case IngestEventKind.READING if not event.total:
                 line = f"Reading {name}..."
             case IngestEventKind.STORED:
-                line = f"Stored {name}: {event.total} chunks"
+                line = f"Stored {name}: {how_many(event.total, 'chunk')}"
             case IngestEventKind.READING if self._verbose and event.done:
                 line = f"Reading {name}: page {event.done}/{event.total}"
             case IngestEventKind.CHUNKED if self._verbose:
-                line = f"Cut {name} into {event.total} chunks"
+                line = f"Cut {name} into {how_many(event.total, 'chunk')}"
             case IngestEventKind.CHECKED if self._verbose:
-                line = f"Checked {name}" + (f": {event.total} pages" if event.total else "")
+                line = f"Checked {name}" + (f": {how_many(event.total, 'page')}" if event.total else "")
             case IngestEventKind.UNCHANGED if self._verbose:
                 line = f"Unchanged {name}"
             case _:

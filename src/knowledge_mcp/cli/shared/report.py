@@ -76,7 +76,7 @@ def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
     for each in left_out:
         example = f", e.g. {each.examples[0]}" if each.examples else ""
         advice = f". {each.advice}" if each.advice else ""
-        lines.append(f"  {each.count} {each.what}{example}{advice}")
+        lines.append(f"  {each.what}: {each.count:,}{example}{advice}")
     return [one_line(line) for line in lines]
 
 

@@ -33,6 +33,7 @@ from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_
 from knowledge_mcp.ports import Library, OcrEngine, Reader
 from knowledge_mcp.support.checkpoints import watched
 from knowledge_mcp.support.distribution import install_command
+from knowledge_mcp.support.wording import how_many
 
 _REMEMBERED = 4
 _REMEMBERED_CHARACTERS = 20_000_000
@@ -142,7 +143,9 @@ class ConversionDesk:
             last = document.pages[-1].number if document.pages else 0
             raise InvalidInputError(
                 "No text stands on these pages." if last else "This document is not divided into pages.",
-                details=f"The document has {len(document.pages)} pages, the last one is {last}." if last else "",
+                details=f"The document has {how_many(len(document.pages), 'page')}, the last one is {last}."
+                if last
+                else "",
                 suggestion="Ask for other pages, or leave the argument out.",
             )
         return Converted(

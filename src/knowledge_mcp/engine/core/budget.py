@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from knowledge_mcp.model.errors import ConfigError, QuotaExceededError
 from knowledge_mcp.ports import Embedder
+from knowledge_mcp.support.wording import how_many
 
 
 class Budget:
@@ -48,6 +49,6 @@ class Budget:
         if spent + coming > self._limit:
             raise QuotaExceededError(
                 f"The limit of {self._limit:.4f} USD would be passed: {spent:.4f} USD are spent, and the next "
-                f"{len(texts)} passages cost up to {coming:.4f} USD.",
+                f"{how_many(len(texts), 'passage costs', 'passages cost')} up to {coming:.4f} USD.",
                 suggestion="Run again with a higher --max-cost; what is paid for is kept and not paid again.",
             )

@@ -13,6 +13,7 @@ from knowledge_mcp.language.editions import mark_of
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, SearchQuery
+from knowledge_mcp.support.wording import how_many
 
 ALL, CURRENT = "all", "current"
 _AS_OF = re.compile(r"\s*as[ _-]of[ :]{0,3}(?P<date>(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)\s*", re.IGNORECASE)
@@ -98,7 +99,11 @@ def notes_on(known: Editions, document_ids: Iterable[str], edition: str) -> tupl
             families.setdefault(family.key, family)
     notes = [family.note for family in list(families.values())[:_MOST_NOTES]]
     more = len(families) - len(notes)
-    return (*notes, f"{more} more documents here have other editions.") if more > 0 else tuple(notes)
+    return (
+        (*notes, f"{how_many(more, 'more document here has', 'more documents here have')} other editions.")
+        if more > 0
+        else tuple(notes)
+    )
 
 
 def _names_documents(filter: Filter | None) -> bool:

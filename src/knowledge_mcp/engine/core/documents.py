@@ -27,6 +27,7 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError, InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
 from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.wording import how_many
 
 _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
 """Ids of a collection, and collections, that one which is not there is compared with: milliseconds for who guesses."""
@@ -186,7 +187,7 @@ def vectors_of(collection: Collection, chunks: Sequence[Chunk]) -> list[Vector]:
         first, info = missing[0], collection.info()
         name = info.name if info is not None else ""
         raise InternalError(
-            f"Document '{first.document_id}' has {len(missing)} chunks without a vector.",
+            f"Document '{first.document_id}' has {how_many(len(missing), 'chunk')} without a vector.",
             details=f"first of them: chunk {first.index} ({first.id}) in '{name}'",
             suggestion="Ingest the document again with --force.",
         )

@@ -23,6 +23,7 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Check, Equals, HealthReport, LookupAnswer, RequirementAnswer, SearchAnswer, Stats
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import without_retries
+from knowledge_mcp.support.wording import how_many
 
 _NAMED = 5
 """Damaged parts that one answer names."""
@@ -124,7 +125,7 @@ def _documents(base: Base) -> Iterator[Finding]:
         damage += more
         wrong = sum(text is not None and each.span.of(text) != each.content for each in chunks)
         if wrong:
-            message = f"{wrong} passages are not the words of the canonical text at their place."
+            message = f"{how_many(wrong, 'passage is', 'passages are')} not what the canonical text says at that place."
             yield Finding(message, record.id, suggestion=DamagedError.default_suggestion)
     for each in damage:
         yield Finding(f"{each.message} {each.details}".strip(), each.document_id or None, suggestion=each.suggestion)

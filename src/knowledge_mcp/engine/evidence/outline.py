@@ -16,6 +16,7 @@ from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import Excerpt
+from knowledge_mcp.support.wording import how_many
 
 _KEYWORD = re.compile(
     r"(?P<keyword>clause|subclause|sub-clause|section|subsection|sec\.|paragraph|para\.|chapter|part|article|schedule"
@@ -73,7 +74,7 @@ def named_section(document: HeldDocument, wanted: str) -> OutlineEntry:
     if len(found) > 1:
         shown = [f"{label_of(entry)}{_place(entry)}" for entry in found[:_MOST_NAMED]]
         raise InvalidInputError(
-            f"'{wanted[:100]}' names {len(found)} sections of '{document.record.id}'.",
+            f"'{wanted[:100]}' names {how_many(len(found), 'section')} of '{document.record.id}'.",
             details="; ".join(shown),
             suggestion=f"Ask for one of them by number, by number and title, or by page: {'; '.join(shown)}.",
         )

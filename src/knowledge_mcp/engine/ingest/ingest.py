@@ -46,6 +46,7 @@ from knowledge_mcp.model.ingest import (
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Source
 from knowledge_mcp.support.checkpoints import watched
+from knowledge_mcp.support.wording import how_many
 
 CANCELLED = "cancelled"
 """Reason of a skipped file that a cancelled ingest did not come to."""
@@ -83,7 +84,7 @@ class Outcomes:
             named = ", ".join(repr(source) for source in wrong[:_MOST_NAMED])
             more = f" and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
             raise InternalError(
-                f"The ingest has lost count of {len(wrong)} documents: {named}{more}.",
+                f"The ingest has lost count of {how_many(len(wrong), 'document')}: {named}{more}.",
                 details="each planned document must end as exactly one of stored, unchanged, skipped and failed",
                 suggestion="Run the ingest again; what was stored is kept. Please report this.",
             )
@@ -385,7 +386,7 @@ class Ingest:
         self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.done, each.done))
 
     def _refused(self, each: PreparedDocument) -> None:
-        refused = f"All {each.refused} passages were refused by the embedding service."
+        refused = f"The embedding service refused all of {how_many(each.refused, 'passage')}."
         self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
 
     def _warn_of_copies(self, documents: Sequence[PreparedDocument]) -> None:

@@ -67,6 +67,7 @@ from knowledge_mcp.ports import Fetcher, PageDrawer
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.wording import how_many
 
 _logger = logging.getLogger(__name__)
 _MOST_PLACED = 10_000
@@ -222,7 +223,9 @@ class LibraryDesk:
         record = documents.document(base, document_id)
         if record.pages and not 0 < page <= record.pages:
             hint = f"Ask for 1 to {record.pages}."
-            raise NotFoundError(f"{record.file_name} has {record.pages} pages, and no page {page}.", suggestion=hint)
+            raise NotFoundError(
+                f"{record.file_name} has {how_many(record.pages, 'page')}, and no page {page}.", suggestion=hint
+            )
         item = self._originals.find(record)
         if self._drawer is None:
             raise NotFoundError("This library draws no pages.", suggestion="Read the document's text instead.")

@@ -37,6 +37,7 @@ from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
 from knowledge_mcp.model.source import Checkout
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.wording import how_many
 
 FILES_AT_ONCE = 50
 """Most files whose passages are embedded in one call (C 11.4)."""
@@ -307,7 +308,7 @@ class IndexRun:
         if event.kind is IngestEventKind.CHECKED:
             total += 1
             if not total % _SCANNED_AT_ONCE:
-                self._line.progress(0.0, None, f"found {total:,} files to index")
+                self._line.progress(0.0, None, f"found {how_many(total, 'file')} to index")
         elif event.kind in {IngestEventKind.STORED, IngestEventKind.FAILED}:
             done += 1
         else:

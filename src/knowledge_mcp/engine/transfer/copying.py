@@ -15,6 +15,7 @@ from knowledge_mcp.model.collection import (
 )
 from knowledge_mcp.model.errors import InternalError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
+from knowledge_mcp.support.wording import how_many
 
 CHUNKS_AT_ONCE = 256
 """Chunks whose vectors are asked for in one call."""
@@ -105,7 +106,8 @@ def read(place: CollectionPlace, document_id: str) -> HeldDocument | None:
     held = stored_document(place.opened, document_id, recoverable=False)
     if held is not None and len(held.chunks) != held.record.chunk_count:
         raise InternalError(
-            f"Document '{document_id}' has {len(held.chunks)} chunks, but its record says {held.record.chunk_count}.",
+            f"Document '{document_id}' has {how_many(len(held.chunks), 'chunk')}, "
+            f"but its record says {held.record.chunk_count}.",
             suggestion="Ingest the document again with --force.",
         )
     return held

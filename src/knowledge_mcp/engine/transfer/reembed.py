@@ -27,6 +27,7 @@ from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, may_pass
 from knowledge_mcp.ports import Embedder, Store
+from knowledge_mcp.support.wording import how_many
 
 _ROUNDS = 20
 
@@ -282,8 +283,8 @@ class Reembed:
         if not long:
             return ""
         return (
-            f"{len(long)} of its {len(lengths)} chunks are longer than the {most} tokens that {self._space.label} "
-            f"reads (the longest has {max(long)}). It must be ingested again."
+            f"{len(long)} of {how_many(len(lengths), 'chunk')} with more than the {most} tokens that "
+            f"{self._space.label} reads (the longest has {max(long)}). It must be ingested again."
         )
 
     def _check(self, document_id: str) -> bool:

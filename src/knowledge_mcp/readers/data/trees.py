@@ -29,6 +29,7 @@ from knowledge_mcp.readers.shared.containers import (
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, piece, table_piece
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -320,7 +321,7 @@ def _xml_pieces(root: Element) -> Iterator[Piece]:
         names = ", ".join(sorted(builder.entities)[:10])
         warnings.append(f"Entities of the document's own are not expanded: {names}.")
     if builder.dropped:
-        warnings.append(f"{builder.dropped} attributes within running text were left out.")
+        warnings.append(f"{how_many(builder.dropped, 'attribute')} within running text left out.")
     yield facts(title=" ".join(title.split())[:300], metadata={"root": label}, warnings=warnings)
 
 

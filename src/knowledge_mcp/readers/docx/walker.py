@@ -20,6 +20,7 @@ from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
+from knowledge_mcp.support.wording import how_many
 
 Notes = Mapping[tuple[str, str], Sequence[Element]]
 """Foot- and endnotes by kind and id: their paragraphs."""
@@ -102,7 +103,7 @@ class DocxWalker:
                 self._builder.reference(reference)
         self._builder.leave_out(self._reader.hidden)
         if self._unknown_symbols:
-            self._builder.warn(f"{self._unknown_symbols} signs of symbol fonts are not known and stand as ▪.")
+            self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts not known, shown as ▪.")
 
     def _feed_all(self, parent: Element | None, depth: int) -> None:
         if parent is None or depth > _MAX_DEPTH:

@@ -20,6 +20,7 @@ from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
 from knowledge_mcp.readers.shared.pieces import escaped, facts, hidden_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 _PRESENTATION = "a PowerPoint presentation"
 _BOOK = "an EPUB"
@@ -57,7 +58,7 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     markdown, pictures = settled(text)
     warnings = [f"Slides {_listed(seen.slides)} are hidden in the presentation, and left out."] if seen.slides else []
     if pictures:
-        warnings.append(f"{pictures} pictures have no description; text in them is not read.")
+        warnings.append(f"{how_many(pictures, 'picture has', 'pictures have')} no description; text there is not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
     yield hidden_piece(seen.hidden)
     if re.search(r"-->\s+# Slide \d+$", markdown[:80], re.MULTILINE):
@@ -175,7 +176,11 @@ def epub(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     text = _converted(path, ".epub", _BOOK, escape_misc=True)
     # MarkItDown's own lines of metadata end at the first blank line
     head, _, body = text.partition("\n\n")
-    warnings = [f"{missing} chapters that the book's table names are not in its file."] if missing else []
+    warnings = (
+        [f"{how_many(missing, 'chapter is', 'chapters are')} named in the book's table, but not in its file."]
+        if missing
+        else []
+    )
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
     yield from _sent(body if head.startswith("**") else text)
 

@@ -35,6 +35,7 @@ from knowledge_mcp.readers.shared.pieces import (
 )
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -91,7 +92,7 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     warnings: list[str] = []
     comments = sum(1 for _ in body.iter("{*}annotation"))
     if comments:
-        warnings.append(f"{comments} comments are left out.")
+        warnings.append(f"{how_many(comments, 'comment was', 'comments were')} left out.")
     if next(body.iter("{*}image"), None) is not None:
         warnings.append("Text in pictures is not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)

@@ -17,6 +17,7 @@ from typing import Any
 
 from knowledge_mcp.readers.pdf.engine import refusal
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 MOST_PIXELS = 36_000_000
 """Larger sheets are rendered with fewer dots per inch: an A1 drawing with 190."""
@@ -298,7 +299,7 @@ def mark(
     try:
         with contextlib.closing(document):
             if not 0 < page <= len(document):
-                raise Refusal("corrupted", f"The file has {len(document)} pages, and no page {page}.")
+                raise Refusal("corrupted", f"The file has {how_many(len(document), 'page')}, and no page {page}.")
             document.init_forms()
             with contextlib.closing(document[page - 1]) as sheet:
                 image, found = _drawn(sheet, boxes, words, dpi)

@@ -34,6 +34,7 @@ from knowledge_mcp.stores.chroma.writing import (
 )
 from knowledge_mcp.stores.shared.checking import INGEST, of_damage, repairable
 from knowledge_mcp.stores.shared.payload import record_from_json
+from knowledge_mcp.support.wording import how_many
 
 _TRIES = 20
 _SQUARED = {"hnsw": {**INDEX, "space": "l2"}}
@@ -192,9 +193,13 @@ def verify(place: ChromaCollection, analyser: Analyser, *, repair: bool) -> list
     entries = place.documents.rows(where={"kind": {"$eq": "document"}})
     gone = [each.id for each in entries if not each.metadata.get("record")]
     if gone:
-        findings.append(Finding(f"{len(gone)} documents are not wholly deleted.", repaired=repair))
+        findings.append(
+            Finding(f"{how_many(len(gone), 'document is', 'documents are')} not wholly deleted.", repaired=repair)
+        )
     for token, count in sorted(sweep(place, look_only=not repair).items()):
-        findings.append(Finding(f"Generation {token} with {count} chunks belongs to no document.", repaired=repair))
+        findings.append(
+            Finding(f"Generation {token} with {how_many(count, 'chunk')} belongs to no document.", repaired=repair)
+        )
     if repair:
         place.documents.remove_if(gone, GONE)
     findings.extend(
@@ -236,7 +241,9 @@ def _document(
     chunks = counted.get(token, 0)
     if chunks != record.chunk_count:
         yield Finding(
-            f"The record announces {record.chunk_count} chunks, {chunks} are there.", record.id, suggestion=INGEST
+            f"The record announces {how_many(record.chunk_count, 'chunk')}, the store holds {chunks}.",
+            record.id,
+            suggestion=INGEST,
         )
     of_it = place.documents.rows(where={"generation": {"$eq": token}})
     texts = [each for each in of_it if each.metadata["kind"] == "text"]
@@ -258,7 +265,11 @@ def _document(
         yield Finding("The search index is damaged.", record.id, repaired=repair, suggestion=INGEST)
     vectors = {key for each in of_it if each.metadata["kind"] == "vectors" for key in unpack_vectors(each)}
     if keys - vectors:
-        yield Finding(f"{len(keys - vectors)} chunks have no exact vector.", record.id, suggestion=INGEST)
+        yield Finding(
+            f"{how_many(len(keys - vectors), 'chunk has', 'chunks have')} no exact vector.",
+            record.id,
+            suggestion=INGEST,
+        )
 
 
 def _nearest_to_themselves(place: ChromaCollection) -> Iterator[Finding]:

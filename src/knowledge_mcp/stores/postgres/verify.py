@@ -15,6 +15,7 @@ from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, pr
 from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
 from knowledge_mcp.stores.shared.words import counted_terms
+from knowledge_mcp.support.wording import how_many
 
 _SAMPLED_CHUNKS, _AT_ONCE = 200, 2_000
 
@@ -91,7 +92,7 @@ def _damaged(session: PostgresSession, place: PostgresPlace) -> Iterator[Finding
         for each in (*damage, *_vectors(document_id, found, place.space.dimensions)):
             yield of_damage(each, document_id)
         if known and (known[0].chunk_count != len(found) or known[0].token_count != tokens):
-            message = f"The record announces {known[0].chunk_count} chunks, {len(found)} are there."
+            message = f"The record announces {how_many(known[0].chunk_count, 'chunk')}, the store holds {len(found)}."
             yield Finding(message, document_id, suggestion=INGEST)
 
 
@@ -175,7 +176,7 @@ def _index(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -
                     yield f"Chunk {chunk.id} holds other terms than those indexed."
     ((kept,),) = session.rows(f"SELECT count(*) FROM {SCHEMA}.definitions WHERE collection = %s", (place.id,))
     if kept != defined:
-        yield f"{kept} definitions are indexed, the chunks hold {defined}."
+        yield f"{how_many(kept, 'definition is', 'definitions are')} indexed, the chunks hold {defined}."
 
 
 _KEYS = f"SELECT key FROM {SCHEMA}.chunks WHERE collection = %s ORDER BY 1"

@@ -26,6 +26,7 @@ from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part
 from knowledge_mcp.stores.qdrant.search import weigh
 from knowledge_mcp.stores.qdrant.writing import settle
 from knowledge_mcp.stores.shared.checking import repairable
+from knowledge_mcp.support.wording import how_many
 
 _INGEST = "Ingest the document again."
 _BATCH = 1000
@@ -75,19 +76,22 @@ def _leftovers(
     for document_id, points in sorted(seen.left.items()):
         if repair:
             _delete(connection, place.home, [each.id for each in points])
-        message = f"{len(points)} chunks are left over from a publish or delete that was not finished."
+        left = how_many(len(points), "chunk is", "chunks are")
+        message = f"{left} left over from a publish or delete that was not finished."
         yield repairable(message, document_id, repaired=repair)
     for document_id, points in sorted(seen.unsettled.items()):
         if repair:
             settle(connection, place.home, points)
-        message = f"{len(points)} chunks wait for the end of a publish that was not finished."
+        message = (
+            f"{how_many(len(points), 'chunk waits', 'chunks wait')} for the end of a publish that was not finished."
+        )
         yield repairable(message, document_id, repaired=repair)
 
 
 def _document(head: DocumentHead, seen: _Seen) -> Iterator[Finding]:
     found = seen.current[head.document_id]
     if found != head.chunks:
-        message = f"The record says {head.chunks} chunks, there are {found}."
+        message = f"The record says {how_many(head.chunks, 'chunk')}, the store holds {found}."
         yield Finding(message, head.document_id, suggestion=_INGEST)
 
 
@@ -97,7 +101,7 @@ def _vectors(connection: QdrantConnection, place: QdrantCollection) -> Iterator[
         (each.payload or {})["document_id"] for each in connection.scroll(place.home, kept, ["document_id"])
     )
     for document_id, count in sorted(without.items()):
-        yield Finding(f"{count} chunks have no vector.", document_id, suggestion=_INGEST)
+        yield Finding(f"{how_many(count, 'chunk has', 'chunks have')} no vector.", document_id, suggestion=_INGEST)
 
 
 def _parts(
@@ -116,7 +120,7 @@ def _parts(
     if left:
         if repair:
             _delete(connection, place.records, left)
-        message = f"{len(left)} parts of texts or structures belong to no document."
+        message = f"{how_many(len(left), 'part')} of texts or structures without a document."
         yield repairable(message, repaired=repair)
 
 
@@ -132,7 +136,9 @@ def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: b
         told = models.SetPayload(payload={"weights": None}, filter=without)
         connection.write(place.home, [models.SetPayloadOperation(set_payload=told)])
         weigh(connection, place)
-    yield repairable(f"{wrong} chunks have no BM25 weights, or weights of another time.", repaired=repair)
+    yield repairable(
+        f"{how_many(wrong, 'chunk has', 'chunks have')} no BM25 weights, or weights of another time.", repaired=repair
+    )
 
 
 def _indexes(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:

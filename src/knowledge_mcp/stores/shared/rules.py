@@ -19,6 +19,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.support.wording import how_many
 
 
 def check_documents(documents: Iterable[WholeDocument], dimensions: int) -> None:
@@ -61,7 +62,7 @@ def check_space(name: str, there: EmbeddingSpace, wanted: EmbeddingSpace) -> Non
 def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:
     """Say that a document has not the chunks that its record tells of."""
     return InternalError(
-        f"Document '{record.id}' has {there} chunks, not the {record.chunk_count} announced.",
+        f"Document '{record.id}' has {how_many(there, 'chunk')}, not the {record.chunk_count} announced.",
         details=why,
         suggestion="Ingest the document again.",
     )

@@ -18,6 +18,7 @@ from knowledge_mcp.stores.sqlite.reading import document_chunks, parts, records
 from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
 from knowledge_mcp.stores.sqlite.writing import delete_unfinished, fields_of, read_again, write_block
+from knowledge_mcp.support.wording import how_many
 
 
 def damaged_parts(connection: Session, collection: int) -> Iterator[Finding]:
@@ -150,7 +151,9 @@ def _unfinished(connection: Session, collection: int, *, repair: bool) -> Iterat
     for document_id, count in found:
         if repair:
             delete_unfinished(connection, collection, document_id)
-        message = f"{count} chunks are left of an ingest that was not finished; no search sees them."
+        message = (
+            f"{how_many(count, 'chunk is', 'chunks are')} left of an ingest that was not finished; no search sees them."
+        )
         yield repairable(message, document_id, repaired=repair)
 
 
@@ -176,10 +179,14 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
         except DamagedError:  # which `damaged_parts` tells
             continue
         if not record.chunk_count == announced == chunks or record.token_count != tokens:
-            message = f"The record announces {record.chunk_count} chunks, {chunks} are there."
+            message = f"The record announces {how_many(record.chunk_count, 'chunk')}, the store holds {chunks}."
             yield Finding(message, document_id=document_id, suggestion=INGEST)
         if vectors != chunks:
-            yield Finding(f"{chunks - vectors} chunks have no vector.", document_id=document_id, suggestion=INGEST)
+            yield Finding(
+                f"{how_many(chunks - vectors, 'chunk has', 'chunks have')} no vector.",
+                document_id=document_id,
+                suggestion=INGEST,
+            )
         if not has_text:
             yield Finding("The canonical text is missing.", document_id=document_id, suggestion=INGEST)
 
@@ -255,7 +262,7 @@ def _postings(connection: Session, collection: int) -> list[str]:
     for first_slot, count in connection.rows("SELECT first_slot, size FROM blocks WHERE collection = ?", (collection,)):
         alive[first_slot : first_slot + count] = True
     wrong = int(np.count_nonzero((sums != lengths) & alive))
-    return [f"The inverted index lacks terms of {wrong} chunks, or has too many."] if wrong else []
+    return [f"The inverted index lacks terms of {how_many(wrong, 'chunk')}, or has too many."] if wrong else []
 
 
 def _sample(connection: Session, collection: int, analyser: Analyser) -> list[str]:

@@ -12,6 +12,7 @@ from knowledge_mcp.model.errors import ConfigError, NotFoundError
 from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
+from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, in_words, rounded, size_of
 from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
@@ -200,7 +201,9 @@ def _library(knowledge: Any) -> Library:
 
 def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -> tuple[str, list[str]]:
     if below:
-        return f"All {below} results were below min_score={request.min_score}.", ["Use a smaller min_score."]
+        return f"All that was found ({how_many(below, 'result')}) is below min_score={request.min_score}.", [
+            "Use a smaller min_score."
+        ]
     if not documents:
         return (
             f"The collection '{request.collection}' holds no documents.",

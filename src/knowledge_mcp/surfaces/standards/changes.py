@@ -16,6 +16,7 @@ from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Response, Tool
@@ -263,7 +264,7 @@ def _edition(record: DocumentRecord) -> EditionNamed:
 
 def _nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> str:
     if all(each.link.kind is LinkKind.SAME and not each.changes for each in found):
-        return f"Nothing changed: all {len(found)} clauses are the same."
+        return f"Nothing changed: {how_many(len(found), 'clause is', 'clauses are')} the same."
     named = request.clause is not None or request.kinds is not None
     return "Nothing changed in this clause or of these kinds." if named else "Nothing changed."
 

@@ -39,6 +39,7 @@ from knowledge_mcp.engine.tracing.obligations import Obligation
 from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import checklist
 from knowledge_mcp.surfaces.tables import counts_in_words
 
@@ -143,7 +144,7 @@ def _compared(settings: Settings, standard: Standard, document: Sequence[ReadDoc
     from knowledge_mcp.wiring import build_seeker
 
     analyser = EnglishAnalyser()
-    told = f"Holding it against {len(standard.obligations)} obligations …"
+    told = f"Holding it against {how_many(len(standard.obligations), 'obligation')} …"
     with console_on_stderr().status(told) if sys.stderr.isatty() else nullcontext():
         return checked_against(
             standard,

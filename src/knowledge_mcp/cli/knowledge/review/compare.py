@@ -41,6 +41,7 @@ from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.support.checkpoints import inherited, watched
+from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import redline
 from knowledge_mcp.surfaces.tables import counts_in_words
 
@@ -172,10 +173,12 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
     for warning in inspected.document.warnings:
         say(f"{name}: {warning}")
     if inspected.lost:
-        say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them is not compared.")
+        lost = how_many(len(inspected.lost), "page was", "pages were")
+        say(f"{name}: {lost} not read; what stands there is not compared.")
     recognised = sum(page.method == "ocr" for page in inspected.document.pages)
     if recognised:
-        say(f"{name}: {recognised} pages were read by OCR; a word that was read wrongly looks like a change.")
+        read = how_many(recognised, "page was", "pages were")
+        say(f"{name}: {read} read by OCR; a word that was read wrongly looks like a change.")
     lines = {block.span.start: block.lines[0] for block in inspected.document.blocks if block.lines is not None}
     return EditionPart(name, inspected.document.text, inspected.structure.sections, inspected.chunks, lines.get)
 
@@ -215,7 +218,7 @@ def _ingested(settings: Settings, document_id: str) -> Edition:
 def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> None:
     counts = redline.counted(changes)
     if set(counts) <= {LinkKind.SAME.value}:
-        out().print(shown(f"Nothing changed: all {len(changes)} clauses are the same."))
+        out().print(shown(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same."))
         return
     summary = ", ".join(counts_in_words(counts))
     out().print(shown(f"{old.name} → {new.name}: {summary}."), soft_wrap=True)

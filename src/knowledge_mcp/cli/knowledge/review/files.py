@@ -14,6 +14,7 @@ from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +65,8 @@ def read_file(settings: Settings, path: Path, name: str) -> ReadDocument:
 
     inspected = inspect_file(settings, path)
     if inspected.lost:
-        say(f"{name}: {len(inspected.lost)} pages were not read; what stands on them counts for nothing here.")
+        lost = how_many(len(inspected.lost), "page was", "pages were")
+        say(f"{name}: {lost} not read; what stands there counts for nothing here.")
     return ReadDocument(name, inspected.document.text, inspected.structure, inspected.chunks)
 
 

@@ -18,6 +18,7 @@ from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, held, items_in
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.requirements.reader import RequirementReader
@@ -88,7 +89,7 @@ def items_of(
         shown = ", ".join(dict.fromkeys(each.id for each in items[:_MOST_SHOWN]))
         raise InvalidInputError(
             f"No id, clause or level in {name} begins with {' or '.join(only)}.",
-            suggestion=f"Its {len(items)} items begin with {shown}.",
+            suggestion=f"Its {how_many(len(items), 'item begins', 'items begin')} with {shown}.",
         )
     return kept
 

@@ -26,6 +26,7 @@ from knowledge_mcp.cli.shared.session import (
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
 from knowledge_mcp.model.rights import allowed_label
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
@@ -183,7 +184,7 @@ def remove(
         spec = listed.get(name).spec
         with listed.working(name):
             own = _own(knowledge, settings, spec) if documents else []
-            if own and not yes and not confirmed(f"Remove '{name}' and its {len(own)} documents?"):
+            if own and not yes and not confirmed(f"Remove '{name}' and its {how_many(len(own), 'document')}?"):
                 raise typer.Exit(ExitCode.FAILURE)
             for document_id in own:
                 knowledge.remove(document_id)
@@ -191,7 +192,9 @@ def remove(
         if as_json:
             write_json({"name": name, "documents_removed": own})
         else:
-            out().print(shown(f"Removed '{name}' from the list; {len(own)} documents went with it."), soft_wrap=True)
+            out().print(
+                shown(f"Removed '{name}' from the list; {how_many(len(own), 'document')} went with it."), soft_wrap=True
+            )
 
 
 def _own(knowledge: Knowledge, settings: Settings, spec: SourceSpec) -> list[str]:

@@ -32,6 +32,7 @@ from knowledge_mcp.cli.shared.session import (
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceStatus, SyncReport
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
@@ -145,7 +146,7 @@ def _state_after(before: SourceState, report: SyncReport) -> SourceState:
     """Tell how a source stands: what could not be had this time leaves it stale, what nobody can read does not."""
     now = _now()
     if report.unread:
-        told = f"{len(report.unread)} documents could not be had: {report.unread[0]}"
+        told = f"{how_many(len(report.unread), 'document')} could not be had: {report.unread[0]}"
         return replace(before, last_tried=now, last_error=told)
     return SourceState(now, now, "", len(report.ingest.documents))
 

@@ -1,0 +1,21 @@
+"""Numbers of things are said as people say them."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.support.wording import how_many
+
+
+@pytest.mark.parametrize(
+    ("number", "names", "said"),
+    [
+        (0, ("chunk",), "0 chunks"),
+        (1, ("chunk",), "1 chunk"),
+        (2, ("chunk",), "2 chunks"),
+        (1, ("entry is", "entries are"), "1 entry is"),
+        (12_000, ("entry is", "entries are"), "12,000 entries are"),
+    ],
+)
+def test_a_single_thing_is_not_told_in_the_plural(number: int, names: tuple[str, ...], said: str) -> None:
+    assert how_many(number, *names) == said
