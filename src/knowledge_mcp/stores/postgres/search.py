@@ -69,9 +69,9 @@ class Search:
                 parts.append(f" AND {each.field} <> ALL(%s::text[])")
                 values.append(list(each.values))
             else:
-                stem = each.value.rstrip(".")
-                parts.append(" AND (rtrim(clause_number, '.') = %s OR starts_with(clause_number, %s))")
-                values.extend((stem, f"{stem}."))
+                stem = each.value.rstrip(".")  # what begins with it and a dot lies before "/", which follows the dot
+                parts.append(" AND (clause_number = %s OR clause_number >= %s AND clause_number < %s)")
+                values.extend((stem, f"{stem}.", f"{stem}/"))
         return cls(session, extension, place, "".join(parts), tuple(values), max(0, limit), absent_in(filter))
 
     def legs(self, vector: Vector | None, terms: Sequence[str] | None) -> LegResults:
@@ -125,12 +125,15 @@ class Search:
         return tuple(hits[: self.limit])
 
     def _named(self, keys: NDArray[np.int64], scores: NDArray[np.float64], among: str, value: object) -> list[LegHit]:
-        """Rank those of some scored chunks that the filter keeps."""
-        known: dict[int, float] = dict(zip(keys.tolist(), scores.tolist(), strict=True))
+        """Rank those of some scored chunks, in order of their keys, that the filter keeps."""
         found = self.session.rows(
             f"SELECT key, chunk_id FROM {SCHEMA}.chunks WHERE {among}{self.where}", (value, *self.values)
         )
-        return ranked(LegHit(name, known[key]) for key, name in found if key in known)
+        kept = np.array([key for key, _ in found], np.int64)
+        places = np.searchsorted(keys, kept)
+        places[places == len(keys)] = 0
+        scored = zip(found, keys[places] == kept, scores[places].tolist(), strict=True) if len(keys) else ()
+        return ranked(LegHit(name, score) for (_, name), is_scored, score in scored if is_scored)
 
     def _scores(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sum up every chunk's BM25; gives keys and scores."""

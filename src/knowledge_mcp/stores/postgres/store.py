@@ -67,8 +67,6 @@ from knowledge_mcp.support.events import log_event
 T = TypeVar("T")
 Reading = Callable[[PostgresSession, PostgresPlace], T]
 _logger = logging.getLogger(__name__)
-_MOST_DIMENSIONS = 4_000
-"""Components up to which pgvector has an index."""
 
 _DOCUMENTS_AT_ONCE, _CHUNKS_AT_ONCE = 64, 2_000
 """Most that one transaction publishes: a server has room for 64 locks a connection, and none should last for long."""
@@ -242,16 +240,19 @@ class PostgresHandle:
         for each in ids:
             on_published(each)
         added = sum(len(document.chunks) for document, _ in group)
-        if place.chunks + added >= writing.INDEX_FROM_CHUNKS and place.space.dimensions <= _MOST_DIMENSIONS:
-            self._index_vectors(place)
+        if place.chunks + added >= writing.INDEX_FROM_CHUNKS:
+            self._index(place)
 
-    def _index_vectors(self, place: PostgresPlace) -> None:
-        extension, name = self._database.extension, writing.vector_index(place.id)
+    def _index(self, place: PostgresPlace) -> None:
+        names = writing.index_names(place)
+        select = "SELECT count(*) FROM pg_indexes WHERE schemaname = %s AND indexname = ANY(%s)"
         try:
-            if self._database.read(lambda it: it.rows("SELECT to_regclass(%s)::text", (name,)))[0][0] is None:
-                self._database.write(lambda it: writing.index_vectors(it, extension, place), lambda _: None)
+            if self._database.read(lambda it: it.rows(select, (SCHEMA, names)))[0][0] < len(names):
+                self._database.write(
+                    lambda it: writing.index_chunks(it, self._database.extension, place), lambda _: None
+                )
         except KnowledgeError as exc:  # the documents are there, every vector is compared, the next publish tries again
-            log_event(_logger, logging.WARNING, "vector_index_not_made", reason=exc.message)
+            log_event(_logger, logging.WARNING, "index_not_made", reason=exc.message)
 
     def delete(self, document_id: str) -> int:
         removed: dict[int, int] = {}
