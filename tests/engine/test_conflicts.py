@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from knowledge_mcp.engine.tracing import conflicts as comparing
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions, conflicts
@@ -114,6 +121,48 @@ def test_thousands_of_requirements_take_few_comparisons() -> None:
         for place in range(3000)
     ]
     assert conflicts(items, TERMS) == []
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("valve open close pump door before after heat log key".split()), max_size=7),
+            st.sampled_from(("shall", "shall not", "should", "may")),
+            st.sampled_from(("", "", " within 5 s", " within 9 s", " in `Code`", " if this fails")),
+        ),
+        max_size=40,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_no_pair_is_lost_that_comparing_all_with_all_would_find(
+    sentences: list[tuple[list[str], str, str]],
+) -> None:
+    items = [
+        TraceItem(f"R-{at}", "", f"The {' '.join(words)} {force} turn{rest}.", "srs")
+        for at, (words, force, rest) in enumerate(sentences)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparing, "_MOST_ALIKE", 2)
+        quick = conflicts(items, TERMS)
+        patch.setattr(comparing, "_alike", all_with_all)
+        assert quick == conflicts(items, TERMS)
+
+
+def all_with_all(heads: Sequence[Any], _progress: object) -> Iterator[tuple[int, int]]:
+    """Compare as the plain way does: each with all before it that are not alike the first two."""
+    weight = {
+        term: math.log(1 + len(heads) / count)
+        for term, count in Counter(term for head in heads for term in head.terms).items()
+    }
+    kin = [(head.context, head.terms, head.codes, head.modality, head.negated) for head in heads]
+    for other, later in enumerate(heads):
+        for one, first in enumerate(heads[:other]):
+            shared = 2 * math.fsum(weight[term] for term in first.terms & later.terms)
+            both = math.fsum(weight[term] for each in (first, later) for term in each.terms)
+            is_part = first.terms <= later.terms or later.terms <= first.terms
+            is_same = (first.context, first.codes) == (later.context, later.codes)
+            if is_same and both and shared / both >= (0.8 - 1e-9 if is_part else 0.5) and kin[:one].count(kin[one]) < 2:
+                yield one, other
 
 
 def test_terms_with_two_meanings_are_told_and_references_are_none() -> None:

@@ -6,6 +6,7 @@ more. What then differs is the conflict: the force, a limit, "not", or one word 
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 import re
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, named_places, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
@@ -25,7 +27,7 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.checkpoints import checked
 
 _RELATED = 0.5
-"""Share of the words, weighed by rarity, from which on two demands are looked at for a word and its opposite."""
+"""Share of the words, weighed by rarity, from which on one word and its opposite tell two demands apart."""
 _ALIKE = 0.8
 """Share from which on one may have a few words more; below, pairs of real requirement sets differ
 in their subject (`python -m benchmarks.conflicts`)."""
@@ -74,6 +76,8 @@ _OPPOSITES = {
         "/public private/horizontal vertical/parallel perpendicular"
     ).split("/")
 }
+
+_HAVE_OPPOSITES = frozenset[str]().union(*_OPPOSITES)
 
 Terms = Callable[[str], Sequence[str]]
 
@@ -214,17 +218,19 @@ def conflicts(
             groups.setdefault(parsed.key, []).append(parsed)
     found = [_duplicate(same) for same in groups.values() if len({each.demand.place for each in same}) > 1]
     heads = [same[0] for same in groups.values()]
-    for one, other, share in _alike(heads, progress):
-        judged = _judge(heads[one], heads[other], share)
+    pairs: list[tuple[int, int, Conflict]] = []
+    for one, other in _alike(heads, progress):
+        judged = _judge(heads[one], heads[other])
         if judged is not None:
             kind, why = judged
             also = [each.demand for head in (heads[one], heads[other]) for each in groups[head.key][1:]]
-            found.append(Conflict(kind, heads[one].demand, heads[other].demand, why, tuple(also)))
-            if len(found) > MOST_FOUND:
+            pairs.append((other, one, Conflict(kind, heads[one].demand, heads[other].demand, why, tuple(also))))
+            if len(found) + len(pairs) > MOST_FOUND:
                 raise InvalidInputError(
                     f"More than {MOST_FOUND:,} pairs do not go together, one of them “{heads[one].demand.text[:80]}”.",
                     suggestion="Compare a part at a time: a chapter, a folder, a document.",
                 )
+    found += [conflict for _, _, conflict in sorted(pairs, key=lambda pair: pair[:2])]
     order = list(ConflictKind)
     return sorted(found, key=lambda each: order.index(each.kind))
 
@@ -295,54 +301,80 @@ def _subject(text: str, own_id: str, limits: Sequence[Quantity]) -> str:
     for each in limits:
         signs[each.start : each.end] = " " * (each.end - each.start)
     left = without_limits("".join(signs))
-    return re.sub(rf"(?<!\w){re.escape(own_id)}(?!\w)", " ", left) if own_id else left
+    return re.sub(rf"(?<!\w){re.escape(own_id)}(?!\w)", " ", left) if own_id and own_id in left else left
 
 
 # ---- pairs
 
 
-def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> Iterator[tuple[int, int, float]]:
-    """Yield the pairs that share enough of their words, and their share.
+class _Heads:
+    """Hold the sentences that stand for those that say the same; of many with the same words, a few for all."""
 
-    Found by prefix filtering: a pair that shares so much must share one of the rarest words. Of the sentences with the
-    same words the first few stand for all, so that a list of limits does not take the square of its length.
-    """
-    frequency = Counter(term for head in heads for term in head.terms)
-    weight = {term: math.log(1 + len(heads) / count) for term, count in frequency.items()}
-    bags = [head.terms for head in heads]
-    totals = [sum(weight[term] for term in bag) for bag in bags]
-    index: dict[str, list[int]] = defaultdict(list)
-    alike = Counter[tuple[object, ...]]()
-    for place, head in enumerate(checked(heads)):
-        if place % _TOLD_EVERY == 0:
-            progress(place, len(heads))
-        kin = (head.context, bags[place], head.codes, head.modality, head.negated)
-        alike[kin] += 1
-        rarest = sorted(bags[place], key=lambda term: (-weight[term], term))
-        left = totals[place] * (1 - _RELATED / (2 - _RELATED))
-        near: set[int] = set()
-        for term in rarest:
-            near.update(index[term])
-            if alike[kin] <= _MOST_ALIKE:
-                index[term].append(place)
-            left -= weight[term]
-            if left < 0:
-                break
-        for other in sorted(near):
-            shared = sum(weight[term] for term in bags[place] & bags[other])
-            share = 2 * shared / (totals[place] + totals[other])
-            if share >= _RELATED and head.demand.place != heads[other].demand.place:
-                yield other, place, share
+    def __init__(self, heads: Sequence[_Parsed]) -> None:
+        self.heads = heads
+        frequency = Counter(term for head in heads for term in head.terms)
+        self.weight = {term: math.log(1 + len(heads) / count) for term, count in frequency.items()}
+        alike = Counter[tuple[object, ...]]()
+        self._is_kept: list[bool] = []
+        for head in heads:
+            kin = (head.context, head.terms, head.codes, head.modality, head.negated)
+            alike[kin] += 1
+            self._is_kept.append(alike[kin] <= _MOST_ALIKE)
+
+    def weighed(self, terms: Iterable[str]) -> float:
+        return math.fsum(self.weight[term] for term in terms)
+
+    def is_opposed(self, one: int, other: int) -> bool:
+        """Tell whether each of two has a word of its own, and both share enough beside it."""
+        mine, its = self.heads[one].terms, self.heads[other].terms
+        shared = 2 * self.weighed(mine & its)
+        return not mine <= its and not its <= mine and shared >= _RELATED * (self.weighed(mine) + self.weighed(its))
+
+    def kept(self, places: Iterable[int]) -> list[int]:
+        return [place for place in places if self._is_kept[place]]
+
+    def crossed(self, ours: Sequence[int], theirs: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield pairs of both in the order of the items, where the first stands for all that are like it."""
+        for firsts, others in ((ours, theirs), (theirs, ours)) if ours is not theirs else ((ours, ours),):
+            for one in self.kept(firsts):
+                for other in others[bisect.bisect_right(others, one) :]:
+                    if self.heads[one].demand.place != self.heads[other].demand.place:
+                        yield one, other
 
 
-def _judge(one: _Parsed, other: _Parsed, share: float) -> tuple[ConflictKind, str] | None:
-    """Tell what differs between two demands about the same thing; None where they are about different things."""
-    if one.codes != other.codes or one.context != other.context:
-        return None
+def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs that can differ in one thing: those with the same words, with a few more, with an opposite."""
+    known = _Heads(heads)
+    by_words: dict[tuple[str, frozenset[str]], dict[frozenset[str], list[int]]] = defaultdict(dict)
+    by_rest: dict[tuple[object, ...], dict[str, list[int]]] = defaultdict(dict)
+    for place, head in enumerate(heads):
+        by_words[head.context, head.codes].setdefault(head.terms, []).append(place)
+        for word in head.words & _HAVE_OPPOSITES:
+            by_rest[head.context, *head.key[2:], head.words - {word}].setdefault(word, []).append(place)
+    done = 0
+    for same in by_words.values():
+        bags = [bag for bag in same if bag]
+        poorer = ContainedBags(bags, known.weight)
+        for bag in checked(bags):
+            for _ in same[bag]:
+                if done % _TOLD_EVERY == 0:
+                    progress(done, len(heads))
+                done += 1
+            yield from known.crossed(same[bag], same[bag])
+            for inner in poorer.within(bag, known.weighed(bag) * (1 - _ALIKE / (2 - _ALIKE))):
+                yield from known.crossed(same[bags[inner]], same[bag])
+    for rest in checked(by_rest.values()):
+        for one, other in itertools.combinations(rest, 2):
+            if frozenset((one, other)) in _OPPOSITES:
+                yield from (pair for pair in known.crossed(rest[one], rest[other]) if known.is_opposed(*pair))
+
+
+def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
+    """Tell what differs between two demands that may be about the same thing; None where they are not, or nothing."""
     more, less = one.terms - other.terms, other.terms - one.terms
     if more and less:
         return _opposed(one, other)
-    is_other = (more or less) and (share < _ALIKE or _conditions(one) != _conditions(other))  # or a special case
+    is_other = (more or less) and _conditions(one) != _conditions(other)  # a special case
     if is_other or (one.words ^ other.words) & {"before", "after", "without", "above", "below"}:
         return None
     if not (more or less) and (told := _told_otherwise(one, other)) is not None:
