@@ -205,7 +205,29 @@ def test_items_of_other_tools_become_reqif_with_attributes_links_and_levels(
         ("S1", "1", "Stop 1."), ("S2", "1.1", "Stop 2."), ("S3", "2", "Stop 3."),
     ]  # fmt: skip
     assert {each.attributes["owner"] for each in found} == {"Ann"}
-    assert [link.target for link in found[1].links] == ["S1"]
+    assert found[1].links == (DeclaredLink("S1", "parent"),)
+    assert {each.kind for each in found} == {"normative"}
+
+
+def test_titles_of_sections_and_kinds_of_links_stay_in_reqif(knowledge: Command, shelf: _Shelf, tmp_path: Path) -> None:
+    more = "[[SECTION]]\nTITLE: Later\n\n[[/SECTION]]\n\n[TEXT]\nUID: T-1\nSTATEMENT: See the list.\n"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "software.sdoc").write_text(SDOC.replace("VALUE: o1", "VALUE: SW-2") + more)
+    put(shelf, tmp_path / "in")
+    out = tmp_path / "out.reqif"
+    assert (
+        knowledge("requirements", "export", "--format", "reqif", "--document", "software", "--out", str(out)).code == 0
+    )
+    found = _read(out)
+    assert [(each.level, each.kind, each.title or each.text) for each in found] == [
+        ("1", "Heading", "Stopping"),
+        ("1.1", "REQUIREMENT", "Overflow"),
+        ("2", "REQUIREMENT", "SW-2"),
+        ("3", "Heading", "Later"),
+        ("4", "TEXT", "T-1"),
+    ]
+    assert found[0].informative
+    assert found[1].links == (DeclaredLink("SW-2", "Parent Refines"),)
 
 
 def test_several_documents_say_that_one_alone_keeps_more(knowledge: Command, shelf: _Shelf, tmp_path: Path) -> None:

@@ -254,17 +254,23 @@ class _Parts:
             name for name in dict.fromkeys(name for each in every for name in each.attributes) if name not in attributes
         ]
         places = {name: f"a{place}" for place, name in enumerate(attributes)}
-        objects = [self._object(each, names[side, each.id], places) for side, _, items in new for each in items]
+        kinds = {kind: f"{place or ''}" for place, kind in enumerate(dict.fromkeys(each.kind for each in every))}
+        objects = [self._object(each, names[side, each.id], kinds, places) for side, _, items in new for each in items]
         linked = [
-            (names[0, link.source.id], names[1, link.target.id], link)
+            (names[0, link.source.id], names[1, link.target.id], self._called(link), link)
             for link in found.links
             if link.verdict in _SURE and not self._stands(link, names)
         ]
         linked += self._declared(sides, names)
-        relations = [self._relation(place, *each) for place, each in enumerate(linked)]
+        named = dict.fromkeys(["", *(kind for _, _, kind, _ in linked)])
+        called = {kind: f"{place or ''}" for place, kind in enumerate(named)}
+        relations = [
+            self._relation(place, source, target, called[kind], link)
+            for place, (source, target, kind, link) in enumerate(linked)
+        ]
         return [
             ("DATATYPES", self._element("DATATYPE-DEFINITION-STRING", "string", 'MAX-LENGTH="1000000"')),
-            ("SPEC-TYPES", self._types(places, specified=bool(new))),
+            ("SPEC-TYPES", self._types(places, kinds, called)),
             ("SPEC-OBJECTS", "".join(objects)),
             ("SPEC-RELATIONS", "".join(relations)),
             (
@@ -294,7 +300,7 @@ class _Parts:
 
     def _declared(
         self, sides: Sequence[Side], names: Mapping[tuple[int, str], str]
-    ) -> Iterator[tuple[str, str, TraceLink]]:
+    ) -> Iterator[tuple[str, str, str, TraceLink]]:
         """Yield what new items declare within their own set."""
         owners = [(side, each) for side, (_, items) in enumerate(sides) for each in items]
         by_place = {(side, each.id): each for side, each in owners}
@@ -302,11 +308,17 @@ class _Parts:
         for (side, each), (_, targets) in zip(owners, links, strict=True):
             if names[side, each.id] in self._known:
                 continue
-            for target in dict.fromkeys(targets):
-                other = by_place.get((side, target))
+            kinds = each.link_kinds or ("",) * len(each.links)
+            for target, kind in dict.fromkeys(zip(each.links, kinds, strict=True)):
+                other = by_place.get((side, target)) if target in targets else None
                 if other is not None:
                     link = TraceLink(each, other, Verdict.DECLARED, 1.0, Evidence("", "", ()))
-                    yield names[side, each.id], names[side, target], link
+                    yield names[side, each.id], names[side, target], kind, link
+
+    def _called(self, link: TraceLink) -> str:
+        """Return what the item at its beginning calls a link; nothing where the other declares it, the other way."""
+        kinds = dict(zip(link.source.links, link.source.link_kinds, strict=False))
+        return kinds.get(link.target.id, "") if link.verdict is Verdict.DECLARED else ""
 
     def _stands(self, link: TraceLink, names: Mapping[tuple[int, str], str]) -> bool:
         """Tell whether the file that is added to has the relation already, whichever way round."""
@@ -326,16 +338,20 @@ class _Parts:
             content = f"<{self._prefix}{name}>{content}</{self._prefix}{name}>"
         return content
 
-    def _types(self, places: Mapping[str, str], *, specified: bool) -> str:
+    def _types(self, places: Mapping[str, str], kinds: Mapping[str, str], links: Mapping[str, str]) -> str:
         def definitions(names: Iterable[tuple[str, str]]) -> str:
             kind = self._wrapped("TYPE", "DATATYPE-DEFINITION-STRING-REF", content=f"{self._own}-string")
             each = [self._element("ATTRIBUTE-DEFINITION-STRING", own, "", kind, called=name) for name, own in names]
             return self._wrapped("SPEC-ATTRIBUTES", content="".join(each))
 
-        links = definitions([("Verdict", "verdict"), ("Probability", "probability")])
-        found = self._element("SPEC-RELATION-TYPE", "link", "", links, called="Trace link")
-        if specified:
-            found += self._element("SPEC-OBJECT-TYPE", "item", "", definitions(places.items()), called="Traced item")
+        found = ""
+        for kind, number in links.items():
+            said = definitions([("Verdict", f"verdict{number}"), ("Probability", f"probability{number}")])
+            found += self._element("SPEC-RELATION-TYPE", f"link{number}", "", said, called=kind or "Trace link")
+        for kind, number in kinds.items():
+            said = definitions((name, f"{own}{number and '-'}{number}") for name, own in places.items())
+            found += self._element("SPEC-OBJECT-TYPE", f"item{number}", "", said, called=kind or "Traced item")
+        if kinds:
             found += self._element("SPECIFICATION-TYPE", "set", "", "", called="Traced set")
         return found
 
@@ -344,19 +360,24 @@ class _Parts:
         tag = f"{self._prefix}ATTRIBUTE-VALUE-STRING"
         return f'<{tag} THE-VALUE="{_quoted(value)}">{definition}</{tag}>'
 
-    def _object(self, item: TraceItem, name: str, places: Mapping[str, str]) -> str:
+    def _object(self, item: TraceItem, name: str, kinds: Mapping[str, str], places: Mapping[str, str]) -> str:
+        number = kinds[item.kind]
         values = {"ReqIF.ForeignID": item.id, "ReqIF.Name": item.title, "ReqIF.Text": item.text, **item.attributes}
-        content = self._wrapped("TYPE", "SPEC-OBJECT-TYPE-REF", content=f"{self._own}-item")
+        content = self._wrapped("TYPE", "SPEC-OBJECT-TYPE-REF", content=f"{self._own}-item{number}")
         content += self._wrapped(
-            "VALUES", content="".join(self._value(places[name], value) for name, value in values.items() if value)
+            "VALUES",
+            content="".join(
+                self._value(f"{places[name]}{number and '-'}{number}", value) for name, value in values.items() if value
+            ),
         )
         tag = f"{self._prefix}SPEC-OBJECT"
         return f'<{tag} IDENTIFIER="{name}" LAST-CHANGE="{self._moment}">{content}</{tag}>\n'
 
-    def _relation(self, place: int, source: str, target: str, link: TraceLink) -> str:
-        values = self._value("verdict", link.verdict.value) + self._value("probability", f"{link.probability:.4f}")
+    def _relation(self, place: int, source: str, target: str, kind: str, link: TraceLink) -> str:
+        values = self._value(f"verdict{kind}", link.verdict.value)
+        values += self._value(f"probability{kind}", f"{link.probability:.4f}")
         content = self._wrapped("VALUES", content=values)
-        content += self._wrapped("TYPE", "SPEC-RELATION-TYPE-REF", content=f"{self._own}-link")
+        content += self._wrapped("TYPE", "SPEC-RELATION-TYPE-REF", content=f"{self._own}-link{kind}")
         content += self._wrapped("SOURCE", "SPEC-OBJECT-REF", content=source)
         content += self._wrapped("TARGET", "SPEC-OBJECT-REF", content=target)
         return self._element("SPEC-RELATION", f"l{place}", "", content)

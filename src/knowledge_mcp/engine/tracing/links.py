@@ -51,6 +51,8 @@ class TraceItem:
         links: ids of other items that it declares itself linked to.
         attributes: what else its file says of it, by name.
         place: number of its clause, or its level, where that is known.
+        kind: what its tool calls it.
+        link_kinds: what its links are called there, in the order of `links`; empty where that is not known.
     """
 
     id: str
@@ -60,6 +62,8 @@ class TraceItem:
     links: tuple[str, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     place: str = ""
+    kind: str = ""
+    link_kinds: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,9 @@ from knowledge_mcp.model.chunk import Chunk, Definition, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import RequirementItem, Span
 from knowledge_mcp.ports import Knowledge
+
+HEADING = "Heading"
+"""What an item is called that is the title of a section; ReqIF tools, and our reader, know that it obliges nobody."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,37 @@ def items_in(reading: ReadDocument) -> list[TraceItem]:
 
 def declared_item(item: RequirementItem, citation: str) -> TraceItem:
     """Take an item of a requirement file for one that is traced."""
-    links = tuple(link.target for link in item.links)
+    links, kinds = tuple(link.target for link in item.links), tuple(link.kind for link in item.links)
     text = item.text or item.title or item.id
-    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level)
+    return TraceItem(item.id, item.title, text, citation, links, item.attributes, item.level, item.kind, kinds)
+
+
+def items_below_headings(reading: ReadDocument) -> list[TraceItem]:
+    """List what a requirement file declares, in order, with the sections that have a title and are no items."""
+    items, found = reading.structure.items, list[TraceItem]()
+    begun = {each.span.start for each in items}
+    taken = {each.id for each in items}
+    sections = [each for each in reading.structure.sections if each.span.start not in begun]
+    places: list[str] = []  # of the sections around
+    for item, declared in zip(items, items_in(reading), strict=True):
+        while item.level and sections and sections[0].span.start < item.span.start:
+            found.append(_heading(sections.pop(0), items, places, taken))
+        found.append(declared)
+    if any(each.level for each in items):
+        found += [_heading(each, items, places, taken) for each in sections]
+    return found
+
+
+def _heading(section: OutlineEntry, items: Sequence[RequirementItem], places: list[str], taken: set[str]) -> TraceItem:
+    """Take a section for an item; its place is what the levels of the items in it begin with."""
+    inside = next((each.level for each in items if section.span.contains(each.span) and each.level), "")
+    del places[section.level - 1 :]
+    above = f"{places[-1]}." if places else ""
+    places.append(".".join(inside.split(".")[: section.level]) if inside else f"{above}-")
+    name = next(name for at in itertools.count(1) if (name := f"section-{at}") not in taken)
+    taken.add(name)
+    told = {"ReqIF.ChapterName": section.title}
+    return TraceItem(name, "", "", "", (), told, places[-1], HEADING)
 
 
 def groups_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:
