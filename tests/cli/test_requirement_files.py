@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -78,9 +79,9 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> _Shelf:
     return found
 
 
-def put(shelf: _Shelf, folder: Path, *labels: tuple[str, str]) -> list[str]:
+def put(shelf: _Shelf, folder: Path, *labels: tuple[str, str], vanished: Sequence[str] = ()) -> list[str]:
     """Ingest a folder; returns the ids of its documents."""
-    report = shelf.ingest(LabelledSource(FileSource(folder), labels), IngestOptions())
+    report = shelf.ingest(LabelledSource(FileSource(folder), labels), IngestOptions(vanished=tuple(vanished)))
     assert not report.skipped, report.skipped
     assert not report.failed, report.failed
     return [each.record.id for each in report.documents]
@@ -256,6 +257,28 @@ def test_tables_are_requirements_where_their_columns_are_named_and_tables_else(
         ("A-1", "The pump shall stop.", "Ann"), ("A-2", "Log each login.", "Bob"),
     ]  # fmt: skip
     assert shelf.requirements(RequirementQuery("A-2")).hits[0].statement.weak
+
+
+@pytest.mark.parametrize("name", ["list.csv", "new.csv"])
+def test_a_table_that_changed_or_was_renamed_is_read_by_the_columns_that_were_named(
+    shelf: _Shelf, tmp_path: Path, name: str
+) -> None:
+    table = tmp_path / "list.csv"
+    table.write_text("Key,Demand\nA-1,The pump shall stop.\nA-2,Log each login.\n")
+    put(shelf, tmp_path, _LABELS, ("given", "columns"))
+    table.rename(tmp_path / name)
+    if name == "list.csv":
+        table.write_text("Key,Demand\nA-1,The pump shall stop.\nA-2,Log each login.\nA-3,Drain the tank.\n")
+    put(shelf, tmp_path, vanished=[record.source_path for record in shelf.documents() if name != "list.csv"])
+    (record,) = [each for each in shelf.documents() if each.file_name == name]
+    ids = [each.id for each in shelf.document_structure(record.id).items]
+    assert ids == (["A-1", "A-2", "A-3"] if name == "list.csv" else ["A-1", "A-2"])
+    assert (record.label("columns"), record.label("given")) == (_LABELS[1], "columns")
+    (tmp_path / name).write_text("Name,Demand\nA-1,The pump shall stop.\n")
+    with pytest.raises(AssertionError, match="requirement in it"):
+        put(shelf, tmp_path)
+    put(shelf, tmp_path, ("columns", ""), ("given", "columns"))
+    assert not shelf.document_structure(record.id).items
 
 
 @pytest.mark.parametrize(

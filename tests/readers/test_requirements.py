@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 from knowledge_mcp.cli.knowledge.inspect import file_item
 from knowledge_mcp.model.document import DeclaredLink
 from knowledge_mcp.model.errors import UnreadableDocumentError
+from knowledge_mcp.readers.data.trees import json_tree
+from knowledge_mcp.readers.markup.restructured import restructured
 from knowledge_mcp.readers.requirements.reader import RequirementReader, RequirementSet
 from knowledge_mcp.readers.requirements.reqif import reqif
-from knowledge_mcp.readers.requirements.texts import doorstop, needs_json, sphinx_needs, strictdoc
+from knowledge_mcp.readers.requirements.texts import doorstop, doorstop_folder, needs_json, sphinx_needs, strictdoc
 from tests.readers.requirement_files import NEEDS, REQIF, RST, SDOC, zipped
 
 
@@ -138,6 +141,31 @@ def test_a_child_passes_on_what_its_job_reads(
     assert [each.text for each in found.items] == [each["text"] for each in items]
     assert [len(each.links) for each in found.items] == [len(each["links"]) for each in items]
     assert "".join(each.get("title", "") for each in told if "text" not in each) in {found.title, ""}
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "content"), [(json_tree, "needs.json", json.dumps(NEEDS)), (restructured, "a.rst", RST)]
+)
+def test_an_ingest_reads_a_file_with_needs_once(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    job: Callable[..., Iterator[dict[str, Any]]],
+    name: str,
+    content: str,
+) -> None:
+    read_bytes, opened = Path.read_bytes, list[Path]()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read_bytes(path))
+    (tmp_path / name).write_text(content)
+    assert list(job(str(tmp_path / name), check=False))
+    assert opened == [tmp_path / name]
+
+
+def test_hidden_files_of_a_doorstop_folder_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "folder"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(".picture", b"\x89PNG\x00\xff\xfe\x00")
+        archive.writestr("SW001.yml", DOORSTOP)
+    assert [each["id"] for each in doorstop_folder(str(path))] == ["SW001"]
 
 
 BOMB = (

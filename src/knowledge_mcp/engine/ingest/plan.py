@@ -123,18 +123,20 @@ def make_plan(
         with noticing():  # a damaged record counts as none: the document is ingested again
             plan.known.extend(base.opened.documents())
     known = {record.source_path: record for record in plan.known}
-    for item in source.items():
+    moved = {record.sha256: record for record in plan.known if record.source_path in options.vanished}
+    for found in source.items():
         if cancelled():
             break
-        if isinstance(item, SkippedFile):
-            _skip(plan, item, on_event)
+        if isinstance(found, SkippedFile):
+            _skip(plan, found, on_event)
             continue
-        on_event(IngestEvent(IngestEventKind.FOUND, item.uri))
-        record = known.get(item.uri)
-        if exists and options.ids_are_settled and item.document_id is not None:
+        on_event(IngestEvent(IngestEventKind.FOUND, found.uri))
+        record = known.get(found.uri)
+        if exists and options.ids_are_settled and found.document_id is not None:
             with noticing():
-                record = record_of(base.opened, item.document_id)
+                record = record_of(base.opened, found.document_id)
             plan.known.extend([record] if record is not None else [])
+        item = _with_columns(found, record or moved.get(found.sha256))
         if record is not None and not options.force and _is_current(record, item, pipeline):
             plan.unchanged.append(record)
             on_event(IngestEvent(IngestEventKind.UNCHANGED, item.uri, record.chunk_count, record.chunk_count))
@@ -147,6 +149,16 @@ def make_plan(
         plan.todo.append(item)
         on_event(IngestEvent(IngestEventKind.CHECKED, item.uri, total=plan.pages[item.uri]))
     return plan
+
+
+def _with_columns(item: SourceItem, earlier: DocumentRecord | None) -> SourceItem:
+    """Read a table by the columns that were named at an earlier ingest, unless others, or none, are named now."""
+    told = dict(item.labels)
+    if earlier is None or "columns" in told or "columns" not in earlier.label(GIVEN).split(", "):
+        return item
+    given = ", ".join(filter(None, (told.get(GIVEN, ""), "columns")))
+    labels = told | {"columns": earlier.label("columns"), GIVEN: given}
+    return dataclasses.replace(item, labels=tuple(labels.items()))
 
 
 def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:

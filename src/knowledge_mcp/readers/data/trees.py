@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of, page
 from knowledge_mcp.readers.requirements.documents import as_document
-from knowledge_mcp.readers.requirements.texts import needs_json
+from knowledge_mcp.readers.requirements.texts import needs_in
 from knowledge_mcp.readers.shared.containers import (
     corrupted,
     foreign,
@@ -175,7 +175,7 @@ def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     text, warning = nonblank_text_of(path, _JSON, most=_MOST_BYTES)
     loaded = _json_loaded(text)
     if _holds_needs(loaded):
-        yield from as_document(needs_json(path), check=check)
+        yield from as_document(needs_in(text), check=check)
         return
     if check:
         yield {"pages": None}

@@ -19,7 +19,7 @@ from docutils.utils import SystemMessage
 
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.html.walk import html_pieces
-from knowledge_mcp.readers.requirements.texts import sphinx_needs
+from knowledge_mcp.readers.requirements.texts import needs_of
 from knowledge_mcp.readers.shared.containers import corrupted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, messages
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -80,7 +80,7 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         yield {"pages": None}
         return
     yield from messages(_pieces(text, warning))
-    yield {"items": [{**each, "anchor": nodes.make_id(each["id"])} for each in sphinx_needs(path)]}
+    yield {"items": [{**each, "anchor": nodes.make_id(each["id"])} for each in needs_of(text)]}
 
 
 def _pieces(text: str, warning: str) -> Iterator[Piece]:

@@ -129,12 +129,12 @@ def doorstop_folder(path: str) -> Iterator[dict[str, Any]]:
     items: list[tuple[list[int], dict[str, Any]]] = []
     with open_archive(path, "a folder of Doorstop items") as archive:
         for name in archive.namelist():
+            if name.startswith("."):
+                continue
             try:
                 text = decode_text(member(archive, name) or b"").text
             except NotTextError as error:
                 raise corrupted(f"a Doorstop item ({name})", error) from error
-            if name.startswith("."):
-                continue
             for each in _doorstop_item(text, name):
                 level = [int(part) for part in re.findall(r"\d+", each["level"])]
                 items.append((level, {**each, "id": name.rpartition(".")[0], "line": 0}))
@@ -195,7 +195,12 @@ def sphinx_needs(path: str) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no text.
     """
-    lines = _text_of(path, "a reStructuredText file").split("\n")
+    yield from needs_of(_text_of(path, "a reStructuredText file"))
+
+
+def needs_of(page: str) -> Iterator[dict[str, Any]]:
+    """Yield the needs of a page that was read; as `sphinx_needs`."""
+    lines = page.split("\n")
     for place, line in enumerate(lines):
         opened = _DIRECTIVE.fullmatch(line.rstrip())
         if opened is None or opened[2] in _REPORTS:
@@ -252,8 +257,13 @@ def needs_json(path: str) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no JSON, or holds no needs.
     """
+    yield from needs_in(_text_of(path, "a needs.json"))
+
+
+def needs_in(content: str) -> Iterator[dict[str, Any]]:
+    """Yield the needs of a `needs.json` that was read; as `needs_json`."""
     try:
-        found: Any = json.loads(_text_of(path, "a needs.json"))
+        found: Any = json.loads(content)
         versions: dict[str, Any] = found["versions"]
         current = versions.get(found.get("current_version", "")) or next(iter(versions.values()))
         needs: dict[str, dict[str, Any]] = current["needs"]
