@@ -5,8 +5,8 @@ Usage: `python -m benchmarks.round_trips [--data FOLDER]`
 Projects below `$KNOWLEDGE_EVAL_DATA/import` (else `../shared/data/import`, told loudly where there are none). `items`
 and `links` are those read of those known. Each project is then written as ReqIF and as `needs.json`, what is linked to
 as one side and all else as the other, and read back: `back` is how many items came back with the same text and
-attributes, and `links back` how many links between them. `kept`: into a ReqIF file an item and a relation
-are put, and all that it held is still there, word for word and in its order. `store`: the files are ingested and read
+attributes, and `links back` how many links between them, of ReqIF with their kinds. `kept`: into a ReqIF file an item
+and a relation are put, and all that it held is still there, word for word and in its order. `store`: the files are ingested and read
 back from the store: items with the same text, level, attributes and links. `bytes`: a ReqIF file comes back as it was.
 """
 
@@ -32,6 +32,7 @@ from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
+from knowledge_mcp.engine.tracing.readings import declared_item
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.document import RequirementItem
@@ -93,10 +94,7 @@ def read(reader: RequirementReader, files: Sequence[Path]) -> list[RequirementIt
 def traced(items: Sequence[RequirementItem]) -> tuple[list[TraceItem], list[TraceItem], Trace]:
     """Turn items into what a trace writes: what is linked to is one side, links to it from the other are declared."""
     aims = {link.target for each in items for link in each.links}
-    every = [
-        TraceItem(e.id, e.title, e.text or e.title or e.id, "", tuple(link.target for link in e.links), e.attributes)
-        for e in items
-    ]
+    every = [declared_item(each, "") for each in items]
     sources, targets = ([each for each in every if (each.id in aims) == is_aim] for is_aim in (False, True))
     by_id = {each.id: each for each in targets}
     links = [
@@ -114,10 +112,16 @@ def back(reader: RequirementReader, written: Sequence[TraceItem], content: bytes
         path = Path(folder) / name
         path.write_bytes(content)
         found = {each.id: each for each in reader.read(file_item(path)).items}
+    is_reqif = name.endswith(".reqif")  # a needs.json has one kind of link
     same = sum(each.id in found and _is_same(each, found[each.id]) for each in written)
-    links = {(each.id, link.target) for each in found.values() for link in each.links}
+    links = {(each.id, link.target, is_reqif and link.kind) for each in found.values() for link in each.links}
     ids = {each.id for each in written}
-    linked = {(each.id, target) for each in written for target in each.links if target in ids}
+    linked = {
+        (each.id, target, is_reqif and (kind or "Trace link"))
+        for each in written
+        for target, kind in zip(each.links, each.link_kinds, strict=True)
+        if target in ids
+    }
     return [f"{same} of {len(written)}", f"{len(linked & links)} of {len(linked)}"]
 
 

@@ -136,6 +136,14 @@ def test_requirements_and_search_name_the_item(shelf: _Shelf, tmp_path: Path) ->
     assert (about.chunk.clause_number, about.chunk.statements[0].identifier) == ("o2", "o2")
 
 
+def test_needs_of_a_page_are_cited_by_their_section_and_id(shelf: _Shelf, tmp_path: Path) -> None:
+    (tmp_path / "software.rst").write_text(RST)
+    put(shelf, tmp_path)
+    found = {each.statement.identifier: each.citation for each in shelf.requirements(RequirementQuery("SW")).hits}
+    assert found["SW_STOP"].startswith("Software, Software, SW_STOP")
+    assert found["SW_AUDIT"].startswith("Software, Software, SW_AUDIT")
+
+
 def test_what_an_item_states_without_force_is_weak_and_what_informs_is_nothing(shelf: _Shelf, tmp_path: Path) -> None:
     (tmp_path / "a.sdoc").write_text(
         "[DOCUMENT]\nTITLE: A\n\n[TEXT]\nSTATEMENT: This part must be read first.\n\n"
