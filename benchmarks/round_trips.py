@@ -6,8 +6,9 @@ Projects below `$KNOWLEDGE_EVAL_DATA/import` (else `../shared/data/import`, told
 and `links` are those read of those known. Each project is then written as ReqIF and as `needs.json`, what is linked to
 as one side and all else as the other, and read back: `back` is how many items came back with the same text and
 attributes, and `links back` how many links between them, of ReqIF with their kinds. `kept`: into a ReqIF file an item
-and a relation are put, and all that it held is still there, word for word and in its order. `store`: the files are ingested and read
-back from the store: items with the same text, level, attributes and links. `bytes`: a ReqIF file comes back as it was.
+and a relation are put, and all that it held is still there, word for word and in its order. `store`: the files are
+ingested and read back from the store: items with the same text, level, attributes and links. `bytes`: a ReqIF file
+comes back as it was.
 """
 
 from __future__ import annotations

@@ -154,7 +154,12 @@ def test_an_ingest_reads_a_file_with_needs_once(
     content: str,
 ) -> None:
     read_bytes, opened = Path.read_bytes, list[Path]()
-    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read_bytes(path))
+
+    def noted(path: Path) -> bytes:
+        opened.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
     (tmp_path / name).write_text(content)
     assert list(job(str(tmp_path / name), check=False))
     assert opened == [tmp_path / name]
