@@ -50,6 +50,16 @@ def test_a_file_that_is_gone_is_named_and_still_answers(shelf: Path, real_ingest
     assert "pits" in held(knowledge)
 
 
+def test_what_is_gone_is_known_by_a_path_that_goes_up_too(
+    shelf: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    (shelf / "pits.md").unlink()
+    (shelf / "below").mkdir()
+    done = real_ingest(str(shelf / "below" / ".."), "--prune", "--json")
+    assert [each["removed"] for each in report(done)["vanished"]] == [True]
+    assert "pits" not in held(knowledge)
+
+
 def test_prune_removes_what_is_gone_and_nothing_else(
     shelf: Path, real_ingest: Command, knowledge: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

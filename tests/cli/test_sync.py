@@ -70,6 +70,18 @@ def test_a_synced_folder_is_the_truth_of_its_documents(docs: Path, knowledge: Co
     assert (again["stored"], again["unchanged"], again["removed"]) == ([], 3, [])
 
 
+def test_a_folder_whose_path_goes_up_is_the_same_folder(home: Path, real_ingest: Command, knowledge: Command) -> None:
+    folder = put(home / "docs")
+    (home / "other").mkdir()
+    assert knowledge("sources", "add", str(home / "other" / ".." / "docs")).code == 0
+    assert "registered already" in knowledge("sources", "add", str(folder), "--name", "again").err
+    knowledge("sync")
+    (folder / "pits.md").unlink()
+    (folder / "doors.md").rename(folder / "gates.md")
+    knowledge("sync")
+    assert held(knowledge) == {"doors": "gates.md", "ropes": "ropes.md"}
+
+
 def test_what_changed_after_a_move_keeps_its_document(docs: Path, knowledge: Command) -> None:
     (docs / "doors.md").rename(docs / "gates.md")
     knowledge("sync")

@@ -367,8 +367,8 @@ def vanished_below(
 
 
 def lies_below(folder: Path, record: DocumentRecord) -> bool:
-    """Tell whether a document was read from a file below a folder."""
-    return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
+    """Tell whether a document was read from a file below a folder, which `FileSource` spells without `..`."""
+    return record.source_path.startswith(os.path.join(os.path.abspath(folder), ""))  # noqa: PTH100, PTH118 - as text
 
 
 def is_gone(path: str) -> bool:

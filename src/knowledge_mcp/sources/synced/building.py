@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -56,7 +57,7 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
         location, kind = f"https://{location.removeprefix('davs://')}", kind or SourceKind.WEBDAV
     kind = kind or _kind_of(location)
     if kind is SourceKind.FOLDER:
-        path = Path(location).expanduser().absolute()
+        path = Path(os.path.abspath(Path(location).expanduser()))  # noqa: PTH100 - as `FileSource` spells it
         if not path.is_dir():
             raise NotFoundError(f"There is no folder '{location[:200]}'.", suggestion="Check the path.")
         place, name = str(path), path.name

@@ -294,7 +294,8 @@ class WebDavSource:
 
     def _is_hidden(self, place: str) -> bool:
         hidden = unquote(place.rstrip("/").rpartition("/")[2]).startswith((".", "~$"))
-        self._left["hidden files and folders"] += hidden
+        if hidden:
+            self._left["hidden files and folders"] += 1
         return hidden
 
     def _take(self, place: str, etag: str) -> None:
