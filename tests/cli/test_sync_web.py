@@ -74,8 +74,26 @@ def test_a_page_that_did_not_change_is_not_sent_again(site: Site, knowledge: Com
     site.handlers["/doors"] = answer(b"gone", 404)
     gone = knowledge("sync", "--json")
     assert gone.code != 0
-    assert "There is nothing at" in of(gone, "doors")["last_error"]
+    assert "suddenly empty" in of(gone, "doors")["last_error"]
     assert set(held(knowledge)) == {url(site, "/doors")}
+
+
+def test_a_page_that_is_gone_keeps_its_document_until_that_is_meant(site: Site, knowledge: Command) -> None:
+    knowledge("sources", "add", url(site, "/doors"), "--name", "doors")
+    done = knowledge("sync")
+    assert done.code != 0
+    assert "There is nothing at" in done.err
+    site.handlers["/doors"] = answer(DOORS)
+    assert knowledge("sync").code == 0
+    site.handlers["/doors"] = answer(b"gone", 410)
+    done = knowledge("sync")
+    assert done.code != 0
+    assert "suddenly empty" in done.err
+    assert "--allow-empty" in done.err
+    assert set(held(knowledge)) == {url(site, "/doors")}
+    done = knowledge("sync", "--allow-empty")
+    assert done.code == 0, done.err
+    assert held(knowledge) == {}
 
 
 def test_a_page_is_asked_by_its_date_where_it_has_no_tag(site: Site, knowledge: Command) -> None:

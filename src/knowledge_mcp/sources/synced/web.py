@@ -343,19 +343,24 @@ class PageSource:
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
         self._visitor.holds(records)
-        self._item = self._visitor.visit(self._url)
+        try:
+            self._item = self._visitor.visit(self._url)
+        except NotFoundError:
+            if not any(map(self.owns, records)):
+                raise  # it never was there
+            return False
         self._remember(self._visitor.remembered({self._url}))
         return True
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
-        assert self._item is not None, "look comes first"
-        yield self._item
+        if self._item is not None:
+            yield self._item
 
     def owns(self, record: DocumentRecord) -> bool:
         return record.source_path == self._url
 
     def is_gone(self, record: DocumentRecord) -> bool:
-        return False
+        return self._item is None and self.owns(record)
 
     @property
     def unread(self) -> tuple[str, ...]:
