@@ -77,10 +77,9 @@ def pinned(
     opened by it or mentioning it. Among other words only those come first whose own it is, and the section that it
     heads, unless it heads many. Passages named so have scores above .93, all others below.
     """
-    within, asked = _asked_within(base, question)
+    within, asked, is_document = _asked_within(base, question)
     if not asked.names:
         return list(ranked)
-    is_document = bool(within) and asked == asked_for(question)  # it is what is named, not what stands in it
     order = _candidates(base, asked, _both(filter, In("document_id", within)) if within else filter)
     places = {hit[0]: place for place, hit in enumerate(ranked)}
     chunks = passages.get(list(dict.fromkeys([*places, *order])))
@@ -149,8 +148,8 @@ def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Rank
     return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
 
 
-def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked]:
-    """Tell which documents a question names by designation, and what it asks for by name, within them if it does.
+def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked, bool]:
+    """Tell which documents a question names by designation, what it asks for by name, and whether they are that.
 
     "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
     """
@@ -162,8 +161,8 @@ def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked]:
             within.update(dict.fromkeys(each.record.id for each in held))
     inside, asked = asked_for(rest), asked_for(question)
     if within and inside.names:
-        return tuple(within), inside
-    return tuple(within) if asked.alone else (), asked
+        return tuple(within), inside, False
+    return (tuple(within), asked, bool(within)) if asked.alone else ((), asked, False)
 
 
 def _candidates(base: Base, asked: Asked, filter: Filter | None) -> list[str]:
