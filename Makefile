@@ -13,12 +13,13 @@ WORKERS ?= 3
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL ?= $(PIP) install --quiet
 CONSTRAINTS := $(if $(LOCK),-c $(LOCK))
 SOURCES := $(wildcard src tests benchmarks examples tools)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow coverage coverage-report lint house check format lock clean
+.PHONY: help demo test test-slow test-all coverage coverage-report lint house check format lock clean
 
 help: ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,8 +27,9 @@ help: ## Show the targets
 demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and search it
 	$(BIN)/python examples/demo.py
 
-# Files go to the workers whole, which keeps their shared fixtures to one of them, and in their order: the longest stand
-# first. Bytecode is made before, for an environment that forbids writing it: hundreds of processes import the package.
+# Files go to the workers whole, which keeps their shared fixtures to one of them, those with slow tests first
+# (tests/conftest.py). Bytecode is made before, for an environment that forbids writing it: hundreds of processes import
+# the package.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 COVERAGE ?=
 MEASURED := $(if $(COVERAGE),--cov --cov-append --cov-report=)
@@ -40,7 +42,10 @@ test-slow: $(VENV)/.installed-test ## Run the slow tests: state machines, fuzzin
 	$(BIN)/python -m compileall -q src tests
 	$(PYTEST) -m slow $(if $(filter tests%,$(PYTEST_ARGS)),,$$(grep -rl --include='test_*.py' 'mark\.slow' tests | sort)) $(PYTEST_ARGS)
 
-# The slow tests are not measured: that takes half their time again, and the others alone reach the minimum.
+test-all: $(VENV)/.installed-test ## Run all tests, the slow ones among the others and never measured
+	$(BIN)/python -m compileall -q src tests
+	$(PYTEST) $(MEASURED) $(PYTEST_ARGS)
+
 coverage: ## Run the tests but the slow ones with coverage, and hold the coverage to its minimum
 	rm -f .coverage .coverage.*
 	$(MAKE) test COVERAGE=1
@@ -63,7 +68,10 @@ lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict; the package for macOS an
 house: $(VENV)/.installed-test ## Count what there is to read, and how far a search and an ingest run through it
 	$(BIN)/python tools/house.py --where
 
-check: lint coverage test-slow ## Everything that CI runs
+check: lint ## Everything that CI runs
+	rm -f .coverage .coverage.*
+	$(MAKE) test-all COVERAGE=1
+	$(MAKE) coverage-report
 
 format: $(VENV)/.installed-lint ## Sort the imports and format the code
 	$(BIN)/ruff check --select I --fix .
@@ -89,15 +97,15 @@ $(VENV)/.pip:
 # The lock holds hashes, which pip checks of packages and never of a folder: the project itself follows without its needs.
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml $(wildcard $(LOCK)) src/knowledge_mcp/__init__.py
 	$(BIN)/python tools/requirements.py >$(VENV)/requirements.txt
-	$(PIP) install --quiet $(CONSTRAINTS) -r $(VENV)/requirements.txt --group build
-	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	$(INSTALL) $(CONSTRAINTS) -r $(VENV)/requirements.txt --group build
+	$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python tools/requirements.py all >$(VENV)/requirements.txt
-	$(PIP) install --quiet $(CONSTRAINTS) -r $(VENV)/requirements.txt --group test
+	$(INSTALL) $(CONSTRAINTS) -r $(VENV)/requirements.txt --group test
 	@touch $@
 
 $(VENV)/.installed-lint: $(VENV)/.installed-test
-	$(PIP) install --quiet $(CONSTRAINTS) --group lint --group bench
+	$(INSTALL) $(CONSTRAINTS) --group lint --group bench
 	@touch $@

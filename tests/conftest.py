@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import sys
 import threading
@@ -57,6 +58,30 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that have slow tests, and measure none of those tests.
+
+    A long file that begins last keeps one worker busy while the others have ended. Measuring the slow tests takes half
+    their time again, and the others alone reach the minimum.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    for item in slow:
+        item.add_marker("no_cover")
+    first = {item.path for item in slow}
+    items.sort(key=lambda item: item.path not in first)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep the processes that a slow test starts from being measured too."""
+    measuring = os.environ.pop("COVERAGE_PROCESS_CONFIG", None) if item.get_closest_marker("slow") else None
+    try:
+        return (yield)
+    finally:
+        if measuring is not None:
+            os.environ["COVERAGE_PROCESS_CONFIG"] = measuring
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,11 +87,41 @@ def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     text = script.read_text(encoding="utf-8")
-    for step in ("make lint", "make test COVERAGE=1", "make test-slow", "make coverage-report"):
+    for step in ("make lint", "make test-all COVERAGE=1", "make coverage-report"):
         assert step in text
     assert "coverage_gate.py" in recipe("coverage-report")
     assert '-m "not slow"' in recipe("test")
     assert "-m slow" in recipe("test-slow")
+    assert "-m " not in recipe("test-all").replace("-m compileall", ""), "slow and quick ones"
+
+
+def test_files_with_slow_tests_begin_and_only_those_tests_are_not_measured(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugins = request.config.pluginmanager.get_plugins()
+    (conftest,) = (each for each in plugins if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py"))
+
+    class Item(SimpleNamespace):
+        def get_closest_marker(self, name: str) -> bool:
+            return name in self.marks
+
+        def add_marker(self, name: str) -> None:
+            self.marks.append(name)
+
+    quick, mixed, slow = (Item(path=path, marks=marks) for path, marks in (("a", []), ("b", []), ("b", ["slow"])))
+    items = [quick, mixed, slow]
+    conftest.pytest_collection_modifyitems(items)
+    assert items == [mixed, slow, quick]
+    assert [each.marks for each in items] == [[], ["slow", "no_cover"], []]
+
+    monkeypatch.setenv("COVERAGE_PROCESS_CONFIG", "how")
+    for item, measured in ((slow, None), (mixed, "how")):
+        running = conftest.pytest_runtest_protocol(item)
+        next(running)
+        assert os.environ.get("COVERAGE_PROCESS_CONFIG") == measured
+        with pytest.raises(StopIteration):
+            next(running)
+        assert os.environ["COVERAGE_PROCESS_CONFIG"] == "how"
 
 
 def test_layers_name_every_room_and_are_exhaustive() -> None:
