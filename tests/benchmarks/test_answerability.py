@@ -50,10 +50,7 @@ def test_a_set_is_judged_by_a_model_that_never_saw_it() -> None:
 
 
 def test_a_store_hides_what_is_held_back_and_finds_as_many_others(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("pumps.md", PUMPS)
-    world.write("valves.md", VALVES)
-    world.ingest()
+    world = World(tmp_path).holding({"pumps.md": PUMPS, "valves.md": VALVES})
     store = HeldBack(world.store)
     vector = world.embedder.embed_query("valve")
     whole = store.open("kb").search(vector=vector, text="valve", filter=None, limit=2)

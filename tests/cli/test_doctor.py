@@ -341,9 +341,9 @@ def test_a_language_that_the_model_does_not_know_is_named(
     clinic: Clinic, knowledge: Command, tmp_path: Path, text: str, status: str
 ) -> None:
     embedder = _Named()
-    world = World(tmp_path / "documents", embedder=embedder, collection=COLLECTION)
-    world.write("pump.md", f"# DIN 1\n\n## 1 X\n\n{text}\n")
-    world.ingest()
+    world = World(tmp_path / "documents", embedder=embedder, collection=COLLECTION).holding(
+        {"pump.md": f"# DIN 1\n\n## 1 X\n\n{text}\n"}
+    )
     clinic.use(world.store, embedder, filled=False)
     found = checks(knowledge("doctor", "--json").out)["languages"]
     assert found["status"] == status

@@ -50,11 +50,7 @@ See also [pumps](./guide#52-duty-pumps), [the notes](guide.md#notes-1), [nothing
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    made = World(tmp_path_factory.mktemp("world"))
-    made.write("guide.md", GUIDE)
-    made.write("manual.md", MANUAL)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world")).holding({"guide.md": GUIDE, "manual.md": MANUAL})
 
 
 @pytest.fixture(scope="module")

@@ -33,11 +33,9 @@ class Calibrated(HashingEmbedder):
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest two documents in the calibrated space."""
-    made = World(tmp_path_factory.mktemp("world"), embedder=Calibrated(dimensions=CALIBRATED.dimensions))
-    made.write("pumps.md", PUMPS)
-    made.write("valves.md", VALVES)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world"), embedder=Calibrated(dimensions=CALIBRATED.dimensions)).holding(
+        {"pumps.md": PUMPS, "valves.md": VALVES}
+    )
 
 
 def legs(*scores: float) -> list[LegHit]:
@@ -133,17 +131,13 @@ def test_a_single_word_that_is_said_is_no_question_and_one_that_nothing_says_is_
 
 
 def test_another_space_gives_no_estimate(tmp_path: Path) -> None:
-    other = World(tmp_path)
-    other.write("pumps.md", PUMPS)
-    other.ingest()
+    other = World(tmp_path).holding({"pumps.md": PUMPS})
     assert other.knowledge.search(SearchQuery("battery of the station")).answerability is None
 
 
 def test_a_leg_that_failed_gives_no_estimate(tmp_path: Path) -> None:
     embedder = Calibrated(dimensions=CALIBRATED.dimensions)
-    broken = World(tmp_path, embedder=embedder)
-    broken.write("pumps.md", PUMPS)
-    broken.ingest()
+    broken = World(tmp_path, embedder=embedder).holding({"pumps.md": PUMPS})
     embedder.failure = ConnectionFailedError("The service is away.")
     answer = broken.knowledge.search(SearchQuery("battery of the station"))
     assert answer.degraded

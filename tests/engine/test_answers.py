@@ -27,11 +27,7 @@ from tests.engine.world import PUMPS, VALVES, World
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest two documents once."""
-    made = World(tmp_path_factory.mktemp("world"))
-    made.write("pumps.md", PUMPS)
-    made.write("valves.md", VALVES)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})
 
 
 @pytest.mark.requirement("A-REQ-SEARCH-001", "A-REQ-SEARCH-002")
@@ -166,10 +162,9 @@ date by which work ends
 
 
 def _terms(folder: Path) -> World:
-    world = World(folder, embedder=Nearest())
-    world.write("terms.md", TERMS.replace("# Terms", "# 3 Terms and definitions").replace("## ", "### 3."))
-    world.ingest()
-    return world
+    return World(folder, embedder=Nearest()).holding(
+        {"terms.md": TERMS.replace("# Terms", "# 3 Terms and definitions").replace("## ", "### 3.")}
+    )
 
 
 @pytest.mark.requirement("CLARIFY-003")
@@ -269,9 +264,7 @@ def test_unknown_documents_and_passages_are_not_found_with_a_hint(world: World) 
 
 
 def test_a_chunk_is_found_by_its_id_and_a_removed_document_is_gone(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("valves.md", VALVES)
-    world.ingest()
+    world = World(tmp_path).holding({"valves.md": VALVES})
     first = world.knowledge.document_chunks("valves")[0]
     assert world.knowledge.chunk(first.id)[0] == first
     assert world.knowledge.remove("valves") == 2

@@ -34,11 +34,7 @@ def _leg(scores: dict[str, float], times: float = 1.0) -> list[LegHit]:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest two documents once."""
-    made = World(tmp_path_factory.mktemp("world"))
-    made.write("pumps.md", PUMPS)
-    made.write("valves.md", VALVES)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})
 
 
 def test_the_score_grows_with_cosine_and_with_the_share_of_the_words() -> None:
@@ -134,9 +130,7 @@ class _Forgetful(OverriddenStore):
 
 def test_without_the_vectors_of_the_best_passages_the_first_ranking_stands(tmp_path: Path) -> None:
     store = _Forgetful(EnglishAnalyser())
-    world = World(tmp_path, store=store)
-    world.write("pumps.md", PUMPS)
-    world.ingest()
+    world = World(tmp_path, store=store).holding({"pumps.md": PUMPS})
     store.forgets = True
     answer = world.knowledge.search(SearchQuery("battery of the station"))
     assert answer.hits[0].chunk.clause_number == "3.1"

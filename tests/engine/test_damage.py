@@ -25,10 +25,9 @@ FORGED = "The station could run on battery for eight hours."
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     (tmp_path / "docs").mkdir()
-    made = World(tmp_path / "docs", SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser()))
-    made.write("pumps.md", PUMPS)
-    made.write("valves.md", VALVES)
-    made.ingest()
+    made = World(tmp_path / "docs", SqliteStore(tmp_path / "knowledge.db", EnglishAnalyser())).holding(
+        {"pumps.md": PUMPS, "valves.md": VALVES}
+    )
     yield made
     made.knowledge.close()
 

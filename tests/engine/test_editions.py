@@ -37,12 +37,13 @@ def lifts(title: str, seconds: int, front: str = "") -> str:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Hold two editions of one standard, and a document that is none."""
-    world = World(tmp_path)
-    world.write("lifts-2018.md", lifts("ACME 100:2018 Lifts", 5))
-    world.write("lifts-2023.md", lifts("ACME 100:2023 Lifts", 4))
-    world.write("valves.md", "# Valves\n\nEach valve shall be turned once a year.\n")
-    world.ingest()
-    return world
+    return World(tmp_path).holding(
+        {
+            "lifts-2018.md": lifts("ACME 100:2018 Lifts", 5),
+            "lifts-2023.md": lifts("ACME 100:2023 Lifts", 4),
+            "valves.md": "# Valves\n\nEach valve shall be turned once a year.\n",
+        }
+    )
 
 
 def found(world: World, edition: str = "", text: str = "landing door shall close within seconds") -> set[str]:
@@ -197,10 +198,9 @@ def test_what_is_called_like_an_edition_but_is_another_text_is_told_to_be_kept_a
 
 
 def test_a_draft_and_a_withdrawn_edition_do_not_answer(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("a.md", lifts("ACME 1:2018", 5))
-    world.write("b.md", lifts("ACME 1:2024", 3, "status: draft\n"))
-    world.ingest()
+    world = World(tmp_path).holding(
+        {"a.md": lifts("ACME 1:2018", 5), "b.md": lifts("ACME 1:2024", 3, "status: draft\n")}
+    )
     assert found(world) == {"a"}
     world.knowledge.relabel("a", {"edition_status": "withdrawn"})
     world.knowledge.relabel("b", {"edition_status": "current"})
@@ -208,10 +208,7 @@ def test_a_draft_and_a_withdrawn_edition_do_not_answer(tmp_path: Path) -> None:
 
 
 def test_every_citation_names_the_edition(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("v1/guide.md", lifts("Guide", 5))
-    world.write("v2/guide.md", lifts("Guide", 4))
-    world.ingest()
+    world = World(tmp_path).holding({"v1/guide.md": lifts("Guide", 5), "v2/guide.md": lifts("Guide", 4)})
     hits = world.knowledge.search(SearchQuery("landing door", edition="all")).hits
     assert {hit.citation.split(",")[0] for hit in hits} == {"Guide (v1)", "Guide (v2)"}
 

@@ -175,9 +175,7 @@ def test_a_new_document_id_in_the_frontmatter_replaces_the_old_one(world: World)
 @pytest.mark.requirement("CLARIFY-006")
 def test_a_failing_embedding_service_leaves_the_old_version_and_says_how_far_it_came(tmp_path: Path) -> None:
     embedder = HashingEmbedder()
-    world = World(tmp_path, embedder=CachedEmbedder(embedder, tmp_path / "cache.sqlite"))
-    world.write("a.md", VALVES)
-    world.ingest()
+    world = World(tmp_path, embedder=CachedEmbedder(embedder, tmp_path / "cache.sqlite")).holding({"a.md": VALVES})
     world.write("a.md", "# Long\n" + "\n".join(f"\n## {n} Part\n\nPart {n} says {n}.\n" for n in range(1, 101)))
     embedder.failure, embedder.fail_after = ConnectionFailedError("gone"), 64
     with pytest.raises(ConnectionFailedError):
@@ -218,9 +216,7 @@ class SweptOnce(PublishingStore):
 
 @pytest.mark.parametrize("slice_", [1, 64])
 def test_chunks_removed_by_another_writer_are_written_again(tmp_path: Path, slice_: int) -> None:
-    world = World(tmp_path, store=SweptOnce(EnglishAnalyser()), slice=slice_)
-    world.write("pumps.md", PUMPS)
-    world.ingest()
+    world = World(tmp_path, store=SweptOnce(EnglishAnalyser()), slice=slice_).holding({"pumps.md": PUMPS})
     assert len(world.knowledge.document_chunks("pumps")) == world.knowledge.document("pumps").chunk_count
 
 

@@ -109,23 +109,15 @@ Table 2 Weights
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest two documents that cite each other by designation."""
-    made = World(tmp_path_factory.mktemp("named"))
-    made.write("plant.md", PLANT)
-    made.write("guide.md", GUIDE)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("named")).holding({"plant.md": PLANT, "guide.md": GUIDE})
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest four documents once."""
-    made = World(tmp_path_factory.mktemp("world"))
-    made.write("traced.md", TRACED)
-    made.write("closing.md", CLOSING)
-    made.write("opening.md", OPENING)
-    made.write("terms.md", TERMS)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world")).holding(
+        {"traced.md": TRACED, "closing.md": CLOSING, "opening.md": OPENING, "terms.md": TERMS}
+    )
 
 
 @pytest.mark.parametrize(

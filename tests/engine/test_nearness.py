@@ -145,9 +145,7 @@ def test_an_ingest_that_asked_a_service_has_the_unit_measured_for_the_first_ques
             return super().embed_documents(texts)
 
     paid = Paid(price=None)
-    world = World(tmp_path, embedder=paid)
-    world.write("pumps.md", PUMPS)
-    world.ingest()
+    world = World(tmp_path, embedder=paid).holding({"pumps.md": PUMPS})
     asked = paid.asked
     world.knowledge.search(SearchQuery("battery"))
     assert paid.asked == asked

@@ -45,9 +45,9 @@ class LosingHandle(SqliteHandle):
 
 def test_a_document_deleted_amid_a_search_is_in_it_whole_and_in_none_after_it(tmp_path: Path) -> None:
     store = Losing(tmp_path / "knowledge.db", EnglishAnalyser())
-    world = World(tmp_path / "documents", store=store)
-    world.write("pumps.md", "# Pumps\n\n## 1 Care\n\nA pump shall be greased once a month.\n")
-    world.ingest()
+    world = World(tmp_path / "documents", store=store).holding(
+        {"pumps.md": "# Pumps\n\n## 1 Care\n\nA pump shall be greased once a month.\n"}
+    )
     before = world.knowledge.search(SearchQuery("how often is a pump greased"))
     (record,) = world.knowledge.documents()
     store.lost = record.id
@@ -102,9 +102,7 @@ class Outside(HashingEmbedder):
 def test_no_question_is_embedded_while_a_snapshot_is_open(tmp_path: Path) -> None:
     store = Watched(tmp_path / "knowledge.db", EnglishAnalyser())
     embedder = Outside(store)
-    world = World(tmp_path / "documents", store=store, embedder=embedder)
-    world.write("pumps.md", PUMPS)
-    world.ingest()
+    world = World(tmp_path / "documents", store=store, embedder=embedder).holding({"pumps.md": PUMPS})
     world.knowledge.search(SearchQuery("how often is a pump greased"))
     world.knowledge.requirements(RequirementQuery("battery of the station"))
     world.knowledge.lookup("outages of the power")

@@ -34,9 +34,7 @@ def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_refused_passage_is_left_out_and_told_with_its_place_and_its_id(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole = World(tmp_path, embedder=HashingEmbedder())
-    whole.write("pumps.md", PUMPS)
-    whole.ingest()
+    whole = World(tmp_path, embedder=HashingEmbedder()).holding({"pumps.md": PUMPS})
     everything = whole.knowledge.document_chunks("pumps")
     (refused,) = [chunk for chunk in everything if "run on battery" in chunk.content]
     with caplog.at_level(logging.ERROR):

@@ -51,9 +51,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     store: Store = MemoryStore(EnglishAnalyser())
     if request.param == "sqlite":
         store = SqliteStore(tmp_path / "kb.sqlite", EnglishAnalyser())
-    made = World(tmp_path / "files", store=store)
-    made.write("rules.md", HOURS)
-    made.ingest()
+    made = World(tmp_path / "files", store=store).holding({"rules.md": HOURS})
     yield made
     store.close()
 

@@ -48,12 +48,7 @@ A tank is emptied by its own weight. The outlet shall not be opened while the in
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest three documents once."""
-    made = World(tmp_path_factory.mktemp("world"))
-    made.write("pumps.md", PUMPS)
-    made.write("valves.md", VALVES)
-    made.write("tanks.md", TANKS)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES, "tanks.md": TANKS})
 
 
 def ask(world: World, quote: str, document_id: str | None = None) -> QuoteAnswer:
@@ -214,10 +209,12 @@ def test_nothing_like_a_quote_is_not_found_and_says_how_many_documents_were_comp
 
 
 def test_a_quote_that_stands_twice_has_two_places(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("a.md", "# A\n\nEach gate shall be shut at night.\n\nThen rest. Each gate shall be shut at night.\n")
-    world.write("b.md", "# B\n\nEach Gate shall be shut at night.\n\nEach gate shall be shut at night.\n")
-    world.ingest()
+    world = World(tmp_path).holding(
+        {
+            "a.md": "# A\n\nEach gate shall be shut at night.\n\nThen rest. Each gate shall be shut at night.\n",
+            "b.md": "# B\n\nEach Gate shall be shut at night.\n\nEach gate shall be shut at night.\n",
+        }
+    )
     answer = ask(world, "Each gate shall be shut at night.")
     assert answer.verdict is QuoteVerdict.EXACT
     assert sorted(place.passage.locator.document_id for place in answer.places) == ["a", "a", "b"]
@@ -254,9 +251,7 @@ class Mute(OverriddenStore):
 
 
 def test_without_the_keyword_leg_only_a_document_named_can_answer(tmp_path: Path) -> None:
-    world = World(tmp_path, store=Mute(EnglishAnalyser()))
-    world.write("tanks.md", TANKS)
-    world.ingest()
+    world = World(tmp_path, store=Mute(EnglishAnalyser())).holding({"tanks.md": TANKS})
     assert ask(world, "A tank is emptied by its own weight.", "tanks").verdict is QuoteVerdict.EXACT
     altered = ask(world, "A tank is emptied by its own height.", "tanks")
     assert altered.verdict is QuoteVerdict.ALTERED

@@ -56,11 +56,7 @@ LFT 3 - The keys are kept in the lobby.
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest two documents once."""
-    made = World(tmp_path_factory.mktemp("lifts"))
-    made.write("pumps.md", PUMPS)
-    made.write("lifts.md", LIFTS)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("lifts")).holding({"pumps.md": PUMPS, "lifts.md": LIFTS})
 
 
 def _asked(world: World, topic: str, limit: int = 10) -> tuple[RequirementHit, ...]:

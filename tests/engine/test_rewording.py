@@ -35,10 +35,7 @@ def reworded(world: World, list_text: str = LIST) -> World:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Two documents, and a list of synonyms."""
-    made = World(tmp_path)
-    made.write("pumps.md", PUMPS)
-    made.write("valves.md", VALVES)
-    made.ingest()
+    made = World(tmp_path).holding({"pumps.md": PUMPS, "valves.md": VALVES})
     return reworded(made)
 
 
@@ -59,9 +56,7 @@ def test_a_search_by_words_asks_for_exactly_these(world: World) -> None:
 
 def test_a_search_that_is_left_with_words_alone_asks_for_the_other_ones_too(tmp_path: Path) -> None:
     embedder = HashingEmbedder()
-    world = World(tmp_path, embedder=embedder)
-    world.write("pumps.md", PUMPS)
-    world.ingest()
+    world = World(tmp_path, embedder=embedder).holding({"pumps.md": PUMPS})
     embedder.failure = ConnectionFailedError("The service is away.")
     answer = search.search(reworded(world).base, SearchQuery("blackout"))
     assert (answer.mode, answer.also_asked) == (SearchMode.KEYWORD, ("outage",))

@@ -14,9 +14,7 @@ from tests.engine.world import VALVES, World
 
 @pytest.mark.parametrize("dimensions", [384, 256])
 def test_a_collection_swapped_under_a_running_server_is_noticed(tmp_path: Path, dimensions: int) -> None:
-    world = World(tmp_path)
-    world.write("valves.md", VALVES)
-    world.ingest()
+    world = World(tmp_path).holding({"valves.md": VALVES})
     query = SearchQuery("gate valve")
     assert world.knowledge.search(query).hits
     embedder = HashingEmbedder(model="another one", dimensions=dimensions)

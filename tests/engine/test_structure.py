@@ -82,9 +82,7 @@ def test_a_text_without_headings_and_pages_has_no_structure() -> None:
 
 
 def test_an_ingest_keeps_the_sections_of_what_it_read(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.write("pumps.md", PUMPS)
-    world.ingest()
+    world = World(tmp_path).holding({"pumps.md": PUMPS})
     (record,) = world.store.open("kb").documents()
     kept = kept_structure_of(world.store.open("kb"), record.id)
     assert kept is not None

@@ -27,9 +27,7 @@ def test_the_older_version_answers_by_meaning_and_says_degraded_everywhere(tmp_p
     docs, file = tmp_path / "docs", tmp_path / "knowledge.db"
     with closing(SqliteStore(file, EnglishAnalyser())) as store:
         embedder = HashingEmbedder()
-        world = World(docs, store=store, embedder=embedder)
-        world.write("pumps.md", PUMPS)
-        world.ingest()
+        world = World(docs, store=store, embedder=embedder).holding({"pumps.md": PUMPS})
         assert world.knowledge.health().status == "healthy"
         with closing(SqliteStore(file, Later())) as newer:
             newer.open("kb").defined_terms()  # the first use that needs the index

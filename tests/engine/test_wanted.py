@@ -67,10 +67,7 @@ class Given(list[T]):
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Ingest one document once."""
-    made = World(tmp_path_factory.mktemp("world"))
-    made.write("pumps.md", PUMPS)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS})
 
 
 @pytest.fixture(scope="module")

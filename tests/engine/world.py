@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.engine.core.base import Base
@@ -104,6 +105,13 @@ class World:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
+
+    def holding(self, files: Mapping[str, str]) -> Self:
+        """Write these files below the folder, ingest all of it, and return this."""
+        for name, text in files.items():
+            self.write(name, text)
+        self.ingest()
+        return self
 
     def ingest(
         self,

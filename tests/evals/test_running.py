@@ -34,11 +34,7 @@ def _nothing(step: str, done: int, total: int) -> None:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Hold two documents with clauses."""
-    made = World(tmp_path_factory.mktemp("world"))
-    made.write("pumps.md", PUMPS)
-    made.write("valves.md", VALVES)
-    made.ingest()
-    return made
+    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})
 
 
 def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> None:

@@ -68,9 +68,7 @@ def test_a_change_by_another_process_is_in_the_next_answer(tmp_path: Path) -> No
     assert reader.knowledge.requirements(query).documents == ("grass",)
     writer.knowledge.remove("pumps")
     assert [each.id for each in reader.knowledge.stats().documents] == ["grass"]
-    following = World(tmp_path / "next", store=one, collection="kb.next")
-    following.write("next.md", "# Next\n\nAnother collection.\n")
-    following.ingest()
+    World(tmp_path / "next", store=one, collection="kb.next").holding({"next.md": "# Next\n\nAnother collection.\n"})
     one.rename_collections({"kb": "kb.old", "kb.next": "kb"})
     assert [each.id for each in reader.knowledge.documents()] == ["next"]
     one.close()

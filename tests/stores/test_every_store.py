@@ -1,4 +1,4 @@
-"""On every store alike: collections go from each to each other one, and planning, repositories and the library work."""
+"""On every store alike: collections go from and to each, and planning, repositories and the library work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from functools import partial
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -62,8 +61,8 @@ def opened(tmp_path: Path, database: Callable[[], str]) -> Generator[Open]:
         yield make
 
 
-@pytest.mark.parametrize(("source", "target"), [*permutations(STORES, 2)])
-def test_a_collection_goes_from_each_store_to_each_other_one_as_it_is(opened: Open, source: str, target: str) -> None:
+@pytest.mark.parametrize(("source", "target"), [*zip(STORES, (*STORES[1:], STORES[0]), strict=True)])
+def test_a_collection_goes_from_each_store_and_to_each_as_it_is(opened: Open, source: str, target: str) -> None:
     here, there = opened(source), opened(target)
     fill(here)
     report = move(place(here), place(there))

@@ -23,18 +23,6 @@ TOLERANCE = 1e-5
 """Qdrant adds up in 32 bits."""
 
 
-class TestQdrantInLocalMode(StoreContract):
-    weighs_absent: ClassVar[bool] = False
-    lexical_tolerance: ClassVar[float] = TOLERANCE
-
-    def make_store(self, analyser: Analyser) -> Store:
-        self.local = LocalQdrant()
-        return QdrantStore(EXACT, analyser, connect=lambda: self.local.client)
-
-    def open_again(self, store: Store) -> Store | None:
-        return QdrantStore(EXACT, self.analyser, connect=lambda: self.local.client)
-
-
 class TestQdrantOverTheWire(StoreContract):
     weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE

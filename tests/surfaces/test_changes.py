@@ -59,13 +59,14 @@ Hoists shall comply with ACME 100:2018.
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Hold two editions, and a document that refers to them."""
-    world = World(tmp_path)
-    world.write("lifts-2018.md", OLD)
-    world.write("lifts-2023.md", NEW)
-    world.write("manual.md", USER)
-    world.write("poem.md", "# Poems 3\n\nThe river sleeps beneath a silver moon while owls recite forgotten songs.\n")
-    world.ingest()
-    return world
+    return World(tmp_path).holding(
+        {
+            "lifts-2018.md": OLD,
+            "lifts-2023.md": NEW,
+            "manual.md": USER,
+            "poem.md": "# Poems 3\n\nThe river sleeps beneath a silver moon while owls recite forgotten songs.\n",
+        }
+    )
 
 
 def ask(world: World, name: str, **arguments: Any) -> dict[str, Any]:
@@ -202,9 +203,7 @@ def test_code_of_indexed_repositories_is_touched_too(tmp_path: Path) -> None:
     world.write("acme-2018.md", OLD + pits.format(2))
     world.write("acme-2023.md", NEW + pits.format(3))
     world.ingest()
-    code = World(tmp_path / "code", store=world.store, collection="repo_lift")
-    code.write("timers.md", CODE)
-    code.ingest()
+    World(tmp_path / "code", store=world.store, collection="repo_lift").holding({"timers.md": CODE})
     shadow = World(tmp_path / "code", store=world.store, collection="repo_lift.next")
     shadow.ingest()
     answer = ask(world, "knowledge_impact", document="ACME 100")

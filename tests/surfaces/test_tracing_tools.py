@@ -56,10 +56,7 @@ The supplier shall test the guard before it is used.
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     """Hold a standard and a manual."""
-    world = World(tmp_path)
-    world.write("pumps.md", PUMPS)
-    world.write("manual.md", MANUAL)
-    world.ingest()
+    world = World(tmp_path).holding({"pumps.md": PUMPS, "manual.md": MANUAL})
     keep_runs(world, tmp_path)
     yield world
     if world.knowledge.reviews is not None:
