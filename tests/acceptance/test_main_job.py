@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import jsonschema
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
-from mcp.types import CallToolResult, TextContent
+from mcp.types import TextContent
 
 from tests.acceptance.commands import EXAMPLES, run, stdio_server
 
 Calls = list[tuple[str, dict[str, Any]]]
+Ask = Callable[[Calls], list[dict[str, Any]]]
 
 
-def ask(data: Path, calls: Calls) -> list[dict[str, Any]]:
-    """Put calls to a fresh stdio server; every answer must agree with its tool's output schema and its own text."""
-
-    async def session() -> list[CallToolResult]:
-        async with Client(stdio_server(data)) as client:
-            schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
-            results: list[CallToolResult] = []
-            for name, arguments in calls:
-                result = await client.call_tool(name, arguments)
-                jsonschema.validate(result.structured_content, schemas[name] or {})
-                results.append(result)
-            return results
-
+async def ask(client: Client, calls: Calls) -> list[dict[str, Any]]:
+    """Put calls to a server; every answer must agree with its tool's output schema and its own text."""
+    schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
     answers: list[dict[str, Any]] = []
-    for result in anyio.run(session):
+    for name, arguments in calls:
+        result = await client.call_tool(name, arguments)
+        jsonschema.validate(result.structured_content, schemas[name] or {})
         first = result.content[0]
         assert isinstance(first, TextContent)
         answer = json.loads(first.text)
         assert answer == result.structured_content
         answers.append(answer)
     return answers
+
+
+@contextmanager
+def server(data: Path) -> Generator[tuple[BlockingPortal, Client]]:
+    """Connect to a stdio server as an assistant does; the portal runs what is asked of its client."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(stdio_server(data))) as client:
+        yield portal, client
+
+
+@pytest.fixture(scope="module")
+def examples(examples_data: Path) -> Generator[tuple[BlockingPortal, Client]]:
+    """Connect to one server over the examples for all tests that only ask."""
+    with server(examples_data) as connected:
+        yield connected
+
+
+@pytest.fixture
+def asked(examples: tuple[BlockingPortal, Client]) -> Ask:
+    """Return a function that puts calls to that server."""
+    portal, client = examples
+    return lambda calls: portal.call(ask, client, calls)
 
 
 STANDARD = "unattended-weather-stations"
@@ -51,16 +67,16 @@ QUESTIONS: list[tuple[str, set[tuple[str, str]]]] = [
 
 
 @pytest.mark.requirement("A-REQ-TOOL-001", "A-REQ-IF-001")
-def test_the_questions_of_the_examples_are_answered_by_the_clauses_that_it_promises(examples_data: Path) -> None:
+def test_the_questions_of_the_examples_are_answered_by_the_clauses_that_it_promises(asked: Ask) -> None:
     calls: Calls = [("knowledge_search", {"query": question}) for question, _ in QUESTIONS]
-    for answer, (question, clauses) in zip(ask(examples_data, calls), QUESTIONS, strict=True):
+    for answer, (question, clauses) in zip(asked(calls), QUESTIONS, strict=True):
         found = {(each["source"]["document_id"], each["source"].get("clause_number")) for each in answer["results"]}
         assert clauses & found, (question, found)
 
 
 @pytest.mark.requirement("A-REQ-TOOL-002")
-def test_a_term_is_defined_with_its_clause(examples_data: Path) -> None:
-    (gust,) = ask(examples_data, [("knowledge_lookup", {"term": "Gusts"})])
+def test_a_term_is_defined_with_its_clause(asked: Ask) -> None:
+    (gust,) = asked([("knowledge_lookup", {"term": "Gusts"})])
     assert gust["found"]
     assert any(
         each["source"]["document_id"] == "unattended-weather-stations" and "3.4" in each["source"]["citation"]
@@ -69,8 +85,8 @@ def test_a_term_is_defined_with_its_clause(examples_data: Path) -> None:
 
 
 @pytest.mark.requirement("A-REQ-TOOL-003")
-def test_requirements_are_mandatory_sentences_of_the_one_standard_asked_for(examples_data: Path) -> None:
-    (answer,) = ask(examples_data, [("knowledge_requirements", {"topic": "recalibration", "standard": "FSC 4100"})])
+def test_requirements_are_mandatory_sentences_of_the_one_standard_asked_for(asked: Ask) -> None:
+    (answer,) = asked([("knowledge_requirements", {"topic": "recalibration", "standard": "FSC 4100"})])
     assert answer["total"] == len(answer["results"]) > 0
     assert all(each["normative"] for each in answer["results"])
     assert all("shall" in each["requirement_text"] or "must" in each["requirement_text"] for each in answer["results"])
@@ -87,18 +103,17 @@ FILTERS: list[tuple[dict[str, Any], str, Any]] = [
 
 
 @pytest.mark.requirement("A-REQ-SEARCH-003")
-def test_each_filter_keeps_only_what_it_names(examples_data: Path) -> None:
+def test_each_filter_keeps_only_what_it_names(asked: Ask) -> None:
     calls: Calls = [("knowledge_search", {"query": "station sensor wind", **given}) for given, _, _ in FILTERS]
-    for answer, (given, field, value) in zip(ask(examples_data, calls), FILTERS, strict=True):
+    for answer, (given, field, value) in zip(asked(calls), FILTERS, strict=True):
         assert answer["results"], given
         for each in answer["results"]:
             assert {**each["source"], **each["metadata"]}[field] == value
 
 
 @pytest.mark.requirement("A-REQ-TOOL-004", "A-REQ-TOOL-005", "A-REQ-TOOL-006")
-def test_keywords_statistics_and_health_answer(examples_data: Path) -> None:
-    keyword, stats, health = ask(
-        examples_data,
+def test_keywords_statistics_and_health_answer(asked: Ask) -> None:
+    keyword, stats, health = asked(
         [("knowledge_keyword_search", {"query": "pyranometer"}), ("knowledge_stats", {}), ("knowledge_health", {})],
     )
     assert keyword["search_type"] == "keyword"
@@ -108,17 +123,15 @@ def test_keywords_statistics_and_health_answer(examples_data: Path) -> None:
     assert health["checks"]["vector_store"]["status"] == health["checks"]["embedding_service"]["status"] == "up"
 
 
-def test_every_passage_found_stands_word_for_word_in_its_document(examples_data: Path) -> None:
-    async def session() -> None:
-        async with Client(stdio_server(examples_data)) as client:
-            result = await client.call_tool("knowledge_search", {"query": "power supply", "n_results": 30})
-            assert result.structured_content is not None
-            for each in result.structured_content["results"]:
-                uri = f"knowledge://documents/{each['source']['document_id']}"
-                text = "".join(getattr(part, "text", "") for part in (await client.read_resource(uri)).contents)
-                assert each["content"] in text
-
-    anyio.run(session)
+def test_every_passage_found_stands_word_for_word_in_its_document(
+    asked: Ask, examples: tuple[BlockingPortal, Client]
+) -> None:
+    portal, client = examples
+    (answer,) = asked([("knowledge_search", {"query": "power supply", "n_results": 30})])
+    assert answer["results"]
+    for each in answer["results"]:
+        read = portal.call(client.read_resource, f"knowledge://documents/{each['source']['document_id']}")
+        assert each["content"] in "".join(getattr(part, "text", "") for part in read.contents)
 
 
 def test_a_second_run_changes_nothing_and_the_doctor_is_content(examples_data: Path) -> None:
@@ -131,7 +144,9 @@ def test_a_second_run_changes_nothing_and_the_doctor_is_content(examples_data: P
 
 
 def test_the_server_says_what_to_do_when_nothing_was_ingested(tmp_path: Path) -> None:
-    search, stats = ask(tmp_path, [("knowledge_search", {"query": "anything"}), ("knowledge_stats", {})])
+    calls: Calls = [("knowledge_search", {"query": "anything"}), ("knowledge_stats", {})]
+    with server(tmp_path) as (portal, client):
+        search, stats = portal.call(ask, client, calls)
     assert search["results"] == []
     assert "knowledge-ingest" in json.dumps(search)
     assert stats["knowledge_base"]["total_chunks"] == 0
