@@ -39,29 +39,34 @@ async def main():
         await client.list_tools()
 
 anyio.run(main)
-print(*sorted({name.partition(".")[0] for name in sys.modules}))
+print(*sys.modules)
 """
 
 
 def loaded(script: str) -> set[str]:
-    """Return the top-level modules that a fresh interpreter has loaded after the script."""
+    """Return the modules of which a script tells that a fresh interpreter has loaded them."""
     finished = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     return set(finished.stdout.split())
 
 
+@pytest.fixture(scope="module")
+def modules() -> set[str]:
+    """List what is loaded after `initialize` and `tools/list`."""
+    return loaded(OURS)
+
+
 @pytest.mark.requirement("A-REQ-IF-001")
-def test_initialize_and_the_tool_list_load_nothing_heavy_and_open_nothing() -> None:
-    ours = loaded(OURS)
+def test_initialize_and_the_tool_list_load_nothing_heavy_and_open_nothing(modules: set[str]) -> None:
+    ours = {name.partition(".")[0] for name in modules}
     assert ours & HEAVY == set()
     beyond = {name for name in ours - loaded(BARE) if not name.startswith("_")} - set(sys.stdlib_module_names)
     # The in-memory client brings the rest in this process; over stdio it is the client's.
     assert beyond <= {"knowledge_mcp"} | {"httpx2", "httpcore2", "jsonschema", "rpds"}
 
 
-def test_initialize_and_the_tool_list_do_not_load_what_the_tools_run_on() -> None:
-    modules = loaded(OURS + "print(*sys.modules)")
+def test_initialize_and_the_tool_list_do_not_load_what_the_tools_run_on(modules: set[str]) -> None:
     assert "knowledge_mcp.transports.mcp.listing" in modules
     heavy = ("knowledge_mcp.surfaces.standards", "knowledge_mcp.engine", "knowledge_mcp.settings")
     assert [name for name in modules if name.startswith(heavy)] == []
