@@ -2,6 +2,7 @@
 #   make demo            one command from a clone to a search that answers
 #   make demo LOCK=      the same with the newest versions that fit, where a pinned one cannot be had
 #   make test PYTEST_ARGS="tests/cli -k move --pdb"    part of the tests, in one process where the debugger is asked for
+#   make test SLOW=1     all tests, the slow ones too
 #   make test WORKERS=8  the tests in more processes, on a machine that has the cores; WORKERS=1 in one after the other
 
 PYTHON ?= python3
@@ -19,7 +20,7 @@ SOURCES := $(wildcard src tests benchmarks examples tools)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all coverage coverage-report lint house check format lock clean
+.PHONY: help demo test test-slow coverage coverage-report lint house check format lock clean
 
 help: ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,19 +33,16 @@ demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and sea
 # the package.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 COVERAGE ?=
+SLOW ?=
 MEASURED := $(if $(COVERAGE),--cov --cov-append --cov-report=)
 
-test: $(VENV)/.installed-test ## Run the tests but the slow ones
+test: $(VENV)/.installed-test ## Run the tests but the slow ones; with SLOW=1 all, the slow ones never measured
 	$(BIN)/python -m compileall -q src tests
-	$(PYTEST) -m "not slow" $(MEASURED) $(PYTEST_ARGS)
+	$(PYTEST) $(if $(SLOW),,-m "not slow") $(MEASURED) $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.installed-test ## Run the slow tests: state machines, fuzzing, whole services, memory
 	$(BIN)/python -m compileall -q src tests
 	$(PYTEST) -m slow $(if $(filter tests%,$(PYTEST_ARGS)),,$$(grep -rl --include='test_*.py' 'mark\.slow' tests | sort)) $(PYTEST_ARGS)
-
-test-all: $(VENV)/.installed-test ## Run all tests, the slow ones among the others and never measured
-	$(BIN)/python -m compileall -q src tests
-	$(PYTEST) $(MEASURED) $(PYTEST_ARGS)
 
 coverage: ## Run the tests but the slow ones with coverage, and hold the coverage to its minimum
 	rm -f .coverage .coverage.*
@@ -70,7 +68,7 @@ house: $(VENV)/.installed-test ## Count what there is to read, and how far a sea
 
 check: lint ## Everything that CI runs
 	rm -f .coverage .coverage.*
-	$(MAKE) test-all COVERAGE=1
+	$(MAKE) test SLOW=1 COVERAGE=1
 	$(MAKE) coverage-report
 
 format: $(VENV)/.installed-lint ## Sort the imports and format the code
