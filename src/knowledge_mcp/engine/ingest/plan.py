@@ -123,7 +123,8 @@ def make_plan(
         with noticing():  # a damaged record counts as none: the document is ingested again
             plan.known.extend(base.opened.documents())
     known = {record.source_path: record for record in plan.known}
-    moved = {record.sha256: record for record in plan.known if record.source_path in options.vanished}
+    gone = frozenset(options.vanished)
+    moved = {record.sha256: record for record in plan.known if record.source_path in gone}
     for found in source.items():
         if cancelled():
             break
