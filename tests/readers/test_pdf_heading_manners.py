@@ -82,3 +82,71 @@ def test_what_stands_at_the_head_of_every_copy_is_no_running_line() -> None:
         pages.next_page()
     text = read(pages).text
     assert text.count("1 Scope of the plan") == 4
+
+
+def depths(pages: Sheet) -> list[str]:
+    """Print clauses of a third depth whose titles are of the text's size."""
+    titles = [f"3.2.{number} {name}" for number, name in enumerate(("Depth", "Time", "Place", "Samples"), 1)]
+    pages.next_page()
+    for title in titles:
+        pages.y += 10
+        pages.line(title, font="Helvetica-Bold", step=20)
+        pages.paragraph(*[f"{_LONG} {title[6:].lower()}"] * 3, "no more.")
+    pages.next_page()
+    for _ in range(6):
+        pages.paragraph(*[f"{_LONG} then"] * 3, "no more of it.")
+    return titles
+
+
+def test_the_title_above_the_first_clause_is_no_section() -> None:
+    pages = sheet()
+    pages.line("Recorders for wells", font="Helvetica-Bold", size=20, step=40)
+    pages.line("The hydrology group, 4 March 2024", step=40)
+    titles = chapters(pages)
+    assert labels(read(pages)) == titles
+
+
+def test_a_cover_in_large_print_has_no_sections() -> None:
+    pages = sheet()
+    for size, text in (
+        (20, "Recorders for wells"),
+        (16, "User manual"),
+        (12, "For the crew"),
+        (12, "Do not be afraid"),
+    ):
+        pages.line(text, font="Helvetica-Bold", size=size, step=60)
+    pages.next_page()
+    titles = [*chapters(pages), *depths(pages)]
+    assert labels(read(pages)) == titles
+
+
+def test_bold_words_that_begin_a_line_of_a_paragraph_are_no_heading() -> None:
+    pages = sheet()
+    titles = [*chapters(pages), *depths(pages)]
+    for first, second in (
+        ("FLUSH is the name that the recorder has for the command that writes all of it", "HELD samples go first."),
+        ("EMPTY is the name that the recorder has for the command that drops all of it", "kept samples go first."),
+    ):
+        pages.y += 12
+        pages.line(first, font="Helvetica-Bold", step=12)
+        pages.line(second)
+    assert labels(read(pages)) == titles
+
+
+def test_items_behind_a_dash_and_lines_of_a_listing_are_no_headings_however_bold() -> None:
+    pages = sheet()
+    titles = [*chapters(pages), *depths(pages)]
+    for text in ("- A random number, needed to read it", "flush all", "- One packet or more", "write target"):
+        pages.y += 8
+        pages.line(text, font="Helvetica-Bold", step=20)
+    assert labels(read(pages)) == titles
+
+
+def test_notices_before_the_first_clause_are_headings() -> None:
+    pages = sheet()
+    for notice in ("Copyright notice", "Amendment record"):
+        pages.line(notice, font="Helvetica-Bold", size=10, step=20)
+        pages.paragraph(*[f"{_LONG} then"] * 4, "no more of it.")
+        pages.next_page()
+    titles = [*chapters(pages), *depths(pages)]
+    assert labels(read(pages)) == ["Copyright notice", "Amendment record", *titles]

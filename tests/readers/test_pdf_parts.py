@@ -159,6 +159,20 @@ def block(rows: list[list[str]], top: float = 90, step: float = 18) -> Any:
     return LayoutBlock(kind="table", header=cells[0], rows=cells[1:])
 
 
+def test_lines_that_run_from_cell_to_cell_behind_bullets_are_no_table() -> None:
+    from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell
+
+    texts = ["Recorder Manual", "• every sample that is kept;", "• any note on it;", "It may go on in full", "below"]
+    lines = [line(text, 94 + 14 * index, x=100, gap=16 if text[0] == "•" else 0) for index, text in enumerate(texts)]
+    lines[0] = line(texts[0], 94, gap=60)
+    cells = [["Recorder", "Manual"], ["• every sample • any note It may below", "that is kept; on it; go on in full"]]
+    rows = [
+        [LayoutCell(cell, AnnotationRect(x, top, 200, high)) for x, cell in zip((72, 272), row, strict=True)]
+        for (top, high), row in zip(((90, 18), (108, 60)), cells, strict=True)
+    ]
+    assert tables_of(LayoutBlock(kind="table", header=rows[0], rows=rows[1:]), lines, 1) is None
+
+
 def test_a_region_that_loses_characters_is_no_table() -> None:
     rows = [["a", "b"], ["c", "d"]]
     whole = [line("a b", 94, gap=60), line("c d", 112, gap=60)]

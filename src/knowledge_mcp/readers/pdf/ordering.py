@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*")
 _NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?(?:\s+[^\W\d_]|\Z)")
+_HANGING = re.compile(rf"{_CLAUSE.pattern}|[^\w\s(\"'“‘<\[]\s")
 _STANDS_OUT = 0.9
 """Points by which a bold line with a clause's number is larger than a table's print at least where it is a heading."""
 
@@ -38,11 +39,12 @@ _AROUND = 2.0
 
 @dataclass(slots=True)
 class _Row:
-    """One row: its cells' words, its extent down the page, the lines in it."""
+    """One row: its cells' words, its extent down the page, where its cells but the first begin, the lines in it."""
 
     cells: list[str]
     top: float
     bottom: float
+    sides: list[float] = field(default_factory=list[float])
     lines: list[Line] = field(default_factory=list[Line])
 
 
@@ -85,7 +87,8 @@ def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
     top = min((box.y for box in boxes), default=0.0)
     bottom = max((box.y + box.height for box in boxes), default=0.0)
     near = [item for item in items if top - _AROUND <= item.y + item.height / 2 <= bottom + _AROUND]
-    return _Row([_printed(cell, near) for cell in cells], top, bottom)
+    sides = [cell.bbox.x for cell in cells[1:] if cell.bbox is not None and cell.text.strip()]
+    return _Row([_printed(cell, near) for cell in cells], top, bottom, sides)
 
 
 def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
@@ -126,8 +129,8 @@ def _is_running_text(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
 
 
 def _gap(line: Line) -> float:
-    """Measure the widest gap between words, but for the one after a clause number that hangs before its text."""
-    hanging = line.gap < 2.6 * line.size and _CLAUSE.match(line.text) is not None
+    """Measure the widest gap between words, but for the one after a number or bullet that hangs before its text."""
+    hanging = line.gap < 2.6 * line.size and _HANGING.match(line.text) is not None
     return 0.0 if hanging else line.gap
 
 
@@ -168,7 +171,14 @@ def _is_woven(rows: Sequence[_Row], beside: Mapping[int, float]) -> bool:
     running = sum(
         not any(_gap(line) >= _BLANK * line.size or id(line) in beside for line in row.lines) for row in several
     )
-    return running >= max(2.0, _WOVEN * len(several))
+    over = sum(_runs_over(line, row.sides) for row in several for line in row.lines if id(line) not in beside)
+    return running >= max(2.0, _WOVEN * len(several)) or over > max(2.0, _WOVEN * sum(len(row.lines) for row in rows))
+
+
+def _runs_over(line: Line, sides: Sequence[float]) -> bool:
+    """Tell whether a line runs without a gap from one cell into another."""
+    near = line.size
+    return _gap(line) < _BLANK * near and any(line.x0 < side - near < side + near < line.x1 for side in sides)
 
 
 def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:

@@ -317,10 +317,14 @@ def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
 
 
 def _breaks(line: Line, following: Line, edges: dict[int, float]) -> bool:
-    """Tell whether a bold line goes on in plain print, close below and in small letters."""
-    goes_on = following.text[:1].islower() and not line.text.endswith((".", ":")) and line.bold and not following.bold
-    close = line.size == following.size and 0 < following.y0 - line.y0 < 1.5 * line.size
-    return goes_on and close and line.x1 > 0.85 * edges[round(line.x0 / 40)]
+    """Tell whether a bold line goes on in plain print, close below; with a capital only from a full line."""
+    if not line.bold or following.bold or line.size != following.size or line.text.endswith((".", ":")):
+        return False
+    edge, step = edges[round(line.x0 / 40)], following.y0 - line.y0
+    if following.text[:1].islower():
+        return 0 < step < 1.5 * line.size and line.x1 > 0.85 * edge
+    words = line.font != following.font and following.text[:1].isalpha() and not following.code
+    return words and 0 < step < 1.25 * line.size and line.x1 > 0.93 * edge and line.x1 - line.x0 > 30 * line.size
 
 
 def _run_in_title(lines: Sequence[Line], start: int, end: int) -> tuple[int, int | None]:

@@ -130,6 +130,7 @@ def detect_headings(
     if not numbered_only:
         findings = _findings(chosen, listed, body, pages)
         taken = {id(candidate) for candidate in chosen}
+        taken |= _titles(found, findings)
         rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
         notes = numbered_notes(rest, body)
         noted = {id(candidate) for candidate in notes}
@@ -213,6 +214,14 @@ def title_again(pages: Sequence[PageLayout], body: Body) -> set[int]:
     return set()
 
 
+def _titles(found: Sequence[HeadingCandidate], findings: Numbered) -> set[int]:
+    """Find the document's title above the first of its clauses: on its first page, and larger than all else in it."""
+    size = max((candidate.line.size for candidate in found), default=0.0)
+    titles = [candidate for candidate in found if candidate.line.size > size - 0.3]
+    outside = any(candidate.page != found[0].page or candidate.key for candidate in titles)
+    return set() if outside or not findings.begins or size <= findings.body.size + _LARGER else set(map(id, titles))
+
+
 def _is_anchored(candidate: HeadingCandidate, anchors: Collection[int]) -> bool:
     return any(id(line) in anchors for line in candidate.lines)
 
@@ -225,10 +234,12 @@ def _findings(
     anchors = {id(line) for heading in listed for line in heading.lines}
     for candidate in chosen:
         if not _is_anchored(candidate, anchors):
-            findings.add(candidate.line, len(candidate.key or ()), candidate.page, numbered=True)
+            depth = len(candidate.key or ())
+            findings.add(candidate.line, candidate.numbered.title, depth, candidate.page, numbered=True)
     for heading in listed:
         line = max(reversed(heading.lines), key=lambda line: line.size)
-        findings.add(line, heading.level, heading.page, numbered=_is_counted(heading.number), listed=True)
+        counted = _is_counted(heading.number)
+        findings.add(line, heading.title, heading.level, heading.page, numbered=counted, listed=True)
     findings.settle(len(pages))
     return findings
 

@@ -26,13 +26,14 @@ _KNOWN = re.compile(
     r"normative references|"
     r"informative references|non-normative references|references|bibliography|index|glossary|terms|definitions|"
     r"abbreviations|acronyms|notices?|conventions|conformance|revision history|"
-    r"change (?:history|log)|appendix|annex|appendices|annexes|about)\b",
+    r"(?:change|amendment|version|document) (?:history|log|record|control)|copyright notice|trade ?marks|disclaimer|"
+    r"appendix|annex|appendices|annexes|about)\b",
     re.IGNORECASE,
 )
 _LEGAL = re.compile(r"copyright protected document|all rights reserved", re.IGNORECASE)
 _VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
 _ASIDE = re.compile(r"\([^()]*\)")
-_BULLET = re.compile("[•‣◦▪■□●○◆➢✓\uf000-\uf0ff]")
+_BULLET = re.compile("[•‣◦▪■□●○◆➢✓∗\uf000-\uf0ff]|[-–—*] ")
 _DATE = re.compile(
     r"(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\b[\s\d,.]*(?:st|nd|rd|th)?[\s\d,.]*",
     re.IGNORECASE,
@@ -56,6 +57,7 @@ class Numbered:
         depths: how often each style serves each depth.
         listed: how many headings of each style the contents name.
         fonts: how many headings each font serves.
+        small: styles in which a heading begins with a small letter.
         first_page: page of the first of the top depth.
         most: pages of the first and the last of these, the outermost tenth of them left aside.
         top_size: their usual size.
@@ -68,6 +70,7 @@ class Numbered:
     depths: dict[_Style, Counter[int]] = field(default_factory=lambda: defaultdict[_Style, Counter[int]](Counter))
     listed: Counter[_Style] = field(default_factory=Counter[_Style])
     fonts: Counter[str] = field(default_factory=Counter[str])
+    small: set[_Style] = field(default_factory=set[_Style])
     first_page: int = 0
     most: tuple[int, int] = (0, 0)
     top_size: float = 99.0
@@ -77,9 +80,11 @@ class Numbered:
     _pages: list[int] = field(default_factory=list[int])
     _count: int = 0
 
-    def add(self, line: Line, depth: int, page: int, *, numbered: bool, listed: bool = False) -> None:
+    def add(self, line: Line, title: str, depth: int, page: int, *, numbered: bool, listed: bool = False) -> None:
         """Take one heading into account."""
         self.depths[line.style][depth] += 1
+        if title[:1].islower():
+            self.small.add(line.style)
         self.fonts[line.font] += 1
         self.listed[line.style] += listed
         self._count += numbered
@@ -97,6 +102,11 @@ class Numbered:
             self.throughout = early and self.most[1] >= _REACHED * pages
             self.top_size = sorted(self._sizes)[len(self._sizes) // 2]
         self.is_numbered = self._count >= 12 and self._count >= 0.12 * pages
+
+    @property
+    def begins(self) -> int:
+        """Return the page of the first heading that the contents name, else of the first with a number; 0 for none."""
+        return self.listed_from or self.first_page
 
     def numbers(self, page: int) -> bool:
         """Tell whether clauses are numbered where a page stands, so that lines without a number are seldom headings."""
@@ -224,8 +234,10 @@ def _reads_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity:
         or (". " in text[12:-1] and text[-1] == ".")
     ):
         return False
-    if candidate.beside or candidate.cut is not None:
+    if candidate.beside or candidate.cut is not None or candidate.breaks:
         return False
+    if (candidate.numbered.title or text)[0].islower():
+        return candidate.line.style in findings.small
     return re.match(r'["“(]?[A-Z0-9À-Þ]', text) is not None or findings.depth_of(candidate.line) is not None
 
 
@@ -234,6 +246,8 @@ def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity
     known = _is_known(candidate)
     alike = findings.alike(line)
     gap = candidate.gap / line.size
+    if candidate.page < findings.begins and candidate.prose < _PROSE and not known:
+        return False  # a cover is set in large print, too: only pages of running text have headings on them
     if findings.numbers(candidate.page) and not known:
         return _stands_among_numbered(candidate, findings, purity)
     if candidate.figures >= _ROWS and candidate.prose < _PROSE and line.size < body.size + 1.4:
@@ -269,7 +283,6 @@ def _alone(found: Sequence[HeadingCandidate], style: _Style) -> int:
 def _stands_among_numbered(candidate: HeadingCandidate, findings: Numbered, purity: float) -> bool:
     line, body, alike = candidate.line, findings.body, findings.alike(candidate.line)
     if candidate.page < findings.first_page:
-        # a front page is set in large print, too: only pages of running text have headings on them
         return line.size > body.size + 2 and findings.is_heading_face(line) and candidate.prose >= _PROSE
     large = line.size > body.size + 0.9 and (line.size >= findings.top_size - 0.1 or alike >= 3)
     capitals = line.bold and alike >= 3 and candidate.text.isupper()
