@@ -30,6 +30,11 @@ def chosen(*candidates: tuple[TitleSource, str], name: str = "some_file-2.pdf", 
         "Untitled-1",
         "Microsoft Word - final.doc",
         "Adobe Photoshop PDF",
+        "Layout 1",
+        "INTERNATIONAL STANDARD",
+        "Norme internationale",
+        "AMENDMENT 1",
+        "FAX",
     ],
 )
 def test_scraps_give_way_to_the_name_of_the_file_in_plain_form(scrap: str) -> None:
@@ -80,3 +85,14 @@ def test_a_file_s_name_is_put_plainly() -> None:
     assert plain_name("crane_report_v2.pdf") == "crane report v2"
     assert plain_name("800-63b usability.docx") == "800-63b usability"
     assert plain_name(".hidden") == ".hidden"
+
+
+@pytest.mark.parametrize("mark", ["1)", "¹", "†", "*", "12)"])
+def test_the_mark_of_a_footnote_is_no_part_of_a_title(mark: str) -> None:
+    assert chosen((TitleSource.LARGEST, f"Harbour crane standard{mark}")) == "Harbour crane standard"
+
+
+@pytest.mark.parametrize("designation", ["ISO 1234:2015/Amd 1:2020", "ISO/IEC 1234-2:2015/Cor.2", "EN 1234:2015/AMD 1"])
+def test_an_amendment_is_called_by_its_whole_designation(designation: str) -> None:
+    found = chosen((TitleSource.LARGEST, "Harbour crane standard"), (TitleSource.STATED, designation))
+    assert found == f"{designation} Harbour crane standard"

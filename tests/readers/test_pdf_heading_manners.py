@@ -150,3 +150,11 @@ def test_notices_before_the_first_clause_are_headings() -> None:
         pages.next_page()
     titles = [*chapters(pages), *depths(pages)]
     assert labels(read(pages)) == ["Copyright notice", "Amendment record", *titles]
+
+
+def test_headings_of_one_size_on_the_first_page_are_no_title_together() -> None:
+    pages = sheet(title="")
+    for text in ("1 Scope", "2 Terms", "3 Tests"):
+        pages.heading(text)
+        pages.paragraph(_LONG, "no more of it.")
+    assert read(pages).title == "sample"

@@ -41,6 +41,15 @@ _MADE_UP = re.compile(
     r"|title|cover|scan(?:ned)?.{0,40}|image ?\d*|print|.*\.(?:docx?|pdf|dvi|tex|indd|fm|book|qxd|odt|rtf|pptx?|xlsx?)",
     re.IGNORECASE,
 )
+_KIND = re.compile(
+    r"(?:(?:final |committee )?draft )?(?:international|european|national|british) standard|technical report"
+    r"|norme (?:internationale|européenne)|europäische norm|technical specification|recommendation"
+    r"|(?:technical )?corrigendum ?\d*|amendment ?\d*|amendement ?\d*"
+    r"|(?:tele)?fax(?: (?:cover )?sheet| message)?|memo(?:randum)?|layout ?\d*|presentation ?\d*|new document",
+    re.IGNORECASE,
+)
+"""What a cover says of the kind of document, and programs of one without a name."""
+_FOOTNOTE = re.compile(r"(?:(?<=[^\W\d_])\d{1,2}\)|[¹²³⁴-⁹†‡§]|\*)+$")
 _LABEL = re.compile(
     r"(?:attn|cc|date|edition|fax|from|issue|no|page|phone|re|ref|rev|revision|subject|tel|to|version|vol)\b[ .:]",
     re.IGNORECASE,
@@ -97,12 +106,12 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
 
 def _judged(candidate: TitleCandidate, file_name: str, known: set[str]) -> str:
     """Return a candidate's words without what hangs on them; empty where they are no title."""
-    words = " ".join(candidate.text.split()).strip(_EDGES)
-    if not _SHORTEST <= len(words) <= _LONGEST or _MADE_UP.fullmatch(words) or _LABEL.match(words):
+    words = _FOOTNOTE.sub("", " ".join(candidate.text.split()).strip(_EDGES)).strip(_EDGES)
+    if not _SHORTEST <= len(words) <= _LONGEST or _LABEL.match(words):
+        return ""
+    if _MADE_UP.fullmatch(words) or _KIND.fullmatch(words) or (words[0] in "([" and words[-1] in ")]"):
         return ""
     if candidate.text.rstrip().endswith(",") or words.split()[-1].casefold().strip(".") in _OPEN_ENDS:
-        return ""
-    if words[0] in "([" and words[-1] in ")]":
         return ""
     if candidate.source is not TitleSource.STATED and _SENTENCE.search(words):
         return ""
@@ -155,7 +164,8 @@ def _agree(one: str, other: str) -> bool:
 
 _DESIGNATION = re.compile(
     r"(?=[^ ]{0,40}[A-Z]{2})(?P<body>[A-Z][A-Za-z]{0,11})(?:/[A-Z]{2,8}){0,3}[ -]"
-    r"(?:[A-Z][A-Za-z]{0,11}(?:/[A-Z]{2,8}){0,3}[ -]){0,3}(?:[A-Z]{1,5}[ -]?)?\d{2,6}(?:[-.:/]\w{1,8}){0,4}"
+    r"(?:[A-Z][A-Za-z]{0,11}(?:/[A-Z]{2,8}){0,3}[ -]){0,3}(?:[A-Z]{1,5}[ -]?)?\d{2,6}"
+    r"(?:[-.:/](?!(?i:amd|cor)\b)\w{1,8}){0,4}(?:[/+](?i:amd|cor)\.? ?\d{1,2}(?::\d{4})?){0,3}"
 )
 _DATE_AFTER = re.compile(r"\s+(?:\d{1,2} \w{3,9} \d{2,4}|\d{4}-\d\d-\d\d|\([^()]{1,60}\))")
 _NO_BODIES = frozenset(

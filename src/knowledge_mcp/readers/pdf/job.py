@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns import take_columns
@@ -202,6 +203,8 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
             alike = [line for line in lines if round(line.size) == size]
             if len(alike) == len(lines) > 1 or len(alike) > _TITLE_LINES:
                 break  # the running text
+            if sum(split_clause_number(line.text).number is not None for line in alike) > 1:
+                continue  # headings
             text = " ".join(line.text for line in alike)
             if len(text) <= 200:
                 found.append(text)
