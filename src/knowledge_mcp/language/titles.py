@@ -49,7 +49,7 @@ _KIND = re.compile(
     re.IGNORECASE,
 )
 """What a cover says of the kind of document, and programs of one without a name."""
-_FOOTNOTE = re.compile(r"(?:(?<=[^\W\d_])\d{1,2}\)|[¹²³⁴-⁹†‡§]|\*)+$")
+_FOOTNOTE = re.compile(r"(?:(?<=[^\W\d_])\d{1,2}\)|[¹²³⁴-⁹†‡§]|\*){1,3}$")
 _LABEL = re.compile(
     r"(?:attn|cc|date|edition|fax|from|issue|no|page|phone|re|ref|rev|revision|subject|tel|to|version|vol)\b[ .:]",
     re.IGNORECASE,

@@ -26,7 +26,7 @@ _KNOWN = re.compile(
     r"normative references|"
     r"informative references|non-normative references|references|bibliography|index|glossary|terms|definitions|"
     r"abbreviations|acronyms|notices?|conventions|conformance|revision history|"
-    r"(?:change|amendment|version|document) (?:history|log|record|control)|copyright notice|trade ?marks|disclaimer|"
+    r"(?:change|amendment|version|document) (?:history|log|record|control)|copyright notice|"
     r"appendix|annex|appendices|annexes|about)\b",
     re.IGNORECASE,
 )
