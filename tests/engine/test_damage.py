@@ -67,7 +67,7 @@ def test_a_store_written_before_there_were_check_sums_compares_passages_with_the
     change(world, IN_THE_TEXT)
     with pytest.raises(DamagedError):
         world.knowledge.verify_quote(QuoteQuery(FORGED))
-    assert any("not the words" in each.message for each in world.knowledge.verify())
+    assert any("not what the canonical text says" in each.message for each in world.knowledge.verify())
     change(world, IN_THE_PASSAGE)
     with pytest.raises(DamagedError):
         world.knowledge.verify_quote(QuoteQuery(FORGED))

@@ -196,7 +196,7 @@ def test_documents_too_long_for_the_new_model_are_told_before_anything_is_embedd
     assert not report.good
     assert not report.swapped
     assert [each.document_id for each in report.failed] == ["long"]
-    assert "2 of its 3 chunks are longer than the 30 tokens" in report.failed[0].message
+    assert "2 of 3 chunks with more than the 30 tokens" in report.failed[0].message
     assert "ingested again" in report.failed[0].message
     assert embedder.documents == []
     assert [each.name for each in store.collections()] == ["kb"]

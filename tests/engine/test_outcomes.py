@@ -117,7 +117,7 @@ def test_a_document_of_which_all_is_refused_fails_with_the_number_of_its_passage
     world.write("long.md", text_of("long", 10))
     report = world.ingest()
     assert report.documents == ()
-    assert [each.message for each in report.failed] == ["All 10 passages were refused by the embedding service."]
+    assert [each.message for each in report.failed] == ["The embedding service refused all of 10 passages."]
 
 
 def test_what_a_stopped_ingest_did_not_come_to_is_skipped_by_name(tmp_path: Path) -> None:

@@ -43,6 +43,45 @@ def test_a_job_ends_with_its_result_and_is_found_by_its_id_in_another_process_s_
     jobs.close()
 
 
+def test_what_a_job_has_become_is_not_told_by_a_journal_that_has_not_heard_of_it(tmp_path: Path) -> None:
+    ended, written = threading.Event(), threading.Event()
+
+    class Slow(FolderJournal):
+        def write(self, job: Job) -> None:
+            if job.state.is_final:
+                ended.set()
+                assert written.wait(10)
+            super().write(job)
+
+    jobs = Jobs(Slow(tmp_path), echo, explain=explain)
+    running = jobs.submit({"n": 1}, journaled=True)
+    assert ended.wait(10)
+    assert jobs.look_up(running.job.id).state is JobState.DONE
+    with pytest.raises(NotFoundError):  # the journal still says that it runs, and of whose document it would not know
+        jobs.look_up(running.job.id, lambda job: job.result is None)
+    written.set()
+    jobs.close()
+
+
+def test_a_job_stops_when_who_waits_for_it_has_gone(tmp_path: Path) -> None:
+    begun, gone = threading.Event(), threading.Event()
+
+    def work(_: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+        begun.set()
+        assert gone.wait(10)
+        if line.cancelled():
+            raise CancelledError("It was cancelled.")
+        return {}
+
+    jobs = jobs_in(tmp_path, work)
+    running = jobs.submit({}, journaled=False, given_up=gone.is_set)
+    assert begun.wait(10)
+    gone.set()
+    assert running.wait(10)
+    assert running.job.state is JobState.CANCELLED
+    jobs.close()
+
+
 def test_a_failed_job_keeps_the_error_that_its_caller_would_have_got(tmp_path: Path) -> None:
     def fail(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
         raise FilingError("no_content", "There is nothing in it.")

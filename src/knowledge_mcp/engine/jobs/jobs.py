@@ -59,11 +59,17 @@ _JOB_ID = "0123456789abcdef"
 
 @dataclass
 class RunningJob:
-    """Follow a job of this process; `taken` where another one had begun it."""
+    """Follow a job of this process.
+
+    Attributes:
+        taken: another process had begun it.
+        given_up: whether who waited for it has gone.
+    """
 
     job: Job
     journaled: bool
     taken: bool = False
+    given_up: Callable[[], bool] = bool
     stop: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
@@ -108,13 +114,14 @@ class Jobs:
         self._counted = Counter[str]()
         self._idle = threading.Condition(self._lock)
 
-    def submit(self, request: Mapping[str, Any], *, journaled: bool) -> RunningJob:
+    def submit(self, request: Mapping[str, Any], *, journaled: bool, given_up: Callable[[], bool] = bool) -> RunningJob:
         """Begin a job as soon as a worker is free.
 
         Args:
             request: plain JSON values.
             journaled: whether it is written down, to be looked up by its id and taken up after a restart. A request
                 that is under way already is not begun twice: its job is returned.
+            given_up: whether who waits for it has gone, which stops it.
 
         Raises:
             CancelledError: the process is about to end.
@@ -129,7 +136,7 @@ class Jobs:
                         return running
         now = _now()
         job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
-        return self._start(RunningJob(job, journaled))
+        return self._start(RunningJob(job, journaled, given_up=given_up))
 
     def once(self, request: Mapping[str, Any], *state: object) -> Job:
         """Return the job of a request: under way, done within the last week, else started now.
@@ -186,11 +193,13 @@ class Jobs:
         """
         with self._lock:
             running = self._running.get(job_id)
-            if running is not None and (may_see is None or may_see(running.job)):
-                return running.job
-        job = self._journal.read(job_id) if _is_id(job_id) else None
+            job = running.job if running is not None else None
+        if job is None and _is_id(job_id):
+            job = self._journal.read(job_id)
         if job is None or not (may_see is None or may_see(job)):
             raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
+        if running is not None:
+            return job  # the journal may still tell what it was before
         if not job.state.is_final and self._is_orphan(job):
             with self._journal.recovering() as may:
                 if may:
@@ -367,7 +376,8 @@ class Jobs:
             self._change(running)  # for whoever asks another process
 
     def _is_stopped(self, running: RunningJob) -> bool:
-        return running.stop.is_set() or (running.journaled and self._journal.is_asked_to_stop(running.job.id))
+        is_left = running.stop.is_set() or running.given_up()
+        return is_left or (running.journaled and self._journal.is_asked_to_stop(running.job.id))
 
     def _change(self, running: RunningJob, **changed: Any) -> None:
         running.job = replace(running.job, updated_at=_now(), **changed)

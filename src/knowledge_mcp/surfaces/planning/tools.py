@@ -25,14 +25,17 @@ def ingest_document(
     """Answer `ingest_document`: wait for it with signs of life, or answer with the id of its job."""
     desk, asked = _desk(knowledge), request.filing()
     desk.check_path(asked)  # told at once, whoever waits
-    running = desk.jobs.submit(asked.as_json(), journaled=not request.wait)
+    call = call or Call()
+    running = desk.jobs.submit(
+        asked.as_json(), journaled=not request.wait, given_up=call.cancelled if request.wait else bool
+    )
     if not request.wait:
         return shapes.IngestDocumentResponse(
             status="accepted",
             job_id=running.job.id,
             message="The document is being ingested; ask ingest_status what became of it.",
         )
-    _follow(running, call or Call())
+    _follow(running, call)
     if isinstance(running.error, KnowledgeError):
         raise running.error
     if running.error is not None or running.job.result is None:
