@@ -193,13 +193,12 @@ class Jobs:
         """
         with self._lock:
             running = self._running.get(job_id)
-            job = running.job if running is not None else None
-        if job is None and _is_id(job_id):
-            job = self._journal.read(job_id)
-        if job is None or not (may_see is None or may_see(job)):
+            if running is not None and (may_see is None or may_see(running.job)):
+                return running.job
+        job = self._journal.read(job_id) if _is_id(job_id) else None
+        # of one that runs here the journal may tell what it was before; it is read all the same, as for a missing one
+        if running is not None or job is None or not (may_see is None or may_see(job)):
             raise NotFoundError(f"Job not found: {job_id}", suggestion="A job is forgotten a week after its end.")
-        if running is not None:
-            return job  # the journal may still tell what it was before
         if not job.state.is_final and self._is_orphan(job):
             with self._journal.recovering() as may:
                 if may:
