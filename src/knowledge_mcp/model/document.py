@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from knowledge_mcp.support.wording import how_many
+
 Hidden: TypeAlias = tuple[tuple[str, int], ...]
 """Characters left out by reason (`HiddenReason` values), in the order of the reasons' names."""
 
@@ -48,7 +50,7 @@ def hidden_sentence(hidden: Hidden) -> str:
     if not total:
         return ""
     told = ", ".join(f"{reason} {count:,}" for reason, count in hidden)
-    return f"{total:,} hidden character{' was' if total == 1 else 's were'} left out: {told}."
+    return f"{how_many(total, 'hidden character was', 'hidden characters were')} left out: {told}."
 
 
 @dataclass(frozen=True, slots=True)

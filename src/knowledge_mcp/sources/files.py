@@ -93,7 +93,7 @@ class FileSource:
         patterns: Sequence[str] | None = None,
         links: bool = True,
     ) -> None:
-        self._path = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - keeps links as the user wrote them
+        self._path = spelled(path)
         self._recursive = recursive
         self._links = links
         self._asked = patterns is not None
@@ -350,25 +350,31 @@ def _inaccessible(path: Path, error: OSError, what: str) -> SkippedFile:
     return SkippedFile(path_text(path), UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
 
 
+def spelled(path: str | os.PathLike[str]) -> Path:
+    """Spell a path as documents' sources are spelled: absolute, without `~` and `..`, links as they were written."""
+    return Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - `Path.resolve` would follow the links
+
+
 def vanished_below(
     folder: Path, records: Iterable[DocumentRecord], seen: Sequence[str] | frozenset[str] = ()
 ) -> list[DocumentRecord]:
     """List the records whose file lay below a folder and is gone; what cannot be looked at counts as there.
 
     Args:
-        folder: absolute; where it is no folder, nothing is gone.
+        folder: where it is no folder, nothing is gone.
         records: of all documents.
         seen: sources that were just met, whatever the disk says of their names.
     """
     if not folder.is_dir():
         return []
-    below = (each for each in records if lies_below(folder, each) and each.source_path not in seen)
+    root = spelled(folder)
+    below = (each for each in records if lies_below(root, each) and each.source_path not in seen)
     return [each for each in below if is_gone(each.source_path)]
 
 
 def lies_below(folder: Path, record: DocumentRecord) -> bool:
-    """Tell whether a document was read from a file below a folder, which `FileSource` spells without `..`."""
-    return record.source_path.startswith(os.path.join(os.path.abspath(folder), ""))  # noqa: PTH100, PTH118 - as text
+    """Tell whether a document was read from a file below a folder, which is as `spelled` gives it."""
+    return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
 
 
 def is_gone(path: str) -> bool:

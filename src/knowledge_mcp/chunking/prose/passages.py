@@ -147,7 +147,8 @@ def passages_of(
 
 def _is_title(document: Document, run: BlockRun) -> bool:
     """Tell whether a run says nothing but the document's title, above all sections."""
-    return run.section is None and " ".join(run.span.of(document.text).split()) == " ".join(document.title.split())
+    words = document.title.split()
+    return run.section is None and run.span.of(document.text).split(maxsplit=len(words)) == words
 
 
 def _weigh(passage: BlockRun, text: str, measure: TokenMeasure, capacity: int) -> None:

@@ -26,6 +26,7 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.scans.recognition import Recognition
+from knowledge_mcp.support.wording import how_many
 
 _FORCE = "Pass force_ocr to have it read all the same."
 
@@ -136,9 +137,8 @@ class JudgingReader:
 
 
 def _skipped(item: SourceItem, verdict: ExtractionVerdict, sampled: Recognition) -> UnreadableDocumentError:
-    pages = "page" if verdict.total_pages == 1 else "pages"
     why = "its name is that of a rendering, and it has no text" if verdict.rendering else "pictures cover it"
-    message = f"{item.name}: The document is image-based: {why} ({verdict.total_pages} {pages})."
+    message = f"{item.name}: The document is image-based: {why} ({how_many(verdict.total_pages, 'page')})."
     suggestion = _FORCE
     if sampled.error is not None:
         message += f" No sample of it could be read: {sampled.error.message}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec
 from knowledge_mcp.ports import SyncedSource
+from knowledge_mcp.sources.files import spelled
 from knowledge_mcp.sources.git import source as git
 from knowledge_mcp.sources.git.url import check_branch, parse_url, repository_name
 from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource, check_below
@@ -57,7 +57,7 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
         location, kind = f"https://{location.removeprefix('davs://')}", kind or SourceKind.WEBDAV
     kind = kind or _kind_of(location)
     if kind is SourceKind.FOLDER:
-        path = Path(os.path.abspath(Path(location).expanduser()))  # noqa: PTH100 - as `FileSource` spells it
+        path = spelled(location)
         if not path.is_dir():
             raise NotFoundError(f"There is no folder '{location[:200]}'.", suggestion="Check the path.")
         place, name = str(path), path.name

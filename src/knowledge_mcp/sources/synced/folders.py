@@ -15,7 +15,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceSpec
 from knowledge_mcp.model.source import Checkout, SourceItem
-from knowledge_mcp.sources.files import FileSource, is_gone, lies_below
+from knowledge_mcp.sources.files import FileSource, is_gone, lies_below, spelled
 from knowledge_mcp.sources.git.source import GitClones
 
 
@@ -23,13 +23,13 @@ class FolderSource:
     """Hold a folder to be the truth of the files below it.
 
     Args:
-        folder: absolute.
+        folder: its path.
         patterns: as `FileSource` takes them; empty for every document.
         links: whether links to files outside of the folder are followed, which is their maker's will.
     """
 
     def __init__(self, folder: Path, patterns: Sequence[str] = (), *, links: bool = True) -> None:
-        self._folder = folder
+        self._folder = spelled(folder)
         self._patterns = tuple(patterns) or None
         self._links = links
         self._files: FileSource | None = None

@@ -159,10 +159,9 @@ def _desk(knowledge: Knowledge) -> FilingDesk:
 
 
 def _follow(running: RunningJob, call: Call) -> None:
-    """Wait for a job with signs of life; one whose caller gives up is stopped."""
+    """Wait for a job with signs of life; the job stops by itself where its caller gives up."""
 
     def give_up() -> CancelledError:
-        running.stop.set()
         return CancelledError("The ingest was cancelled.")
 
     def state() -> tuple[float, str]:
