@@ -62,12 +62,13 @@ def query_vectors(count: int) -> NDArray[np.float32]:
 def served(name: str, folder: Path) -> Generator[tuple[dict[str, str], psutil.Process | None]]:
     """Run the server that a kind of store needs; gives the settings that name the store, and the server's process.
 
-    PostgreSQL keeps its files in memory where the machine has a file system for that. A Qdrant server is yours.
+    A Qdrant server is yours, and so is PostgreSQL's where `DATABASE_URL` is set. Else its files are kept in memory,
+    where the machine has a file system for that.
     """
-    if name == "qdrant":
-        named = {each: os.environ[each] for each in ("QDRANT_URL", "QDRANT_API_KEY") if each in os.environ}
-        port = urllib.parse.urlsplit(named["QDRANT_URL"]).port or 6333
-        yield {**named, "VECTOR_STORE": "qdrant"}, _process_on(port)
+    if name == "qdrant" or (name == "postgres" and "DATABASE_URL" in os.environ):
+        url, usual = ("QDRANT_URL", 6333) if name == "qdrant" else ("DATABASE_URL", 5432)
+        named = {each: os.environ[each] for each in (url, "QDRANT_API_KEY") if each in os.environ}
+        yield {**named, "VECTOR_STORE": name}, _process_on(urllib.parse.urlsplit(named[url]).port or usual)
     elif name == "chromadb-server":
         from tests.servers.chroma_server import ChromaServer
 
