@@ -101,6 +101,20 @@ def test_a_folder_of_sources_has_one_item_a_file(knowledge: Command, sides: tupl
     assert "tool.bin is not text: It is binary." in done.err
 
 
+def test_what_tools_write_and_gitignore_names_is_no_item(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    for name in ("node_modules/pump/index.js", "app/__pycache__/pump.pyc", "out/pump.py", "app/pump.py"):
+        (tmp_path / "code" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "code" / name).write_text(TESTS[0].text)
+    (tmp_path / "code" / ".gitignore").write_text("out/\n")
+    done = knowledge("trace", sides[0], str(tmp_path / "code"), "--json")
+    answer = json.loads(done.out)
+    assert {each["to"] for each in answer["links"]} | set(answer["gaps"]["to"]) == {"app/pump.py"}
+    assert "Left out: 3 files and folders that .gitignore names or tools write." in done.err
+    assert "Not traced" not in done.err
+
+
 def test_a_document_gives_its_requirements(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
     document = tmp_path / "srs.md"
     document.write_text("# Plant\n\n" + "\n\n".join(f"[{each.id}] {each.text}" for each in REQUIREMENTS) + "\n")

@@ -221,7 +221,7 @@ class RepositoryScan:
         root: the folder.
         repository: the repository's name, first part of each uri.
         include_extensions: what is looked at instead of `DEFAULT_EXTENSIONS` and `DEFAULT_NAMES`; a leading dot may be
-            missing, case does not matter, and a whole name ("Dockerfile") counts too.
+            missing, case does not matter, and a whole name ("Dockerfile") counts too; "*" for every file.
         exclude_patterns: left out beside `DEFAULT_EXCLUDES`, as in a `.gitignore` at the root.
         gitignore: whether `.gitignore` files are heeded.
         max_bytes: larger files are left out.
@@ -265,6 +265,13 @@ class RepositoryScan:
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
+        for path in self.paths():
+            found = self._file(path) if isinstance(path, str) else path
+            if found is not None:
+                yield found
+
+    def paths(self) -> Iterator[str | SkippedFile]:
+        """Yield the paths of the files that are looked at, none of them opened, and folders that cannot be read."""
         self.left_out.clear()
         rules = IgnoreRules(self._root) if self._gitignore else None
         waiting: list[tuple[str, IgnoreRules | None]] = [("", rules)]
@@ -287,9 +294,7 @@ class RepositoryScan:
                 elif self._only is not None and printable_path(path) not in self._only:
                     continue
                 elif self._looks_at(name, path, rules):
-                    found = self._file(path)
-                    if found is not None:
-                        yield found
+                    yield path
             waiting.extend(reversed(folders))
 
     def _enters(self, name: str, path: str, rules: IgnoreRules | None) -> bool:
@@ -302,7 +307,7 @@ class RepositoryScan:
         if lower == ".git":
             return False
         extension = lower.rpartition(".")[2] if "." in lower.lstrip(".") else ""
-        if lower not in self._wanted and extension not in self._wanted:
+        if self._wanted.isdisjoint(("*", lower, extension)):
             self.left_out["extension"] += 1
             return False
         return not self._is_left_out(path, rules, folder=False)

@@ -18,6 +18,7 @@ from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, held, items_in
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -284,9 +285,19 @@ def _item(path: Path, number: int, row: Mapping[str, Any], columns: Mapping[str,
 
 
 def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> Iterator[TraceItem]:
-    """Yield the items of the requirement files in a folder, and every other file as one."""
+    """Yield the items of the requirement files in a folder, and every other file as one.
+
+    Left out is what an index of the repository leaves out: hidden files, what `.gitignore` names, what tools write.
+    """
     left: list[str] = []
-    for path, name in files_below(folder):
+    scan = RepositoryScan(folder, include_extensions=("*",))
+    for name in scan.paths():
+        if not isinstance(name, str):
+            left.append(name.message)
+            continue
+        path = folder / name
+        if not path.is_file() or any(part.startswith(".") for part in Path(name).parts):
+            continue
         try:
             found = _stated(path, name, reader, {}) if _states(path) else None
             if found is None:
@@ -295,6 +306,8 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> I
                 yield from found
         except (UnreadableDocumentError, InvalidInputError) as exc:
             left.append(f"{name} ({exc.message})")
+    if out := scan.left_out.total():
+        say(f"Left out: {how_many(out, 'file or folder', 'files and folders')} that .gitignore names or tools write.")
     tell_left_out("traced", left)
 
 
