@@ -100,6 +100,26 @@ def test_an_item_under_an_item_that_inherits_carries_the_whole_chain_of_lead_ins
     assert [s.text for s in found] == ["The supplier shall: a) keep:", "The supplier shall: a) keep: 1) letters;"]
 
 
+def test_an_item_below_another_carries_its_condition_whatever_that_ends_with() -> None:
+    found = _found(
+        _text("A relief valve shall be provided where:"),
+        _item("a) the vessel can be exposed to fire, and"),
+        _item("1) its wetted area exceeds 2.5 m²; or", depth=1),
+        _item("2) its contents are toxic:", depth=1),
+        _item("i) in any enclosed space.", depth=2),
+        _item("b) the supply can exceed the limit."),
+    )
+    lead = "A relief valve shall be provided where:"
+    assert [s.text for s in found] == [
+        lead,
+        f"{lead} a) the vessel can be exposed to fire, and",
+        f"{lead} a) the vessel can be exposed to fire, and 1) its wetted area exceeds 2.5 m²; or",
+        f"{lead} a) the vessel can be exposed to fire, and 2) its contents are toxic:",
+        f"{lead} a) the vessel can be exposed to fire, and 2) its contents are toxic: i) in any enclosed space.",
+        f"{lead} b) the supply can exceed the limit.",
+    ]
+
+
 def test_an_item_that_goes_on_with_the_sentence_keeps_the_stronger_force() -> None:
     found = _found(_text("The pump shall:"), _item("- show an alarm that can be muted;"), _item("- Users may mute it."))
     assert [s.modality for s in found] == [Modality.REQUIREMENT, Modality.PERMISSION]

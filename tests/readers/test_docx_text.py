@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.model.document import Block, BlockKind, Document, DocumentType, ReferenceKind
+from knowledge_mcp.model.document import Block, BlockKind, Document, DocumentType, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.docx import DocxReader
 from tests.readers.docx_files import (
+    W,
     content_item,
     docx_bytes,
     heading,
@@ -52,6 +53,39 @@ def test_tracked_changes_read_as_accepted() -> None:
     moved = f"<w:moveFrom>{run('away ')}</w:moveFrom><w:moveTo>{run('here ')}</w:moveTo>"
     document = read_docx(p(run("The ") + inserted + deleted + moved + run("end.")))
     assert document.text == "The new here end."
+
+
+def test_changes_that_are_not_accepted_comments_headers_and_what_is_no_text_are_told() -> None:
+    inserted = f"<w:ins>{run('100 %')}</w:ins>"
+    deleted = "<w:del><w:r><w:delText>110 %</w:delText></w:r></w:del>"
+    body = p(run("At most ") + inserted + deleted + deleted)
+    comments = f'<w:comments xmlns:w="{W}"><w:comment w:id="0">{p("Should it be 90 %?")}</w:comment></w:comments>'
+    header = f'<w:hdr xmlns:w="{W}">{p("Draft C")}</w:hdr>'
+    links = relations(("r1", "header", "header1.xml"), ("r2", "chart", "charts/chart1.xml"))
+    parts = {"word/comments.xml": comments, "word/header1.xml": header, **links}
+    document = DocxReader().read(content_item(docx_bytes(body, parts=parts)))
+    assert document.text == "At most 100 %"
+    assert document.warnings == (
+        "Tracked changes are not accepted yet (1 insertion, 2 deletions): the text was read as if they were.",
+        "1 comment was left out.",
+        "2 words of page headers and footers left out.",
+        "Charts in the document are not read.",
+    )
+
+
+def test_what_is_struck_out_is_left_out_and_counted() -> None:
+    struck = '<w:style w:type="character" w:styleId="Gone"><w:rPr><w:strike/></w:rPr></w:style>'
+    body = p(
+        run("The stack shall be ")
+        + run("3 m ", "<w:strike/>")
+        + run("4 m ", "<w:dstrike/>")
+        + run("5 m ", '<w:rStyle w:val="Gone"/>')
+        + run("6 m", '<w:rStyle w:val="Gone"/><w:strike w:val="0"/>')
+        + run(" high.")
+    )
+    document = read_docx(body, styles=struck)
+    assert document.text == "The stack shall be 6 m high."
+    assert document.hidden == ((HiddenReason.STRUCK.value, 6),)
 
 
 def test_a_deleted_paragraph_mark_joins_two_paragraphs() -> None:

@@ -295,7 +295,7 @@ def test_hidden_rows_and_columns_are_left_out_and_told_with_the_sheet() -> None:
     assert "| item | note |\n| --- | --- |\n| milk | cold |" in document.text
     assert "obey" not in document.text
     assert document.hidden == ((HiddenReason.NOT_DISPLAYED.value, 2 * LETTERS + len("2.5hotprice")),)
-    assert "Of the sheet Sheet 1 hidden rows and 1 hidden columns are left out." in document.warnings
+    assert "Left out of the sheet Sheet: 1 hidden row and 1 hidden column." in document.warnings
 
 
 def test_hidden_rows_are_left_out_where_formulas_were_never_calculated() -> None:
@@ -493,3 +493,62 @@ def test_text_of_an_opendocument_file_that_is_seen_or_may_be_seen_stays(body: st
     document = read(odt(body, styles=styles), "notes.odt")
     assert "Seen" in document.text
     assert document.hidden == ()
+
+
+# ---- struck out -----------------------------------------------------------------------------------------------------
+
+
+def _struck_slide(made: Any) -> None:
+    run = _box(_slide(made).shapes, "The limit is 5 bar").text_frame.paragraphs[0].add_run()
+    run.text = SECRET
+    run.font._element.set("strike", "sngStrike")
+
+
+def _struck_cell(made: Any) -> None:
+    from openpyxl.styles import Font
+
+    _grid(made)["B3"] = SECRET
+    made.active["B3"].font = Font(strike=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (presentation(_struck_slide), "talk.pptx"),
+        (workbook(_struck_cell), "prices.xlsx"),
+        (
+            odt(
+                f'<text:p>The limit is <text:span text:style-name="S">{SECRET}</text:span>5 bar</text:p>',
+                styles='<style:style style:name="S" style:family="text"><style:text-properties'
+                ' style:text-line-through-style="solid"/></style:style>',
+            ),
+            "notes.odt",
+        ),
+    ],
+)
+def test_what_is_struck_out_is_left_out_and_counted(data: bytes, name: str) -> None:
+    document = read(data, name)
+    assert "obey" not in document.text
+    assert (HiddenReason.STRUCK.value, LETTERS) in document.hidden
+
+
+def test_raised_and_lowered_digits_of_slides_and_open_documents_read_as_such() -> None:
+    def fill(made: Any) -> None:
+        frame = _box(_slide(made).shapes, "leakage 10").text_frame
+        for text, baseline in (("-3", "30000"), (" kg of H", ""), ("2", "-25000"), ("O", "")):
+            run = frame.paragraphs[0].add_run()
+            run.text = text
+            if baseline:
+                run.font._element.set("baseline", baseline)
+
+    styles = "".join(
+        f'<style:style style:name="{name}" style:family="text"><style:text-properties'
+        f' style:text-position="{position}"/></style:style>'
+        for name, position in (("U", "super 58%"), ("D", "-33% 58%"))
+    )
+    body = (
+        '<text:p>leakage 10<text:span text:style-name="U">-3</text:span> kg of'
+        ' H<text:span text:style-name="D">2</text:span>O</text:p>'
+    )
+    assert "leakage 10⁻³ kg of H₂O" in read(presentation(fill), "talk.pptx").text
+    assert "leakage 10⁻³ kg of H₂O" in read(odt(body, styles=styles), "notes.odt").text

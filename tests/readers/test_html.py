@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
+from knowledge_mcp.model.document import BlockKind, Document, HiddenReason, ReferenceKind
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.shared import pieces
@@ -36,6 +36,44 @@ def refusal(page: bytes) -> UnreadableDocumentError:
     with pytest.raises(UnreadableDocumentError) as caught:
         READER.read(item_of(page, "page.html"))
     return caught.value
+
+
+# ---- words that their print changes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "struck", ["<del>80</del>", "<s>80</s>", '<span style="text-decoration: line-through">80</span>']
+)
+def test_what_is_struck_out_is_left_out_and_counted(struck: str) -> None:
+    document = read(f"<p>Use port {struck} 81.</p>")
+    assert document.text == "Use port 81."
+    assert document.hidden == ((HiddenReason.STRUCK.value, 2),)
+
+
+def test_a_word_that_only_looks_struck_by_its_tag_stays() -> None:
+    assert read('<p>Use port <s style="text-decoration: none">80</s>.</p>').text == "Use port 80."
+
+
+def test_raised_and_lowered_digits_and_marks_of_notes_read_as_such() -> None:
+    page = (
+        "<p>10<sup>-3</sup> m<sup><i>2</i></sup> of H<sub>2</sub>O, FX-200B<sup>1</sup>, the 2<sup>nd</sup>"
+        ' lasts 10 years<a role="doc-noteref" href="#n">1</a></p>'
+    )
+    assert read(page).text == "10⁻³ m² of H₂O, FX-200B¹, the 2nd lasts 10 years¹"
+
+
+def test_items_of_lists_have_the_numbers_that_the_page_shows() -> None:
+    page = (
+        '<ol type="a"><li>x</li><li>y<ol type="I"><li>z</li></ol></li></ol><ol start="4"><li>x</li><li value="7">y</li>'
+        '<li>z</li></ol><ol reversed><li>x</li><li>y</li></ol><ol start="x" type="?"><li value="">x</li></ol>'
+    )
+    document = read(page)
+    markers = [block.marker for block in document.blocks if block.kind is BlockKind.LIST_ITEM]
+    assert markers == ["a.", "b.", "I.", "4.", "7.", "8.", "2.", "1.", "1."]
+
+
+def test_the_labels_of_buttons_are_words_of_their_own() -> None:
+    assert read("<div><button>DIN rail</button><button>Wall</button></div><p>x</p>").text == "DIN rail Wall\n\nx"
 
 
 # ---- the whole page -------------------------------------------------------------------------------------------------
@@ -94,7 +132,7 @@ def test_a_table_of_data_stays_a_table_with_its_spans() -> None:
     )
     assert blocks(read(page)) == [
         ("caption", "Sizes"),
-        ("table", "| Both | | C |\n| --- | --- | --- |\n| a\\|b | c d | e |\n| | f | g |"),
+        ("table", "| Both | | C |\n| --- | --- | --- |\n| a\\|b | c d | e |\n| a\\|b | f | g |"),
     ]
 
 

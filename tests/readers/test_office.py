@@ -94,7 +94,7 @@ def test_a_bar_in_a_slide_s_table_parts_no_cell(talk: Document) -> None:
 
 
 def test_a_hidden_slide_is_left_out_with_its_notes_and_told(talk: Document) -> None:
-    assert "Slides 3 are hidden in the presentation, and left out." in talk.warnings
+    assert "Slide 3 is hidden in the presentation, and left out." in talk.warnings
     assert "Backup" not in talk.text
     assert "Say nothing" not in talk.text
     assert talk.hidden == (("not displayed", len("BackupSaynothing.")),)

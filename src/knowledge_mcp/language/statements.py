@@ -58,6 +58,11 @@ class _LeadIn:
     words: str
     identifier: str | None
 
+    def above(self, item: Span, text: str, depth: int, identifier: str | None) -> _LeadIn:
+        """Lead on into the items below an item, which qualifies them whatever it ends with."""
+        words = f"{self.words} {item.of(text)}"[-_LONGEST_LEAD:]
+        return _LeadIn(depth, item, self.modality, self.negated, words, identifier)
+
 
 def find_statements(
     document: Document,
@@ -70,13 +75,14 @@ def find_statements(
 
     Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. Nor do forewords,
     unnumbered introductions and definitions, except where capitals are used: those are written on purpose. A list item
-    without force of its own has its lead-in's; one that goes on with the lead-in's sentence (small first letter)
-    has the stronger; items behind "such as:" inherit none. A statement without identifier of its own has its block's
-    or lead-in's, else that of the heading or property table above it. Where the document labels its requirements
-    ("SRS 7 - ..."), a label makes its first sentence one even without force, and "will" obliges behind it. What
-    follows "Rationale:" in a paragraph is left out. Unless words in capitals alone carry the force, numbered items,
-    steps and stories below a heading that announces requirements are weak requirements (`with_weak`). Where a file
-    lists its items, each has its statements, and one that states something without force is weak (`with_declared`).
+    without force of its own has its lead-in's, with the words of the items above it; one that goes on with the
+    lead-in's sentence (small first letter) has the stronger; items behind "such as:" inherit none. A statement without
+    identifier of its own has its block's or lead-in's, else that of the heading or property table above it. Where the
+    document labels its requirements ("SRS 7 - ..."), a label makes its first sentence one even without force, and
+    "will" obliges behind it. What follows "Rationale:" in a paragraph is left out. Unless words in capitals alone carry
+    the force, numbered items, steps and stories below a heading that announces requirements are weak requirements
+    (`with_weak`). Where a file lists its items, each has its statements, and one that states something without force
+    is weak (`with_declared`).
 
     Args:
         document: the document as read.
@@ -145,18 +151,20 @@ class _Finder:
             self._heading_ids[section] = found if found is not None else self._heading_id(node.parent)
         return self._heading_ids[section]
 
+    def _lead_of(self, block: Block) -> _LeadIn | None:
+        """End what leads no further, and return what leads into a block."""
+        depth = block.depth if block.kind is BlockKind.LIST_ITEM else -1
+        while self._leads and self._leads[-1].depth >= depth:
+            self._leads.pop()
+        return self._leads[-1] if self._leads else None
+
     def _take_prose(self, block: Block) -> None:
         item = block.kind is BlockKind.LIST_ITEM
-        if item:
-            while self._leads and self._leads[-1].depth >= block.depth:
-                self._leads.pop()
-        else:
-            self._leads.clear()
+        lead = self._lead_of(block)
         stop = own_end(self.text, block.span.start, block.span.end)
         sentences = sentence_spans(self.text, block.span.start, stop)
         if not sentences:
             return
-        lead = self._leads[-1] if self._leads and item else None
         label = self.labels.opening(sentences[0].of(self.text))
         convention = self.convention if label is None else self._labelled
         identifier = label or trailing_tag(sentences[-1].of(self.text))
@@ -186,11 +194,14 @@ class _Finder:
             self._add(span, modality, negated, block.section, held, lead if inherited else None)
         if label is not None:
             self._seen.add(label)
+        held = identifier or (lead.identifier if lead is not None else None)
         if last is not None and self._opens_list(last[0]):
             words = last[0].of(self.text)
             above = f"{lead.words} " if lead is not None and inherited_last else ""
-            held = identifier or (lead.identifier if lead is not None else None)
-            self._leads.append(_LeadIn(block.depth if item else -1, *last, (above + words)[-_LONGEST_LEAD:], held))
+            lead = _LeadIn(block.depth if item else -1, *last, (above + words)[-_LONGEST_LEAD:], held)
+        elif lead is not None:
+            lead = lead.above(Span(sentences[0].start, sentences[-1].end), self.text, block.depth, held)
+        self._leads += [lead] if lead is not None else []
 
     def _by_label(
         self, words: str, sentences: Sequence[Span], label: str | None, convention: Convention

@@ -19,6 +19,7 @@ class HiddenReason(StrEnum):
 
     NOT_DISPLAYED = "not displayed"
     MARKED = "marked as hidden"
+    STRUCK = "struck out"
     INVISIBLE = "drawn invisibly"
     TRANSPARENT = "transparent"
     TOO_SMALL = "too small to see"
@@ -231,6 +232,8 @@ class Block:
         marker: a list item's own label ("a)", "•"), a note's or caption's label ("NOTE 1", "Table 3"), else empty.
         depth: nesting of a list item from 0.
         boxes: where it stands on the pages, one for each page or column; empty where the reader does not know.
+        rows: for each line of its text, the line in the source file, where they do not follow one another: a sheet has
+            hidden and blank rows, and a header of several; else empty.
     """
 
     kind: BlockKind
@@ -241,6 +244,7 @@ class Block:
     marker: str = ""
     depth: int = 0
     boxes: tuple[Box, ...] = ()
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

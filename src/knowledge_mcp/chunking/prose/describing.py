@@ -159,6 +159,10 @@ class LinePlaces:
             ends = re.compile("\n").finditer(self._text, block.span.start, block.span.end)
             self._ends = array("q", (end.start() for end in ends))
         first, last = lines
+        if len(block.rows) == len(self._ends) + 1:
+            places = (max(block.span.start, span.start), min(block.span.end, span.end))
+            above, below = (block.rows[bisect_left(self._ends, place)] for place in places)
+            return above, max(above, below)
         # the rows of a sheet are written with a rule below the first one, which is no row
         rule = int(block.kind is BlockKind.TABLE and len(self._ends) == last - first + 1)
         if len(self._ends) != last - first + rule:

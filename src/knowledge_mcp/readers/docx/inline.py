@@ -17,7 +17,7 @@ from knowledge_mcp.readers.docx.looks import Looks, properties_of, unseen_drawin
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import shown_length
-from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _MAX_NESTING = 50
@@ -125,9 +125,6 @@ def _mark_hyperlink(text: RichText, start: int, arguments: list[str]) -> None:
 
 
 _PRIVATE = re.compile("[\uf000-\uf0ff]")
-_SUPERSCRIPT = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
-_SUBSCRIPT = str.maketrans("0123456789+-−()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎")
-_SCRIPTABLE = re.compile(r"[0-9+\-−()]+")
 _SYMBOLS = {
     0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB4: "×", 0xB7: "•", 0xB8: "÷", 0xB9: "≠", 0xBB: "≈", 0xA5: "∞",
     0xAE: "→", 0xAC: "←", 0xDE: "⇒", 0xD7: "·", 0xD6: "√", 0xE5: "∑", 0x6D: "μ", 0x57: "Ω", 0x44: "Δ", 0x61: "α",
@@ -163,13 +160,6 @@ def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
         return found or _UNKNOWN_SIGN
 
     return _PRIVATE.sub(letter, text), unknown
-
-
-def raised_or_lowered(text: str, place: str | None) -> str:
-    """Write raised and lowered digits as such: 10³ must not read 103; `place` is Word's `vertAlign`."""
-    if place not in {"superscript", "subscript"} or not _SCRIPTABLE.fullmatch(text.strip()):
-        return text
-    return text.translate(_SUPERSCRIPT if place == "superscript" else _SUBSCRIPT)
 
 
 _MAX_DEPTH = 60
@@ -421,7 +411,7 @@ class ParagraphReader:
         if has_private_characters(text):
             text, unknown = letters_for_symbols(text, attribute(properties.get("rFonts"), "ascii") or "")
             paragraph.unknown_symbols += unknown
-        self._show(raised_or_lowered(text, attribute(properties.get("vertAlign"), "val")), paragraph)
+        self._show(raised_or_lowered(text, attribute(properties.get("vertAlign"), "val") or ""), paragraph)
 
     def _symbol(self, part: Element, paragraph: Paragraph) -> None:
         code = attribute(part, "char") or ""

@@ -1,4 +1,4 @@
-"""How the text of a Word document looks, by its styles: is a run hidden, too small, or in the colour of its ground.
+"""How the text of a Word document looks, by its styles: is a run hidden, struck out, too small, or as its ground.
 
 Where telling is uncertain (a table style that shades some rows, a drawing behind the text, a pattern) text counts as
 seen.
@@ -26,7 +26,7 @@ _HIGHLIGHTS = {
     "yellow": "FFFF00", "white": "FFFFFF", "darkBlue": "000080", "darkCyan": "008080", "darkGreen": "008000",
     "darkMagenta": "800080", "darkRed": "800000", "darkYellow": "808000", "darkGray": "808080", "lightGray": "C0C0C0",
 }  # fmt: skip
-_HIDING = frozenset({"vanish", "specVanish", "sz", "szCs", "color"})
+_HIDING = frozenset({"vanish", "specVanish", "strike", "dstrike", "sz", "szCs", "color"})
 _AWAY = re.compile(r"(?:^|;)\s*(?:margin-left|margin-top|left|top)\s*:\s*(-?\d{1,9}(?:\.\d{1,9})?)(pt|in|cm|mm)?")
 _UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "": 1.0}
 
@@ -45,12 +45,14 @@ class _Look:
 
     Attributes:
         vanish: whether it is hidden.
+        struck: whether it is struck out.
         size, complex_size: half points; the second for scripts that are written from right to left.
         colour: RRGGBB, or "auto".
         ground: RRGGBB behind it, "auto" for what is behind that, "" for what is unknown.
     """
 
     vanish: bool | None = None
+    struck: bool | None = None
     size: int | None = None
     complex_size: int | None = None
     colour: str | None = None
@@ -60,6 +62,7 @@ class _Look:
         """Give this look where it says something, else the other."""
         return _Look(
             other.vanish if self.vanish is None else self.vanish,
+            other.struck if self.struck is None else self.struck,
             other.size if self.size is None else self.size,
             other.complex_size if self.complex_size is None else self.complex_size,
             self.colour or other.colour,
@@ -71,7 +74,7 @@ class _Look:
         """Tell whether nothing in it can hide text."""
         small = self.size is not None and self.size <= _TOO_SMALL
         small = small or (self.complex_size is not None and self.complex_size <= _TOO_SMALL)
-        return not self.vanish and not small and self.colour in {None, "auto"}
+        return not self.vanish and not self.struck and not small and self.colour in {None, "auto"}
 
 
 _NOTHING = _Look()
@@ -114,6 +117,8 @@ class Looks:
         if self._vanishes(own, written, base):
             return HiddenReason.NOT_DISPLAYED
         look = own.over(written).over(base)
+        if look.struck:
+            return HiddenReason.STRUCK
         size = look.complex_size if is_on(properties.get("rtl")) or is_on(properties.get("cs")) else look.size
         if size is not None and size <= _TOO_SMALL:
             return HiddenReason.TOO_SMALL
@@ -203,10 +208,12 @@ def _look(properties: Mapping[str, Element]) -> _Look:
     if not properties:
         return _NOTHING
     vanish = [is_on(properties[name]) for name in ("vanish", "specVanish") if name in properties]
+    struck = [is_on(properties[name]) for name in ("strike", "dstrike") if name in properties]
     highlight = value(properties.get("highlight")) or "none"
     ground = _HIGHLIGHTS.get(highlight, "") if highlight != "none" else _fill(properties.get("shd"))
     return _Look(
         any(vanish) if vanish else None,
+        any(struck) if struck else None,
         _half_points(value(properties.get("sz"))),
         _half_points(value(properties.get("szCs"))),
         value(properties.get("color")),

@@ -9,7 +9,8 @@ trees are off; and a child process would cost more (start and imports) than read
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import Document
@@ -20,12 +21,23 @@ from knowledge_mcp.readers.docx.package import Element, Package, attribute, body
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, named_type, proposed_id
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.isolation import unreadable
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.docx.package import Element, Package
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_CHANGES = tuple(f"{_W}{name}" for name in ("ins", "del", "moveTo"))
+_NOT_READ = {
+    "image": "Words within pictures",
+    "chart": "Charts",
+    "diagramData": "Diagrams (SmartArt)",
+    "package": "Embedded files",
+    "oleObject": "Embedded objects",
+}
+"""What a document holds beside its text, by the kinds of relations that lead there."""
 _NO_TEXT = "It has no text."
 _NO_TEXT_SUGGESTION = "If its pages are pictures, save it as PDF and ingest that with OCR."
 
@@ -35,7 +47,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-5"
+        return "docx-6"
 
     def check(self, item: SourceItem) -> Inspection:
 
@@ -86,12 +98,39 @@ def _walk(package: Package, builder: DocumentBuilder) -> str:
     numbering = Numbering(_parsed(package, "numbering"), styles)
     notes = _notes(package, "footnote") | _notes(package, "endnote")
     walker = DocxWalker(builder, styles, looks, numbering, package.relations, notes)
+    changes: Counter[str] = Counter()
     with package.open_main() as stream:
         for element in body_items(stream):
+            changes.update(local_name(each) for each in element.iter(*_CHANGES))
             walker.feed(element)
         stream.read()
     walker.finish()
+    for sentence in _told(package, changes):
+        builder.warn(sentence)
     return walker.title
+
+
+def _told(package: Package, changes: Counter[str]) -> Iterator[str]:
+    """Name what the file holds beside its text, and what nobody has accepted yet."""
+    if changes:
+        counts = ((changes["ins"], "insertion"), (changes["del"], "deletion"), (changes["moveTo"], "move"))
+        told = ", ".join(how_many(count, what) for count, what in counts if count)
+        yield f"Tracked changes are not accepted yet ({told}): the text was read as if they were."
+    root = _parsed(package, "comments")
+    comments = sum(1 for _ in root.iter("{*}comment")) if root is not None else 0
+    if comments:
+        yield f"{how_many(comments, 'comment was', 'comments were')} left out."
+    around = {word for name in package.headers for word in _words(package.member(name))}
+    if around:
+        yield f"{how_many(len(around), 'word')} of page headers and footers left out."
+    kinds = {relation.kind for relation in package.relations.values()}
+    for kind, what in _NOT_READ.items():
+        if kind in kinds:
+            yield f"{what} in the document are not read."
+
+
+def _words(data: bytes | None) -> list[str]:
+    return " ".join(text.text or "" for text in parse(data).iter(f"{_W}t")).split() if data else []
 
 
 def _parsed(package: Package, kind: str) -> Element | None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from knowledge_mcp.readers.docx.inline import visible_children
 from knowledge_mcp.readers.docx.package import Element, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.headers import Reach, repeated, with_one_header
 from knowledge_mcp.readers.shared.richtext import RichText
 
 _MAX_SPAN = 200
-_MAX_REPEATED = 80
 _MAX_NESTING = 8
 _TRANSPARENT = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "AlternateContent", "Choice", "smartTag"})
 
@@ -73,13 +73,16 @@ class TableReader:
         """Read all cells; the first row returned is the header.
 
         A short text that spans rows is repeated in each, so that a row can be understood alone; a text that spans
-        columns stands in the first. Rows without any text are left out. Several header rows become one.
+        columns stands in the first, but names each of them in a header of several rows, which become one. Rows without
+        any text are left out.
         """
         above: dict[int, RichText] = {}
         built: list[list[RichText]] = []
+        reaches: dict[int, Reach] = {}
         headers = 0
         for index, cells in enumerate(grid.rows):
             row = [RichText() for _ in range(min(grid.columns, _MAX_SPAN))]
+            reach = Reach()
             own = False
             for cell in cells:
                 if cell.column >= len(row):
@@ -87,15 +90,18 @@ class TableReader:
                 text = self._content(cell.element)
                 own = own or not text.is_blank
                 if cell.continues and text.is_blank:
+                    reach.down.add(cell.column)
                     text = above.get(cell.column, text)
-                    row[cell.column] = text if len(text) <= _MAX_REPEATED else RichText()
+                    row[cell.column] = repeated(text)
                 else:
                     row[cell.column] = text
+                reach.across.update(dict.fromkeys(range(cell.column + 1, cell.column + cell.span), cell.column))
                 above[cell.column] = text
             if own:
+                reaches[len(built)] = reach
                 built.append(row)
                 headers += index < grid.headers
-        return _join_headers(built, headers)
+        return with_one_header(built, reaches, headers)
 
     def _content(self, cell: Element, depth: int = 0) -> RichText:
         """Read a cell on one line: paragraphs with blanks between, inner tables as "a: b; c: d"."""
@@ -119,23 +125,6 @@ class TableReader:
                 flat.add(("; " if len(flat) else "") if index == 0 else ": " if index == 1 else ", ")
                 flat.extend(text)
         return flat
-
-
-def _join_headers(rows: list[list[RichText]], headers: int) -> list[list[RichText]]:
-    if headers < 2 or headers >= len(rows):
-        return rows
-    joined: list[RichText] = []
-    for column in range(len(rows[0])):
-        text = RichText()
-        seen: set[str] = set()
-        for row in rows[:headers]:
-            words = row[column].text.strip()
-            if words and words not in seen:
-                seen.add(words)
-                text.add(" / " if len(text) else "")
-                text.extend(row[column])
-        joined.append(text)
-    return [joined, *rows[headers:]]
 
 
 def _parts(element: Element, name: str) -> list[Element]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _WANTED = frozenset(
     "display visibility opacity font-size color background-color background-image position left top right bottom"
-    " text-indent margin-left clip clip-path width height max-width max-height overflow".split()
+    " text-decoration text-decoration-line text-indent margin-left clip clip-path width height max-width max-height"
+    " overflow".split()
 )
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _PLAIN = re.compile(r"(?P<tag>[A-Za-z][A-Za-z0-9]{0,30})?(?:(?P<mark>[.#])(?P<name>[\w-]{1,100}))?")
@@ -182,6 +183,7 @@ def _rules(text: str) -> Iterator[tuple[str, str, bool]]:
 
 
 _UNSAID = frozenset({"script", "style", "template", "noscript", "head"})
+_STRUCK = frozenset({"del", "s", "strike"})
 _NEAR = 6
 """Difference of each of red, green and blue up to which two colours look the same."""
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
@@ -227,7 +229,7 @@ def take_out_hidden(root: Element) -> Counter[str]:
             continue
         told = sheet.style_of(element, tag)
         attributes = cast("Mapping[str, str]", element.attrib)
-        reason = _cut(attributes, told)
+        reason = _cut(tag, attributes, told)
         if reason is not None:
             counted[reason] += _said(element)
             element.clear(keep_tail=True)
@@ -240,16 +242,19 @@ def take_out_hidden(root: Element) -> Counter[str]:
     return +counted
 
 
-def reason_of(attributes: Mapping[str, str]) -> HiddenReason | None:
-    """Tell why an element that stands alone is not seen, by its attributes; None where it is."""
+def reason_of(tag: str, attributes: Mapping[str, str]) -> HiddenReason | None:
+    """Tell why an element that stands alone is not seen, by its name and attributes; None where it is."""
     told = declarations(attributes.get("style", ""))
-    return _cut(attributes, told) or _below(_State(), attributes, told, partial=False).reason
+    return _cut(tag, attributes, told) or _below(_State(), attributes, told, partial=False).reason
 
 
-def _cut(attributes: Mapping[str, str], told: dict[str, str]) -> HiddenReason | None:
+def _cut(tag: str, attributes: Mapping[str, str], told: dict[str, str]) -> HiddenReason | None:
     """Tell why an element is not seen with all that is in it."""
     if attributes and ("hidden" in attributes or attributes.get("aria-hidden", "").lower() == "true"):
         return HiddenReason.MARKED
+    drawn = told.get("text-decoration-line") or told.get("text-decoration") or ""
+    if "line-through" in drawn or (tag in _STRUCK and not drawn):
+        return HiddenReason.STRUCK
     if not told:
         return None
     if told.get("display") == "none":

@@ -24,7 +24,7 @@ class HtmlReader(ConvertingReader):
         sandbox, limits: as `ConvertingReader`.
     """
 
-    label = "html-4"
+    label = "html-5"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(MEDIA_TYPES.values(), "knowledge_mcp.readers.html.job:page")
 
     def __init__(

@@ -9,13 +9,24 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.hidden import take_out_hidden
-from knowledge_mcp.readers.shared.pieces import Piece, counting, heading, hidden_piece, named, piece, rich_piece
-from knowledge_mcp.readers.shared.richtext import RichText, table_text
+from knowledge_mcp.readers.shared.headers import Reach, repeated, with_one_header
+from knowledge_mcp.readers.shared.pieces import (
+    Piece,
+    counted,
+    counting,
+    heading,
+    hidden_piece,
+    named,
+    piece,
+    rich_piece,
+)
+from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered, table_text
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
@@ -44,20 +55,28 @@ class TableCells:
 
     def __init__(self) -> None:
         self.depth = 1
+        self.in_head = False
         self._rows: list[list[RichText]] = []
+        self._reaches: dict[int, Reach] = {}
         self._spanned: dict[int, int] = {}
+        self._above: dict[int, RichText] = {}
+        self._heads: list[bool] = []
+        self._own: list[bool] = []
         self._columns = 1
         self._deep = 1
 
     def row(self) -> None:
-        """Begin a row; columns that a cell above reaches into stay empty."""
+        """Begin a row; a short text of a cell above that reaches into it is said again."""
+        self._end_row()
         self._rows.append([])
+        self._heads.append(self.in_head)
         self._skip()
 
-    def open(self, columns: str | None, rows: str | None) -> None:
+    def open(self, columns: str | None, rows: str | None, *, is_head: bool = False) -> None:
         """Begin a cell."""
         if not self._rows:
             self.row()
+        self._own.append(is_head)
         self._columns, self._deep = _span(columns), _span(rows)
 
     def close(self, rich: RichText) -> None:
@@ -65,25 +84,53 @@ class TableCells:
         if not self._rows:
             self.row()
         row = self._rows[-1]
+        first = len(row)
         for extra in range(self._columns):
             if len(row) >= _MOST_COLUMNS and extra:
                 break
             if self._deep > 1:
                 self._spanned[len(row)] = self._deep - 1
+                self._above[len(row)] = rich if not extra else RichText()
+            if extra:
+                self._reach().across[len(row)] = first
             row.append(rich if not extra else RichText())
         self._skip()
         self._columns = self._deep = 1
 
     def piece(self) -> Piece:
         """Write the table."""
-        rows = [row for row in self._rows if any(not cell.is_blank for cell in row)]
+        rows = self.rows()
         return rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
+
+    def rows(self) -> list[list[RichText]]:
+        """Give the rows that say anything, the header as one."""
+        self._end_row()
+        rows: list[list[RichText]] = []
+        reaches: dict[int, Reach] = {}
+        marked = 0
+        for index, (row, is_head) in enumerate(zip(self._rows, self._heads, strict=True)):
+            reach = self._reaches.get(index, Reach())
+            if any(not cell.is_blank for at, cell in enumerate(row) if at not in reach.down):
+                marked += is_head and marked == len(rows)
+                reaches[len(rows)] = reach
+                rows.append(row)
+        return with_one_header(rows, reaches, marked)
+
+    def _end_row(self) -> None:
+        """Take a row for one of the header where all its cells are marked so, and they are several."""
+        if len(self._own) > 1 and all(self._own):
+            self._heads[-1] = True
+        self._own = []
+
+    def _reach(self) -> Reach:
+        return self._reaches.setdefault(len(self._rows) - 1, Reach())
 
     def _skip(self) -> None:
         row = self._rows[-1]
         while self._spanned.get(len(row), 0) > 0:
             self._spanned[len(row)] -= 1
-            row.append(RichText())
+            self._reach().down.add(len(row))
+            row.append(repeated(self._above.get(len(row), RichText())))
 
 
 def _span(text: str | None) -> int:
@@ -103,6 +150,7 @@ _XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _LINKS = ("http://", "https://", "mailto:", "#")
 _XHTML = b"http://www.w3.org/1999/xhtml"
 _BULLET = "•"
+_EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
 
@@ -184,6 +232,27 @@ def walk_html(root: Element, *, base: str = "") -> Iterator[Piece]:
     yield from walk.taken()
 
 
+@dataclass(slots=True)
+class _List:
+    """Hold an open list: the form of its numbers, empty for bullets, and how it counts on."""
+
+    form: str = ""
+    count: int = 1
+    step: int = 1
+
+
+def _list_of(element: Element) -> _List:
+    """Begin an `ol` as it numbers its items."""
+    step = 1 if element.get("reversed") is None else -1
+    first = 1 if step > 0 else sum(1 for item in element if isinstance(item.tag, str) and item.tag.endswith("li"))
+    return _List(element.get("type") or "1", _whole(element.get("start"), first), step)
+
+
+def _whole(text: str | None, default: int) -> int:
+    """Read a whole number of a few digits."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text or "") and text else default
+
+
 class _Walk:
     """Hold what is open while the tree is walked over."""
 
@@ -199,9 +268,10 @@ class _Walk:
         self._terms: list[Piece] = []
         self._above: list[Piece] = []
         self._is_term = False
-        self._lists: list[int | None] = []
+        self._lists: list[_List] = []
         self._marker = ""
         self._links: list[tuple[int, str] | None] = []
+        self._raised: list[str] = []
         self._table: TableCells | None = None
         self._names: list[str] = []
         self._named = 0
@@ -234,6 +304,10 @@ class _Walk:
             self._rich.add(f" {element.get('alt') or ''} ")
         elif tag == "a":
             self._links.append((len(self._rich), self._target(element)))
+        elif tag == "button":
+            self._rich.add(" ")
+        if place := _place(tag, element):
+            self._raised.append(place)
 
     def end(self, tag: str, element: Element) -> None:
         """Take an element's end."""
@@ -242,6 +316,8 @@ class _Walk:
             return
         if self._hidden:
             return
+        if _place(tag, element):
+            self._raised.pop()
         if tag == "a" and self._links:
             link = self._links.pop()
             if link is not None and link[1]:
@@ -256,7 +332,7 @@ class _Walk:
     def words(self, text: str | None) -> None:
         """Take a run of text."""
         if text and not self._hidden:
-            self._rich.add(text)
+            self._rich.add(raised_or_lowered(text, self._raised[-1]) if self._raised else text)
 
     def finish(self) -> None:
         """Close whatever is still open."""
@@ -313,10 +389,9 @@ class _Walk:
         elif tag == "blockquote":
             self._quotes += 1
         elif tag in _LISTS:
-            start = element.get("start", "1")
-            self._lists.append((int(start) if start.isascii() and start.isdigit() else 1) if tag == "ol" else None)
+            self._lists.append(_list_of(element) if tag == "ol" else _List())
         elif tag == "li":
-            self._marker = self._next_marker()
+            self._marker = self._next_marker(element)
         elif tag == "dt":
             if self._is_term:  # the parser puts a term into the one before it, where that has no end tag
                 self._unblock(tag)
@@ -356,12 +431,13 @@ class _Walk:
             )
         self._terms = []
 
-    def _next_marker(self) -> str:
-        if not self._lists or self._lists[-1] is None:
+    def _next_marker(self, element: Element) -> str:
+        if not self._lists or not self._lists[-1].form:
             return _BULLET
-        count = self._lists[-1]
-        self._lists[-1] = count + 1
-        return f"{count}."
+        here = self._lists[-1]
+        count = _whole(element.get("value"), here.count)
+        here.count = count + here.step
+        return f"{counted(count, element.get('type') or here.form)}."
 
     # ---- tables
 
@@ -376,7 +452,9 @@ class _Walk:
             self._table.row()
         elif tag in {"td", "th"}:
             self._stray()
-            self._table.open(element.get("colspan"), element.get("rowspan"))
+            self._table.open(element.get("colspan"), element.get("rowspan"), is_head=tag == "th")
+        elif tag == "thead":
+            self._table.in_head = True
         elif tag == "caption":
             self._stray()
         elif tag in _BLOCKS:
@@ -397,6 +475,8 @@ class _Walk:
             rich, self._rich = self._rich, RichText()
             self._links = [(0, link[1]) if link else None for link in self._links]
             self._table.close(rich)
+        elif tag == "thead":
+            self._table.in_head = False
         elif tag == "caption":
             self._stray(BlockKind.CAPTION)
         elif tag in _BLOCKS:
@@ -432,6 +512,14 @@ class _Walk:
             return href if len(href) > 1 else ""
         joined = _joined(self._base, href) if href else ""
         return joined if joined.lower().startswith(_LINKS) or (joined and ":" not in joined) else ""
+
+
+def _place(tag: str, element: Element) -> str:
+    """Tell whether an element raises or lowers its words: a mark of a note is raised by whatever stylesheet."""
+    if tag in {"sup", "sub"}:
+        return tag
+    is_mark = tag == "a" and "noteref" in f"{element.get(_EPUB_TYPE) or ''} {element.get('role') or ''}"
+    return "sup" if is_mark else ""
 
 
 def _joined(base: str, href: str) -> str:

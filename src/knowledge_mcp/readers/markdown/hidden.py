@@ -1,4 +1,4 @@
-"""Text that HTML inside Markdown hides is taken out of the parsed tokens, and counted by reason.
+"""Text that is struck out or that HTML inside Markdown hides is taken out of the parsed tokens, and counted by reason.
 
 An element of a block hides what follows up to its end tag, in whichever block that stands; one within a paragraph
 hides no more than the paragraph.
@@ -19,14 +19,16 @@ from knowledge_mcp.readers.shared.hidden import shown_length
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_HIDING = re.compile(r"\b(?:style|hidden|color)\b", re.IGNORECASE)
+_HIDING = re.compile(r"\b(?:style|hidden|color)\b|<(?:del|s|strike)\b", re.IGNORECASE)
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _SELF_ENDING = frozenset("p li td th tr dt dd option".split())
 
 
 def take_out_hidden(tokens: Sequence[Token]) -> Counter[str]:
-    """Empty what HTML hides, and count its characters that are not blank."""
+    """Empty what is struck out or hidden by HTML, and count its characters that are not blank."""
     counted: Counter[str] = Counter()
+    for token in tokens:
+        _sift_struck(token.children or (), counted)
     htmls = (each for token in tokens for each in (token, *(token.children or ())) if each.type.startswith("html_"))
     if not any(_HIDING.search(token.content) for token in htmls):
         return counted
@@ -40,6 +42,15 @@ def take_out_hidden(tokens: Sequence[Token]) -> Counter[str]:
         elif token.type == "inline":
             _sift_inline(token, blocks, counted)
     return counted
+
+
+def _sift_struck(children: Sequence[Token], counted: Counter[str]) -> None:
+    depth = 0
+    for child in children:
+        depth += {"s_open": 1, "s_close": -1}.get(child.type, 0)
+        if depth:
+            counted[HiddenReason.STRUCK] += shown_length(child.content)
+            child.content = ""
 
 
 def _sift_inline(token: Token, blocks: _Sieve, counted: Counter[str]) -> None:
@@ -85,7 +96,7 @@ class _Sieve(HTMLParser):
             self._depth += tag == self._tag
             return
         attributes = {name: value or "" for name, value in attrs}
-        reason = reason_of(attributes) if attributes else None
+        reason = reason_of(tag, attributes)
         if reason is None:
             self._out.append(self.get_starttag_text() or "")
         elif tag in _VOID:

@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.readers.html.walk import TableCells
 from knowledge_mcp.readers.markdown.pages import BREAK
-from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -48,11 +49,14 @@ class _Collector(HTMLParser):
         self.pieces: list[HtmlPiece] = []
         self._words: list[str] = []
         self._kind = HtmlPiece("text")
-        self._rows: list[list[str]] | None = None
+        self._table: TableCells | None = None
         self._hidden = 0
         self._names: list[str] = []
+        self._raised: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _RAISING:
+            self._raised.append(tag)
         if tag in _HIDDEN:
             self._hidden += 1
         elif tag == "br":
@@ -61,15 +65,17 @@ class _Collector(HTMLParser):
             self._image(dict(attrs).get("alt"))
         elif tag == "table":
             self.flush()
-            self._rows = []
-        elif tag == "tr" and self._rows is not None:
-            self._rows.append([])
+            self._table = TableCells()
+        elif tag == "thead" and self._table is not None:
+            self._table.in_head = True
+        elif tag == "tr" and self._table is not None:
+            self._table.row()
             self._words.clear()
-        elif tag in {"td", "th"} and self._rows is not None:
+        elif tag in {"td", "th"} and self._table is not None:
             self._words.clear()
-            if not self._rows:
-                self._rows.append([])
-        elif tag in _BLOCKS and self._rows is None:
+            told = dict(attrs)
+            self._table.open(told.get("colspan"), told.get("rowspan"), is_head=tag == "th")
+        elif tag in _BLOCKS and self._table is None:
             self.flush()
             heading = _HEADING.fullmatch(tag)
             if heading:
@@ -79,25 +85,27 @@ class _Collector(HTMLParser):
         self._names.extend(value for name, value in attrs if value and (name == "id" or (tag, name) == ("a", "name")))
 
     def handle_endtag(self, tag: str) -> None:
+        if tag in self._raised:
+            self._raised.remove(tag)
         if tag in _HIDDEN:
             self._hidden = max(self._hidden - 1, 0)
-        elif tag in {"td", "th"} and self._rows:
-            self._rows[-1].append(self._take())
-        elif tag == "table" and self._rows is not None:
-            rows, self._rows = [row for row in self._rows if any(row)], None
-            self._table(rows)
-        elif tag in _BLOCKS and self._rows is None:
+        elif tag == "thead" and self._table is not None:
+            self._table.in_head = False
+        elif tag in {"td", "th"} and self._table is not None:
+            self._table.close(RichText(self._take()))
+        elif tag == "table" and self._table is not None:
+            self._end_table(self._table)
+        elif tag in _BLOCKS and self._table is None:
             self.flush()
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
-            self._words.append(data)
+            self._words.append(raised_or_lowered(data, self._raised[-1] if self._raised else ""))
 
     def flush(self) -> None:
         """Close the piece that is open."""
-        if self._rows is not None:
-            rows, self._rows = [row for row in self._rows if any(row)], None
-            self._table(rows)
+        if self._table is not None:
+            self._end_table(self._table)
         piece, self._kind = self._kind, HtmlPiece("text")
         piece.text = self._take()
         if piece.text:
@@ -114,12 +122,14 @@ class _Collector(HTMLParser):
         self.pieces.append(piece)
 
     def _image(self, text: str | None) -> None:
-        if text and self._rows is None:
+        if text and self._table is None:
             self.flush()
             self._put(HtmlPiece("image", text=" ".join(text.split())))
 
-    def _table(self, rows: list[list[str]]) -> None:
+    def _end_table(self, table: TableCells) -> None:
         """Keep a real table; one that only lays out a page is text."""
+        self._table = None
+        rows = [[cell.text for cell in row] for row in table.rows()]
         if len(rows) >= 2 and max(len(row) for row in rows) >= 2:
             self._put(HtmlPiece("table", rows=rows))
         else:
@@ -152,6 +162,8 @@ def inline_text(tag: str) -> str:
     return "\n" if re.match(r"<br\b", tag, re.IGNORECASE) else ""
 
 
+_RAISING = frozenset({"sup", "sub"})
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>su[pb])\b", re.IGNORECASE)
 _LETTERED_ITEM = re.compile(r"\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s")
 _NAME = re.compile(r"<(?:a\s[^>]{0,1000}?\bname|\w{1,30}+\s[^>]{0,1000}?\bid)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
@@ -160,15 +172,18 @@ def inline_rich(tokens: Sequence[Token]) -> RichText:
     """Write inline tokens as text; links become references, images their alternative text."""
     rich = RichText()
     links: list[tuple[int, str]] = []
+    place = ""
     for index, token in enumerate(tokens):
         kind = token.type
         if kind in {"text", "code_inline", "text_special"}:
-            _add(rich, token.content)
+            _add(rich, raised_or_lowered(token.content, place))
         elif kind == "softbreak":
             _soft_break(rich, tokens, index)
         elif kind == "hardbreak":
             rich.break_line()
         elif kind == "html_inline":
+            tag = _TAG.match(token.content)
+            place = place if tag is None else "" if tag["end"] else tag["name"].lower()
             if inline_text(token.content):
                 rich.break_line()
         elif kind == "image":

@@ -191,7 +191,7 @@ class MarkdownReader:
 
     @property
     def version(self) -> str:
-        return "markdown-4"
+        return "markdown-5"
 
     def check(self, item: SourceItem) -> Inspection:
         text, _ = decode(item, read_source(item))

@@ -53,10 +53,15 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
             return
         properties = core_properties(archive)
         seen = seen_of(archive, slides, size)
+        has_comments = any(name.startswith("ppt/comments/") for name in archive.namelist())
         changed = _changed(archive, seen.members) if seen.members else None
     text = _converted(path, ".pptx", _PRESENTATION, source=changed)
     markdown, pictures = settled(text)
-    warnings = [f"Slides {_listed(seen.slides)} are hidden in the presentation, and left out."] if seen.slides else []
+    slides = "Slide {} is" if len(seen.slides) == 1 else "Slides {} are"
+    told = slides.format(_listed(seen.slides))
+    warnings = [f"{told} hidden in the presentation, and left out."] if seen.slides else []
+    if has_comments:
+        warnings.append("Comments in the presentation are not read.")
     if pictures:
         warnings.append(f"{how_many(pictures, 'picture has', 'pictures have')} no description; text there is not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)

@@ -21,9 +21,11 @@ from knowledge_mcp.readers.shared.containers import (
     open_archive,
     parse_xml,
 )
+from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach, worded_header
 from knowledge_mcp.readers.shared.hidden import shown_length
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
+    counted,
     facts,
     heading,
     hidden_piece,
@@ -33,7 +35,7 @@ from knowledge_mcp.readers.shared.pieces import (
     rich_piece,
     table_piece,
 )
-from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 
@@ -93,6 +95,12 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     comments = sum(1 for _ in body.iter("{*}annotation"))
     if comments:
         warnings.append(f"{how_many(comments, 'comment was', 'comments were')} left out.")
+    deleted = sum(1 for _ in body.iter(f"{_TEXT}deletion"))
+    inserted = sum(1 for _ in body.iter(f"{_TEXT}insertion"))
+    if deleted or inserted:
+        counts = ((inserted, "insertion"), (deleted, "deletion"))
+        told = ", ".join(how_many(count, what) for count, what in counts if count)
+        warnings.append(f"Tracked changes are not accepted yet ({told}): the text was read as if they were.")
     if next(body.iter("{*}image"), None) is not None:
         warnings.append("Text in pictures is not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
@@ -127,7 +135,7 @@ class _Numbers:
         self._counts = {deep: count for deep, count in self._counts.items() if deep <= level}
         _, prefix, suffix, shown, _ = self._levels[level]
         parts = [
-            _counted(self._counts.get(deep, self._levels[deep][4]), self._levels[deep][0])
+            counted(self._counts.get(deep, self._levels[deep][4]), self._levels[deep][0])
             for deep in range(max(level - shown + 1, 1), level + 1)
             if deep in self._levels
         ]
@@ -197,18 +205,42 @@ class _Walk:
 
     def _table(self, element: Element) -> Piece:
         rows: list[list[str]] = []
+        reaches: dict[int, Reach] = {}
+        reaching: dict[int, tuple[int, str]] = {}  # by column, rows that a text above still reaches into
+        marked = 0
         for row in element.iter(f"{_TABLE}table-row"):
             if next(row.iterancestors(f"{_TABLE}table"), None) is not element or self._is_unseen(row):
                 continue
             cells: list[str] = []
+            reach = Reach()
             for cell in row:
-                if local_name(cell) in {"table-cell", "covered-table-cell"}:
-                    times = min(_number(cell.get(f"{_TABLE}number-columns-repeated"), 1), _MOST_REPEATED)
-                    cells.extend([self._cell(cell)] * times)
-            filled = any(cell.strip() for cell in cells)
-            times = min(_number(row.get(f"{_TABLE}number-rows-repeated"), 1), _MOST_REPEATED) if filled else 1
+                if local_name(cell) not in {"table-cell", "covered-table-cell"}:
+                    continue
+                times = min(_number(cell.get(f"{_TABLE}number-columns-repeated"), 1), _MOST_REPEATED)
+                text, at = self._cell(cell), len(cells)
+                wide = min(_number(cell.get(f"{_TABLE}number-columns-spanned"), 1), _MOST_REPEATED)
+                deep = min(_number(cell.get(f"{_TABLE}number-rows-spanned"), 1), _MOST_REPEATED)
+                reach.across.update(dict.fromkeys(range(at + 1, at + wide), at))
+                if deep > 1:
+                    reaching[at] = (deep, text if len(text) <= LONGEST_REPEATED else "")
+                cells.extend([text] * times)
+            if not any(cell.strip() for cell in cells):
+                cells = []
+            for column, (left, text) in [*reaching.items()]:
+                if cells and column < len(cells) and not cells[column]:
+                    cells[column] = text
+                    reach.down.add(column)
+                reaching[column] = (left - 1, text)
+                if left < 2:
+                    del reaching[column]
+            if not cells:
+                continue
+            above = row.getparent()
+            marked += marked == len(rows) and above is not None and local_name(above) == "table-header-rows"
+            reaches[len(rows)] = reach
+            times = min(_number(row.get(f"{_TABLE}number-rows-repeated"), 1), _MOST_REPEATED)
             rows.extend([cells] * times)
-        return table_piece([row for row in rows if any(row)]) if any(map(any, rows)) else piece(BlockKind.TABLE, "")
+        return table_piece(worded_header(rows, reaches, marked)) if rows else piece(BlockKind.TABLE, "")
 
     def _cell(self, cell: Element) -> str:
         texts: list[str] = []
@@ -240,7 +272,7 @@ class _Walk:
     def _show(self, rich: RichText, text: str | None, look: OdtLook) -> None:
         reason = look.reason(text) if text else None
         if reason is None:
-            rich.add(text or "")
+            rich.add(raised_or_lowered(text or "", look.place or ""))
         else:
             rich.hidden[reason] += shown_length(text)
 
@@ -295,16 +327,3 @@ def _between(inner: Element, outer: Element) -> Iterator[Element]:
 
 def _number(text: str | None, default: int) -> int:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
-
-
-def _counted(count: int, form: str) -> str:
-    """Write a count as digits, a letter or a Roman number."""
-    if form in {"a", "A"} and 1 <= count <= 26:
-        letter = chr(ord("A") + count - 1)
-        return letter if form == "A" else letter.lower()
-    if form in {"i", "I"} and 1 <= count < 100:
-        tens, ones = divmod(count, 10)
-        roman = ("", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC")[tens]
-        roman += ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
-        return roman if form == "I" else roman.lower()
-    return str(count)

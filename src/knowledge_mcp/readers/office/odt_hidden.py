@@ -38,32 +38,39 @@ class OdtLook:
     """How text looks; None where nothing says it.
 
     Attributes:
-        hidden: it is not displayed.
+        hidden: it is not displayed. struck: it is struck out.
         size: points. other_sizes: the largest size for letters of other scripts, None where one is not said.
         colour: as the file writes it.
         ground: the colour behind it, empty where it is unknown.
+        place: "super" or "sub" where it is raised or lowered, empty where it is not.
     """
 
     hidden: bool | None = None
+    struck: bool | None = None
     size: float | None = None
     other_sizes: float | None = None
     colour: str | None = None
     ground: str | None = None
+    place: str | None = None
 
     def over(self, other: OdtLook) -> OdtLook:
         """Give this look where it says something, else the other."""
         return OdtLook(
             other.hidden if self.hidden is None else self.hidden,
+            other.struck if self.struck is None else self.struck,
             other.size if self.size is None else self.size,
             other.other_sizes if self.other_sizes is None else self.other_sizes,
             other.colour if self.colour is None else self.colour,
             other.ground if self.ground is None else self.ground,
+            other.place if self.place is None else self.place,
         )
 
     def reason(self, text: str) -> HiddenReason | None:
         """Tell why a text is not seen, None where it is."""
         if self.hidden:
             return HiddenReason.NOT_DISPLAYED
+        if self.struck:
+            return HiddenReason.STRUCK
         if self.size is not None and self.size <= _TOO_SMALL:
             others = self.other_sizes is not None and self.other_sizes <= _TOO_SMALL
             if others or not _OTHER_SCRIPT.search(text):
@@ -157,17 +164,30 @@ def _look_of(style: Element) -> OdtLook:
     if text is None:
         return OdtLook(ground=_solid(ground))
     display = text.get(f"{_TEXT}display")
+    lines = [text.get(f"{_STYLE}text-line-through-{kind}") for kind in ("style", "type")]
+    lines = [line for line in lines if line is not None]
     others = [_points(text.get(f"{_STYLE}font-size-{script}")) for script in ("asian", "complex")]
     known = [size for size in others if size is not None]
     automatic = text.get(f"{_STYLE}use-window-font-color") == "true"
     own = _solid(text.get(f"{_FO}background-color"))
     return OdtLook(
         None if display is None else display == "none",
+        None if not lines else any(line != "none" for line in lines),
         _points(text.get(f"{_FO}font-size")),
         max(known) if len(known) == len(others) else None,
         "" if automatic else text.get(f"{_FO}color"),
         own if own is not None else _solid(ground),
+        _place(text.get(f"{_STYLE}text-position")),
     )
+
+
+def _place(position: str | None) -> str | None:
+    """Read "super 58%", "-33% 58%" and the like."""
+    where = (position or "").split(" ")[0]
+    if position is None or where in {"super", "sub"}:
+        return where or None
+    share = where.removesuffix("%")
+    return "sub" if share.startswith("-") else "super" if share.strip("0") else ""
 
 
 def _solid(colour: str | None) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from knowledge_mcp.readers.office.sheets_hidden import (
 )
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import OLE, core_properties, corrupted, magic_of, ole_refusal, open_archive
+from knowledge_mcp.readers.shared.headers import MOST_HEADER_ROWS, Reach, is_number, worded_header
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -38,20 +38,20 @@ from knowledge_mcp.readers.shared.pieces import (
     table_piece,
 )
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 MOST_COLUMNS = 16_384
 """Most cells of a row: what Excel has."""
 
 _Numbered: TypeAlias = tuple[int, list[str]]
 _MOST_LINES = 20
-_NUMBER = re.compile(r"[-+(]?(?=[.,\s]*\d)[\d.,\s]*+%?\)?")
 
 
-def regions(rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Piece]:
+def regions(rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
     """Write numbered rows as tables and paragraphs: a blank row ends a table, a single cell above one is its title.
 
     A table that goes on behind blank rows stays one table: where what follows stands in its columns and begins with
-    numbers, while its header has none.
+    numbers, while its header has none. `reaches` says by the number of a row where its merged cells reach.
 
     Raises:
         Refusal: a row has more cells than a sheet can have, or the text is more than a document may hold.
@@ -67,14 +67,14 @@ def regions(rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Piece]:
         if len(cells) > MOST_COLUMNS:
             raise Refusal("too_large", f"A row has {len(cells)} cells, more than {MOST_COLUMNS}.")
         if gap and not _goes_on(table, cells):
-            yield from _region(table)
+            yield from _region(table, reaches)
             table = []
         gap = False
         table.append((number, cells))
         size += sum(map(len, cells)) + len(cells)
         if size > 2 * MOST_TEXT:
             raise Refusal("too_large", "The table holds more text than a document may.", suggestion="Split it.")
-    yield from _region(table)
+    yield from _region(table, reaches)
 
 
 def _trimmed(row: Sequence[str]) -> list[str]:
@@ -86,26 +86,23 @@ def _trimmed(row: Sequence[str]) -> list[str]:
 
 def _goes_on(table: Sequence[_Numbered], cells: Sequence[str]) -> bool:
     header = next((row for _, row in table if _filled(row) > 1), None)
-    if header is None or len(cells) > len(header) or _filled(cells) < 2:
+    widest = max((len(row) for _, row in table[: MOST_HEADER_ROWS + 1]), default=0)  # a group's own cell is the first
+    if header is None or len(cells) > widest or _filled(cells) < 2:
         return False
-    return any(map(_is_number, cells)) and not any(map(_is_number, header))
-
-
-def _is_number(cell: str) -> bool:
-    return len(cell) <= 40 and _NUMBER.fullmatch(cell) is not None
+    return any(map(is_number, cells)) and not any(map(is_number, header))
 
 
 def _filled(row: Sequence[str]) -> int:
     return sum(1 for cell in row if cell.strip())
 
 
-def _region(table: list[_Numbered]) -> Iterator[Piece]:
+def _region(table: list[_Numbered], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
     """Write one run of rows without a gap: single cells before the first fuller row are lines of text."""
     start = 0
     while start < len(table) and _filled(table[start][1]) == 1:
         start += 1
     if start == len(table) > _MOST_LINES:
-        yield _table(table)  # one long column is a list
+        yield _table(table, {})  # one long column is a list
         return
     for number, row in table[:start]:
         yield at_lines(piece(BlockKind.PARAGRAPH, " ".join(cell for cell in row if cell.strip())), number, number)
@@ -113,11 +110,21 @@ def _region(table: list[_Numbered]) -> Iterator[Piece]:
     if not body:
         return
     empty = min(next((k for k, cell in enumerate(row) if cell.strip()), 0) for _, row in body)
-    yield _table([(number, row[empty:]) for number, row in body])
+    found = {
+        index: Reach({at - empty: of - empty for at, of in reach.across.items()}, {at - empty for at in reach.down})
+        for index, (number, _) in enumerate(body[:MOST_HEADER_ROWS])
+        if (reach := reaches.get(number))
+    }
+    yield _table([(number, row[empty:]) for number, row in body], found)
 
 
-def _table(rows: Sequence[_Numbered]) -> Piece:
-    return at_lines(table_piece(row for _, row in rows), rows[0][0], rows[-1][0])
+def _table(rows: Sequence[_Numbered], reaches: Mapping[int, Reach]) -> Piece:
+    """Write rows as a table; a header of several rows becomes one, and the rows it came from are kept."""
+    first, last = rows[0][0], rows[-1][0]
+    written = worded_header([row for _, row in rows], reaches)
+    numbers = [first, *(number for number, _ in rows[len(rows) - len(written) + 1 :])]
+    follow = numbers == list(range(first, last + 1))
+    return at_lines(table_piece(written), first, last, () if follow else [first, *numbers])
 
 
 _WANTED = "an Excel workbook"
@@ -177,7 +184,7 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
         sieve = Sieve(said, all_hidden=is_hidden)
         sheet.reset_dimensions()
         rows = _new_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
-        yield from _sheet(sheet.title, sieve.sift(rows))
+        yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches)
         yield hidden_piece(sieve.hidden)
         told += _told_of_hidden(sheet.title, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.title]
@@ -280,7 +287,7 @@ def _old_pieces(book: Any) -> Iterator[Piece]:
         sheet = book.sheet_by_index(index)
         is_hidden = bool(sheet.visibility)
         sieve = Sieve(old_marks_of(sheet), all_hidden=is_hidden)
-        yield from _sheet(sheet.name, sieve.sift(_old_rows(book, sheet)))
+        yield from _sheet(sheet.name, sieve.sift(_old_rows(book, sheet)), sieve.reaches)
         yield hidden_piece(sieve.hidden)
         told += _told_of_hidden(sheet.name, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.name]
@@ -323,9 +330,9 @@ def _old_date(value: float, mode: Any) -> Any:
 # ---- both -----------------------------------------------------------------------------------------------------------
 
 
-def _sheet(title: str, rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Piece]:
+def _sheet(title: str, rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
     """Write a sheet: its name, then its tables and lines of text; an empty one leaves no trace."""
-    found = regions(rows)
+    found = regions(rows, reaches)
     first = next(found, None)
     if first is None:
         return
@@ -362,9 +369,9 @@ def _told_of_hidden(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
     """Tell what is left out of a sheet because it is hidden."""
     if is_hidden:
         return [f"The sheet {title} is hidden in the workbook, and left out: {sieve.hidden.total():,} characters."]
-    counts = ((sieve.rows, "hidden rows"), (len(sieve.columns), "hidden columns"))
-    told = " and ".join(f"{count:,} {what}" for count, what in counts if count)
-    return [f"Of the sheet {title} {told} are left out."] if told else []
+    counts = ((sieve.rows, "hidden row"), (len(sieve.columns), "hidden column"))
+    told = " and ".join(how_many(count, what) for count, what in counts if count)
+    return [f"Left out of the sheet {title}: {told}."] if told else []
 
 
 def _bound(count: int) -> None:

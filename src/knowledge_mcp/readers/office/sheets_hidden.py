@@ -1,4 +1,4 @@
-"""In the child: what nobody sees of a workbook: hidden sheets, rows and columns, and cells that their look hides.
+"""In the child: what a workbook says beside its cells: hidden sheets, rows and columns, looks that hide, merged cells.
 
 A cell's colours count only where they are sure: not where conditional formats, table styles or a picture behind the
 sheet may change them.
@@ -6,6 +6,7 @@ sheet may change them.
 
 from __future__ import annotations
 
+import functools
 import re
 import zipfile
 from collections import Counter
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
@@ -24,7 +26,12 @@ _SCHEME = re.compile(rb"""<\w+:(lt1|dk1)>\s*<\w+:\w+[^>]*?\b(?:lastClr|srgbClr v
 _NOTHING_SHOWN = re.compile(r'(?:\s|""|\[[^\]]*\])*')
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
+_MOST_MERGED = 1_000_000
+"""Columns that all merged cells of a sheet may cover together; what comes after them counts as not merged."""
+_MOST_REACHING = 1000
+"""Merged cells that may reach into one row from above."""
 _BLOCK = 1 << 20
+_MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]{0,200}?\bref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})["']""")
 
 
 @dataclass(slots=True)
@@ -35,12 +42,22 @@ class SheetMarks:
         rows, columns: numbers of those that are hidden, from 1.
         is_unsure: something else than a cell's own style gives it its colours.
         has_formulas: there are formulas in it.
+        merged: by the number of its first row, last row, first and last column of each area of merged cells, from 1.
+        covered: how many columns these have together.
     """
 
     rows: set[int] = field(default_factory=set[int])
     columns: set[int] = field(default_factory=set[int])
     is_unsure: bool = False
     has_formulas: bool = False
+    merged: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict[int, list[tuple[int, int, int]]])
+    covered: int = 0
+
+    def add_merged(self, top: int, bottom: int, left: int, right: int) -> None:
+        """Note an area of merged cells, as far as there are not too many."""
+        self.covered += max(right - left, 0) + 1
+        if self.covered <= _MOST_MERGED and right <= _MOST_COLUMNS:
+            self.merged.setdefault(top, []).append((bottom, left, right))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +69,9 @@ class SheetLook:
 
 
 class Sieve:
-    """Take what nobody sees out of the rows of one sheet, and count it.
+    """Take what nobody sees out of the rows of one sheet, and count it; say short texts of merged cells in each row.
+
+    `reaches` tells where the merged cells of a row reach that was given and may belong to a header.
 
     Args:
         marks: what the sheet says beside its cells.
@@ -65,6 +84,8 @@ class Sieve:
         self.hidden: Counter[str] = Counter()
         self.rows = 0
         self.columns: set[int] = set()
+        self.reaches: dict[int, Reach] = {}
+        self._reaching: list[tuple[int, int, str]] = []
 
     def sift(self, rows: Iterator[tuple[list[str], Sequence[SheetLook | None]]]) -> Iterator[tuple[int, list[str]]]:
         """Yield the number from 1 and what is seen of rows of texts, each given with the looks of its cells."""
@@ -73,10 +94,37 @@ class Sieve:
                 count = sum(map(shown_length, texts))
                 self.hidden[HiddenReason.NOT_DISPLAYED] += count
                 self.rows += bool(count)
-            elif self._marks.columns or any(looks):
-                yield number, self._seen(texts, looks)
             else:
-                yield number, texts
+                seen = self._seen(texts, looks) if self._marks.columns or any(looks) else texts
+                yield number, self._merged(number, seen) if self._marks.merged else seen
+
+    def _merged(self, number: int, texts: list[str]) -> list[str]:
+        """Fill in what merged cells above say, where the row says anything itself, and note where its own reach."""
+        self._reaching = [each for each in self._reaching if each[0] >= number]
+        reach = Reach()
+        own = any(text.strip() for text in texts)
+        for _, column, text in self._reaching:
+            reach.down.add(column)
+            if own:
+                texts.extend([""] * (column + 1 - len(texts)))
+                texts[column] = texts[column] or text
+        for last, first_column, last_column in self._marks.merged.get(number, ()):
+            column, *others = self._shown(first_column, last_column) or [0]
+            reach.across.update(dict.fromkeys(others, column))
+            text = texts[column] if column < len(texts) else ""
+            short = text.strip() and len(text) <= LONGEST_REPEATED
+            if short and last > number and len(self._reaching) < _MOST_REACHING:
+                self._reaching.append((last, column, text))
+        if reach.across or (reach.down and number - 1 in self.reaches):
+            self.reaches[number] = reach
+        return texts
+
+    def _shown(self, first: int, last: int) -> list[int]:
+        """List where the columns of an area stand that are seen."""
+        hidden = self._marks.columns
+        before = sum(1 for column in hidden if column < first)
+        shown = sum(1 for column in range(first, last + 1) if column not in hidden)
+        return list(range(first - 1 - before, first - 1 - before + shown))
 
     def _seen(self, texts: Sequence[str], looks: Sequence[SheetLook | None]) -> list[str]:
         cells: list[str] = []
@@ -117,6 +165,8 @@ def _scanned(archive: zipfile.ZipFile, name: str) -> SheetMarks:
             part, tail = data[:end], data[end:][-4096:]
             marks.has_formulas = marks.has_formulas or _FORMULA.search(part) is not None
             marks.is_unsure = marks.is_unsure or _UNSURE.search(part) is not None
+            for left, top, right, bottom in _MERGED.findall(part):
+                marks.add_merged(int(top), int(bottom), _column(left), _column(right))
             if b"hidden" in part or b'ht="0' in part or b'width="0' in part:
                 _take_tags(part, marks)
     return marks
@@ -136,6 +186,11 @@ def _take_tags(part: bytes, marks: SheetMarks) -> None:
             marks.columns.update(range(max(_number(said.get(b"min", "")), 1), last + 1))
 
 
+def _column(letters: bytes) -> int:
+    """Count a column's letters: A is 1."""
+    return functools.reduce(lambda count, letter: count * 26 + letter - 64, letters, 0)
+
+
 def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
@@ -149,6 +204,8 @@ def look_of(cell: Any, theme: bytes | None) -> SheetLook:
     ground = WHITE if fill is None or fill.patternType is None else ""
     if fill is not None and fill.patternType == "solid":
         ground = _colour(fill.fgColor, scheme)
+    if font.strike:
+        return SheetLook(HiddenReason.STRUCK)
     return _look(font.sz, _colour(font.color, scheme), ground, cell.number_format)
 
 
@@ -187,7 +244,10 @@ def old_marks_of(sheet: Any) -> SheetMarks:
     """Return what xlrd knows of a sheet's rows and columns."""
     rows = {number + 1 for number, info in sheet.rowinfo_map.items() if info.hidden}
     columns = {number + 1 for number, info in sheet.colinfo_map.items() if info.hidden}
-    return SheetMarks(rows, columns)
+    marks = SheetMarks(rows, columns)
+    for top, under, left, right in sheet.merged_cells:
+        marks.add_merged(top + 1, under, left + 1, right)
+    return marks
 
 
 def old_look_of(book: Any, index: int) -> SheetLook:
@@ -196,6 +256,8 @@ def old_look_of(book: Any, index: int) -> SheetLook:
         return SheetLook()
     style = book.xf_list[index]
     font = book.font_list[style.font_index]
+    if font.struck_out:
+        return SheetLook(HiddenReason.STRUCK)
     pattern = style.background.fill_pattern
     ground = {0: WHITE, 1: _old_colour(book, style.background.pattern_colour_index)}.get(pattern, "")
     known = book.format_map.get(style.format_key)

@@ -1,7 +1,10 @@
 """In the child: what nobody sees of a presentation is taken out of the XML of its slides, and counted by reason.
 
-Hidden slides and shapes, shapes wholly off the slide, letters of one point and less, transparent letters, and letters
-in the colour of what is behind them, where that is sure: any filled shape or picture beneath makes it unsure.
+Digits that are raised or lowered are written as such, while it is at it.
+
+Hidden slides and shapes, shapes wholly off the slide, letters that are struck out, of one point and less, or
+transparent, and letters in the colour of what is behind them, where that is sure: any filled shape or picture beneath
+makes it unsure.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml
 from knowledge_mcp.readers.shared.hidden import is_alike, shown_length
+from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -30,7 +34,8 @@ _AROUND, _HARDLY = 914_400.0, 180_000.0
 _SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
 _MOST_DEPTH = 30
 _HINTS = re.compile(
-    rb"""\b(?:hidden|show)=["']|\bsz=["'](?:100|\d{1,2})["']|<a:off |<a:(?:solidFill|noFill)\b|AlternateContent"""
+    rb"""\b(?:(?:hidden|show)=["']|sz=["'](?:100|\d{1,2})["']|strike=["'][sd]|baseline=["']-?[1-9])"""
+    rb"""|<a:off |<a:(?:solidFill|noFill)\b|AlternateContent"""
 )
 
 _Box = tuple[float, float, float, float]
@@ -72,6 +77,7 @@ def seen_of(archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, 
             continue
         slide = parse_xml(data, _WANTED)
         before = seen.hidden.total()
+        sieve.is_changed = False
         if slide.get("show") in {"0", "false"}:
             seen.slides.append(number)
             sieve.empty(slide)
@@ -82,7 +88,7 @@ def seen_of(archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, 
                 seen.members[notes] = etree.tostring(page)
         else:
             sieve.sift(slide, name)
-        if seen.hidden.total() != before or number in seen.slides:
+        if seen.hidden.total() != before or number in seen.slides or sieve.is_changed:
             seen.members[name] = etree.tostring(slide)
     return seen
 
@@ -94,6 +100,7 @@ class _Sieve:
         self._archive = archive
         self._size = size
         self._hidden = hidden
+        self.is_changed = False
         self._grounds: dict[str, _Ground] = {}
         self._relations: dict[str, dict[str, str]] = {}
 
@@ -179,6 +186,8 @@ class _Sieve:
             reason: HiddenReason | None = None
             if size and size.isascii() and size.isdigit() and int(size) <= _TOO_SMALL:
                 reason = HiddenReason.TOO_SMALL
+            elif properties is not None and properties.get("strike", "noStrike") != "noStrike":
+                reason = HiddenReason.STRUCK
             elif (
                 properties is not None and properties.find("{*}ln") is None and properties.find("{*}effectLst") is None
             ):
@@ -189,6 +198,11 @@ class _Sieve:
                     behind = ground.behind(shape, box) if behind is None else behind
                     own = _cell_ground(run, ground) if local_name(shape) == "graphicFrame" else behind
                     reason = HiddenReason.COLOUR if is_alike(ground.named(fill), own) else None
+            baseline = properties.get("baseline", "0") if properties is not None else "0"
+            if baseline.strip("-0%"):
+                self.is_changed = True
+                for text in run.iter("{*}t"):
+                    text.text = raised_or_lowered(text.text or "", "sub" if baseline.startswith("-") else "super")
             if reason is not None:
                 for text in run.iter("{*}t"):
                     self._hidden[reason] += shown_length(text.text)

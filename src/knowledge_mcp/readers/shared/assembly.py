@@ -235,6 +235,7 @@ class DocumentBuilder:
         depth: int = 0,
         breaks: Sequence[int] = (),
         boxes: Sequence[Box] = (),
+        rows: Sequence[int] = (),
     ) -> Span | None:
         """Lay down one block; a list item's marker is put before its text unless it stands there already.
 
@@ -250,6 +251,7 @@ class DocumentBuilder:
             breaks: offsets in `text` where each page of `pages` but the first begins; without them the block counts to
                 each of its pages as a whole.
             boxes: where it stands on its pages.
+            rows: the source line of each line of its text, where they do not follow one another.
 
         Returns:
             The block's span in the canonical text, None where the text is empty.
@@ -274,7 +276,7 @@ class DocumentBuilder:
         self._parts.append(clean)
         self._length = span.end
         section = len(self._headings) - 1 if self._headings else None
-        self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes)))
+        self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes), tuple(rows)))
         self._extend_pages(span, pages, offsets)
         return span
 

@@ -69,9 +69,11 @@ def piece(kind: BlockKind, text: str, *, marker: str = "", depth: int = 0) -> Pi
     return written
 
 
-def at_lines(written: Piece, first: int, last: int) -> Piece:
-    """Say on which lines of its file, or rows of its sheet, a block stands, from 1."""
+def at_lines(written: Piece, first: int, last: int, rows: Sequence[int] = ()) -> Piece:
+    """Say on which lines of its file, or rows of its sheet, a block stands, from 1; `rows` as in `Block`."""
     written["lines"] = [first, last]
+    if rows:
+        written["rows"] = list(rows)
     return written
 
 
@@ -113,6 +115,19 @@ def table_piece(rows: Iterable[Sequence[str]]) -> Piece:
 def _cell(text: str) -> str:
     flat = " ".join(text.split()) if not text.isalnum() else text
     return flat.replace("|", "\\|") if "|" in flat else flat
+
+
+def counted(count: int, form: str) -> str:
+    """Write a count as digits, a letter or a Roman number, by its form: "1", "a", "A", "i" or "I"."""
+    if form in {"a", "A"} and 1 <= count <= 26:
+        letter = chr(ord("A") + count - 1)
+        return letter if form == "A" else letter.lower()
+    if form in {"i", "I"} and 1 <= count < 100:
+        tens, ones = divmod(count, 10)
+        roman = ("", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC")[tens]
+        roman += ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
+        return roman if form == "I" else roman.lower()
+    return str(count)
 
 
 def facts(*, title: str = "", metadata: Mapping[str, str] | None = None, warnings: Sequence[str] = ()) -> Piece:
@@ -263,7 +278,10 @@ class Laying:
         links = each.get("links")
         if not links:
             lines = (int(each["lines"][0]), int(each["lines"][1])) if "lines" in each else None
-            self._name(names, self.builder.block(kind, text, marker=marker, depth=each.get("depth", 0), lines=lines))
+            span = self.builder.block(
+                kind, text, marker=marker, depth=each.get("depth", 0), lines=lines, rows=each.get("rows", ())
+            )
+            self._name(names, span)
             return
         rich = RichText(text, verbatim=True)
         for start, end, target in links:

@@ -116,6 +116,21 @@ class RichText:
             self._open_blank = text[-1] in " \n"
 
 
+_SUPERSCRIPT = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
+_SUBSCRIPT = str.maketrans("0123456789+-−()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎")
+_SCRIPTABLE = re.compile(r"[0-9+\-−()]+")
+
+
+def raised_or_lowered(text: str, place: str) -> str:
+    """Write raised and lowered digits as such: 10³ must not read 103.
+
+    `place` is "superscript" or "subscript", or what HTML calls them; with any other the text stays.
+    """
+    if not place.startswith(("sup", "sub")) or not _SCRIPTABLE.fullmatch(text.strip()):
+        return text
+    return text.translate(_SUPERSCRIPT if place.startswith("sup") else _SUBSCRIPT)
+
+
 def _escaped(text: str) -> tuple[str, list[int]]:
     """Escape bars and make line ends blanks; tell where each old offset is now."""
     out: list[str] = []
