@@ -45,9 +45,9 @@ def test_a_table_in_a_passage_is_shown_as_a_table(console: Console, standard: Se
 
 def test_what_a_passage_was_cut_off_from_stands_above_it(console: Console, standard: Service) -> None:
     rows = a_document(2, ["| Audit | five years |", "b) audits are kept."], title="Records", filename="records.pdf")
-    contexts = ["Records > Kept\nTable 3\n| Method | Kept for |", "Records > Kept\nThe supplier shall see that:"]
-    for chunk, context in zip(rows["chunks"], contexts, strict=True):
-        chunk["metadata"]["context"] = context
+    heads = ["Table 3\n| Method | Kept for |", "The supplier shall see that:"]
+    for chunk, head in zip(rows["chunks"], heads, strict=True):
+        chunk["metadata"]["cut_from"] = head
     standard.add(rows)
     console.open()
     console.search("audit audits")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConnectionFailedError, NotFoundError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.query import And, Equals, In, Prefix, SearchMode
+from knowledge_mcp.model.query import And, Equals, Hit, In, Prefix, SearchMode
+from knowledge_mcp.transports.rest.models import passage, result
 from tests.rest.world import DEPLOYING, World, make_world
 
 pytestmark = pytest.mark.anyio
@@ -205,6 +207,17 @@ async def test_a_search_finds_passages_of_its_collection_with_where_they_stand()
         assert about["citation"] == "Deploying, 1.1 Going back, p. 2"
         assert answer["results"][1]["metadata"]["page"] is None
         assert {"below_min_score", "degraded"} & set(answer) == set()
+
+
+async def test_a_passage_says_what_it_was_cut_off_from_where_it_was() -> None:
+    async with make_world() as world:
+        done = await world.bring(collection="ops")
+        whole, cut = world.library.find(done["doc_id"]).chunks
+        cut = replace(cut, context="Deploying > Going back\nTable 3\n| Case | Flow (kg/h) |")
+        for chunk, told in ((whole, None), (cut, "Table 3\n| Case | Flow (kg/h) |")):
+            assert passage(chunk, "ops", None).metadata.cut_from == told
+            assert result(Hit(chunk, 0.5, "x"), "ops", None).metadata.cut_from == told
+        assert "cut_from" not in passage(whole, "ops", None).model_dump(exclude_unset=True)["metadata"]
 
 
 @pytest.mark.requirement("D-REQ-3.5")

@@ -13,7 +13,7 @@ export function result(found, rank, query, everywhere = false) {
   const text = String(found.text ?? "");
   const name = about.title || about.filename || about.source || "Document";
   const address = to("document", about.doc_id, { at: about.chunk_index, q: query, c: about.collection });
-  const cutFrom = String(about.context ?? "").split("\n").slice(1);
+  const cutFrom = about.cut_from ? String(about.cut_from).split("\n") : [];
   const body = h("div", { class: "passage-text" }, passageText(text, stemsOf(query), cutFrom));
   return h(
     "article",

@@ -112,7 +112,8 @@ class PassageMetadata(_Answer):
     """Where a passage stands, and what it is.
 
     `page` is the first of its pages, null where the format has none; `span` counts characters of the document's text;
-    `context` is what was put before the passage when it was embedded.
+    `context` is what was put before the passage when it was embedded: its headings, and `cut_from`, what it was cut
+    off from and is read with (its table's header, a caption, a lead-in), which is absent where it is complete.
     """
 
     source: str
@@ -135,6 +136,7 @@ class PassageMetadata(_Answer):
     page_labels: list[str]
     references: list[str]
     parent_chunk_id: str | None
+    cut_from: str | None = None
     clause_number: str | None = None
     lines: list[int] | None = None
     document_metadata: dict[str, str]

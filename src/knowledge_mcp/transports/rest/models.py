@@ -368,6 +368,8 @@ def _place(chunk: Chunk, collection: str, record: DocumentRecord | None) -> dict
         "parent_chunk_id": chunk.parent_chunk_id,
         "document_metadata": dict(record.metadata) if record is not None else {},
     }
+    if chunk.cut_from:
+        place["cut_from"] = chunk.cut_from
     if chunk.clause_number is not None:
         place["clause_number"] = chunk.clause_number
     if chunk.lines is not None:
