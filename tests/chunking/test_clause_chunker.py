@@ -48,7 +48,7 @@ def _sentences(count: int, words: str = "grey pumps hum all day") -> str:
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
 def test_defaults_are_those_of_the_specification() -> None:
-    assert ClauseChunker().version == "clauses/6 min=200 max=800 overlap=100"
+    assert ClauseChunker().version == "clauses/7 min=200 max=800 overlap=100"
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
@@ -166,6 +166,34 @@ def test_a_cut_table_keeps_whole_rows_and_carries_its_header_and_caption_as_cont
         assert chunk.chunk_type is ChunkType.TABLE
         assert all(line.startswith("| pump") and line.endswith("|") for line in chunk.content.split("\n"))
     assert "".join(c.content for c in chunks).count("| pump 17 |") == 1
+
+
+def test_a_note_below_a_cut_table_goes_with_all_its_rows() -> None:
+    rows = "\n".join(f"| pump {n}ᵃ | {n} kg of grey iron |" for n in range(60))
+    foot = "| ¹ Not for use in tunnels. |  |"
+    chunks = _cut(
+        _heading("Loads", "5"),
+        Part(BlockKind.TABLE, f"| Part | Weight |\n| --- | --- |\n{rows}\n{foot}"),
+        _text("a Valid for water only."),
+        Part(BlockKind.NOTE, "NOTE It may be more."),
+        _text("The pumps are grey."),
+        _text("b Not of the table."),
+    )
+    assert len(chunks) > 2
+    notes = ["¹ Not for use in tunnels.", "a Valid for water only.", "NOTE It may be more."]
+    assert chunks[0].cut_from.split("\n") == notes
+    assert all(chunk.cut_from.split("\n") == [*notes, "| Part | Weight |"] for chunk in chunks[1:-1])
+    assert all(note in chunks[-1].content for note in notes)
+    assert chunks[-1].cut_from == "| Part | Weight |"
+
+
+def test_an_item_cut_off_carries_the_item_that_it_stands_below() -> None:
+    items = [_item(f"{n}) the grey pump number {n} is in use for longer than a year;", depth=1) for n in range(40)]
+    lead = _text("A valve shall be provided where:")
+    chunks = _cut(_heading("Supply", "4"), lead, _item("a) the vessel can be exposed to fire, and"), *items)
+    assert len(chunks) > 1
+    wanted = "A valve shall be provided where:\na) the vessel can be exposed to fire, and"
+    assert all(chunk.cut_from == wanted for chunk in chunks[1:])
 
 
 def test_items_cut_off_from_their_lead_in_carry_it_as_context() -> None:

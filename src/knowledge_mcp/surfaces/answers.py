@@ -153,7 +153,7 @@ def _beginning(text: str, room: int) -> str:
 
 Answerability = Literal["unlikely", "uncertain", "likely"]
 
-CUT_FROM = "What the passage was cut off from and is read with: its table's header, a caption, a lead-in."
+CUT_FROM = "What the passage was cut off from and is read with: its table's header and notes, a caption, a lead-in."
 ABOUT = (
     "Whether one of the ten best results answers, roughly. Where unlikely, check that a result really does, or say "
     "that the documents may not tell."

@@ -6,11 +6,11 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.chunking.prose.headings import Headlines
 from knowledge_mcp.chunking.prose.passages import BlockRun, Piece, slices, token_starts
-from knowledge_mcp.language.sentences import LEADS, sentence_spans
+from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import checked, checkpoint
@@ -58,7 +58,9 @@ class Above:
         return found
 
     def _sentence(self, block: Block) -> str:
-        """Return the last sentence of a block where it leads into what follows, else nothing."""
+        """Return an item whole, since it qualifies those below it, and of others a last sentence that leads on."""
+        if block.kind is BlockKind.LIST_ITEM:
+            return " ".join(block.span.of(self._text).split())
         sentences = sentence_spans(self._text, block.span.start, block.span.end)
         last = sentences[-1].of(self._text) if sentences else ""
         return " ".join(last.split()) if LEADS.search(last) else ""
@@ -85,6 +87,8 @@ class _Atom:
         broken: it goes on with a sentence that was cut.
         resume: what a chunk that begins with it needs for its context.
         resume_tokens: how many tokens that has.
+        below: what restricts it and stands below all rows of its table: a chunk that does not hold it needs it, too.
+        below_tokens: how many tokens that has.
     """
 
     span: Span
@@ -94,6 +98,8 @@ class _Atom:
     broken: bool = False
     resume: str = ""
     resume_tokens: int = 0
+    below: str = ""
+    below_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +233,12 @@ class Cutter:
         caption = _caption(self.text, blocks, position)
         header = lines[0].of(self.text).strip()
         resume, count = self._limited([caption, header], capacity // 3)
+        below, size = self._limited(_table_notes(self.text, lines[head:], blocks, position), capacity // _BELOW)
         for number, line in enumerate(lines):
             words, extra = (resume, count) if number >= head else ("", 0)
             for part, atom in enumerate(self._parts(item, position, [line], capacity, (words, extra))):
                 glued = number < head and part == 0 and len(lines) > head
-                yield _Atom(atom.span, atom.tokens, position, glued, atom.broken, words, extra)
+                yield replace(atom, glued=glued, resume=words, resume_tokens=extra, below=below, below_tokens=size)
 
     def _limited(self, lines: Sequence[str], limit: int) -> tuple[str, int]:
         """Join what fits into a number of tokens, the last line first in importance."""
@@ -280,11 +287,12 @@ class Cutter:
         remaining = sum(a.tokens for cluster in clusters for a in cluster)
         position = 0
         before: list[_Atom] = []
+        below = max((atom.below_tokens for cluster in clusters for atom in cluster), default=0)
         while position < len(clusters):
             checkpoint()
             first = clusters[position][0]
             headline, headline_tokens = self._headline(first.span.start, capacity) if position else ("", 0)
-            cap = capacity - (first.resume_tokens if position else 0) - headline_tokens
+            cap = capacity - (first.resume_tokens if position else 0) - headline_tokens - below
             needed = sum(a.tokens for a in clusters[position])
             start, repeated = self._overlap(blocks, before, first, cap - needed)
             room = cap - repeated
@@ -313,8 +321,11 @@ class Cutter:
         for number, (part, tokens) in enumerate(self._fit(span, cap)):
             inside = passage.inside(part)
             resume = atoms[0].resume if cut_off or number else ""
-            resume = "" if resume and resume in part.of(self.text) else resume
-            yield Piece(part, tokens, passage, inside, "\n".join(each for each in (headline, resume) if each))
+            words = part.of(self.text)
+            resume = "" if resume and resume in words else resume
+            below = next((atom.below for atom in reversed(atoms) if atom.below), "").split("\n")
+            context = [headline, *(note for note in below if note not in " ".join(words.split())), resume]
+            yield Piece(part, tokens, passage, inside, "\n".join(filter(None, context)))
 
     def _overlap(self, blocks: Sequence[_Measured], before: list[_Atom], first: _Atom, room: int) -> tuple[int, int]:
         """Find where a piece may start earlier, in whole sentences of the same kind, and how many tokens that adds."""
@@ -356,6 +367,35 @@ def _glue(atoms: list[_Atom], capacity: int) -> list[list[_Atom]]:
 def _lines(text: str, span: Span) -> list[Span]:
     lines = (Span(found.start(), found.end()) for found in _LINE.finditer(text, span.start, span.end))
     return [line for line in lines if line.of(text).strip()]
+
+
+_NOTE_OF_TABLE = re.compile(
+    r"(?:NOTE|Notes?|Anmerkung(?:en)?|ANMERKUNG|Remarques?|REMARQUE|Notas?|NOTA)\b"
+    r"|(?:[a-z]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])\)?\s+(?=\S)|\[\^?\w{1,3}\]"
+)
+"""How a note of a table begins, by its label or by its mark."""
+_MOST_NOTES = 8
+_BELOW = 6
+"""Part of a chunk that notes of its table may take: with a third for the header, half is left for rows at the least."""
+
+
+def _table_notes(text: str, rows: Sequence[Span], blocks: Sequence[_Measured], position: int) -> list[str]:
+    """List what restricts all rows of a table: notes in its last rows, across all columns, and right behind it."""
+    notes: list[str] = []
+    for row in reversed(rows):
+        first, *others = (" ".join(cell.of(text).split()) for cell in row_cells(row.start, row.of(text)))
+        if any(others) or not _NOTE_OF_TABLE.match(first):
+            break
+        notes.insert(0, first)
+    for item in blocks[position + 1 :]:
+        words = " ".join(item.block.span.of(text).split())
+        kind = item.block.kind
+        marked = kind is BlockKind.PARAGRAPH and _NOTE_OF_TABLE.match(words)
+        if marked or kind in {BlockKind.NOTE, BlockKind.FOOTNOTE}:
+            notes.append(words)
+        elif kind is not BlockKind.CAPTION:
+            break
+    return notes[:_MOST_NOTES]
 
 
 def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
