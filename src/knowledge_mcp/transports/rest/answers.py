@@ -113,7 +113,7 @@ class PassageMetadata(_Answer):
 
     `page` is the first of its pages, null where the format has none; `span` counts characters of the document's text;
     `context` is what was put before the passage when it was embedded: its headings, and `cut_from`, what it was cut
-    off from and is read with (its table's header and notes, a caption, a lead-in), which is absent where it is complete.
+    off from and is read with (a table's header and notes, a caption, a lead-in), which is absent where it is complete.
     """
 
     source: str
