@@ -169,7 +169,7 @@ class Chunk:
 
     @property
     def cut_from(self) -> str:
-        """Return what the content was cut off from and is read with: a table's header and notes, a caption, a lead-in."""
+        """Return what the content was cut off from and is read with: header and notes of a table, caption, lead-in."""
         return self.context.partition("\n")[2]
 
     @property
