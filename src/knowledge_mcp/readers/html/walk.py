@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.hidden import take_out_hidden
-from knowledge_mcp.readers.shared.headers import Reach, repeated, with_one_header
+from knowledge_mcp.readers.html.tables import TableCells, is_data_table
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     counted,
@@ -26,116 +26,11 @@ from knowledge_mcp.readers.shared.pieces import (
     piece,
     rich_piece,
 )
-from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered, table_text
+from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
-
-_MOST_SPANNED = 100
-_MOST_COLUMNS = 1000
-_LAYOUT = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote", "form", "article", "section", "nav")
-
-
-def is_data_table(table: Element) -> bool:
-    """Tell a table of data from one that only lays out a page: it has rows and columns, and no page's parts in it."""
-    names = [name for tag in _LAYOUT for name in (tag, f"{{*}}{tag}")]
-    if table.get("role") in {"presentation", "none"} or next(table.iterdescendants(*names), None) is not None:
-        return False
-    cells = 0
-    for rows, row in enumerate(table.iterdescendants("tr", "{*}tr"), 1):
-        cells = max(cells, sum(1 for cell in row if isinstance(cell.tag, str) and cell.tag[-2:] in {"td", "th"}))
-        if rows >= 2 and cells >= 2:
-            return True
-    return False
-
-
-class TableCells:
-    """Collect rows and cells; `depth` counts tables within this one, whose words stay in their cell."""
-
-    def __init__(self) -> None:
-        self.depth = 1
-        self.in_head = False
-        self._rows: list[list[RichText]] = []
-        self._reaches: dict[int, Reach] = {}
-        self._spanned: dict[int, int] = {}
-        self._above: dict[int, RichText] = {}
-        self._heads: list[bool] = []
-        self._own: list[bool] = []
-        self._columns = 1
-        self._deep = 1
-
-    def row(self) -> None:
-        """Begin a row; a short text of a cell above that reaches into it is said again."""
-        self._end_row()
-        self._rows.append([])
-        self._heads.append(self.in_head)
-        self._skip()
-
-    def open(self, columns: str | None, rows: str | None, *, is_head: bool = False) -> None:
-        """Begin a cell."""
-        if not self._rows:
-            self.row()
-        self._own.append(is_head)
-        self._columns, self._deep = _span(columns), _span(rows)
-
-    def close(self, rich: RichText) -> None:
-        """End a cell."""
-        if not self._rows:
-            self.row()
-        row = self._rows[-1]
-        first = len(row)
-        for extra in range(self._columns):
-            if len(row) >= _MOST_COLUMNS and extra:
-                break
-            if self._deep > 1:
-                self._spanned[len(row)] = self._deep - 1
-                self._above[len(row)] = rich if not extra else RichText()
-            if extra:
-                self._reach().across[len(row)] = first
-            row.append(rich if not extra else RichText())
-        self._skip()
-        self._columns = self._deep = 1
-
-    def piece(self) -> Piece:
-        """Write the table."""
-        rows = self.rows()
-        return rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
-
-    def rows(self) -> list[list[RichText]]:
-        """Give the rows that say anything, the header as one."""
-        self._end_row()
-        rows: list[list[RichText]] = []
-        reaches: dict[int, Reach] = {}
-        marked = 0
-        for index, (row, is_head) in enumerate(zip(self._rows, self._heads, strict=True)):
-            reach = self._reaches.get(index, Reach())
-            if any(not cell.is_blank for at, cell in enumerate(row) if at not in reach.down):
-                marked += is_head and marked == len(rows)
-                reaches[len(rows)] = reach
-                rows.append(row)
-        return with_one_header(rows, reaches, marked)
-
-    def _end_row(self) -> None:
-        """Take a row for one of the header where all its cells are marked so, and they are several."""
-        if len(self._own) > 1 and all(self._own):
-            self._heads[-1] = True
-        self._own = []
-
-    def _reach(self) -> Reach:
-        return self._reaches.setdefault(len(self._rows) - 1, Reach())
-
-    def _skip(self) -> None:
-        row = self._rows[-1]
-        while self._spanned.get(len(row), 0) > 0:
-            self._spanned[len(row)] -= 1
-            self._reach().down.add(len(row))
-            row.append(repeated(self._above.get(len(row), RichText())))
-
-
-def _span(text: str | None) -> int:
-    return min(max(int(text), 1), _MOST_SPANNED) if text and text.isascii() and text.isdigit() and len(text) < 6 else 1
-
 
 _BLOCKS = frozenset(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure"

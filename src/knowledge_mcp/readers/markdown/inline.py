@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.readers.html.walk import TableCells
+from knowledge_mcp.readers.html.tables import TableCells
 from knowledge_mcp.readers.markdown.pages import BREAK
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.readers.html.walk import TableCells
+from knowledge_mcp.readers.html.tables import TableCells
 from knowledge_mcp.readers.shared.pieces import Piece
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
