@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, In, Prefix
-from knowledge_mcp.surfaces.arguments import parse
+from knowledge_mcp.surfaces.arguments import nearest, parse
 from knowledge_mcp.surfaces.contract import Request
 from knowledge_mcp.surfaces.standards.shapes import (
     KeywordSearchRequest,
@@ -180,3 +180,18 @@ def test_whatever_is_sent_it_is_understood_or_refused_in_words(arguments: dict[s
         assert 0 < len(outcome.message) < 1000
     else:
         assert 1 <= len(outcome.query) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("pages", ["parents", "first_page", "last_page"], "last_page"),  # it shares a word, not only letters
+        ("documents", ["document_id", "cursor"], "document_id"),
+        ("qeury", ["query", "cursor"], "query"),
+        ("zzz", ["query"], None),
+    ],
+)
+def test_the_nearest_name_shares_a_word_before_it_shares_letters(
+    name: str, known: list[str], meant: str | None
+) -> None:
+    assert nearest(name, known) == meant

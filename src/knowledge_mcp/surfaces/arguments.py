@@ -124,10 +124,21 @@ def parse(model: type[R], arguments: Mapping[str, Any]) -> R:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name most like the given one, None where nothing is alike."""
+    """Return the known name with a word of the given one, else the one most like it; None where nothing is alike."""
     by_fold = {candidate.casefold(): candidate for candidate in known}
+    words = _words(name[:200])
+    akin = [candidate for fold, candidate in by_fold.items() if words & _words(fold)]
+    if akin and name.casefold() not in by_fold:  # "pages" is first_page, not parents
+        by_fold = {candidate.casefold(): candidate for candidate in akin}
+        return by_fold[
+            max(by_fold, key=lambda fold: difflib.SequenceMatcher(None, name[:200].casefold(), fold).ratio())
+        ]
     matches = difflib.get_close_matches(name[:200].casefold(), by_fold, n=1, cutoff=0.5)
     return by_fold[matches[0]] if matches else None
+
+
+def _words(name: str) -> set[str]:
+    return {word.removesuffix("s") for word in name.casefold().split("_") if len(word) > 2}
 
 
 def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputError:
@@ -137,7 +148,7 @@ def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputErro
     return InvalidInputError(
         f"Unknown argument{plural}: {', '.join(shown)}.",
         details=f"This tool takes: {', '.join(known)}." if known else "This tool takes no arguments.",
-        suggestion=" ".join(hints) or "Leave it out and call again.",
+        suggestion=" ".join(hints) or f"Leave {'them' if plural else 'it'} out and call again.",
     )
 
 
