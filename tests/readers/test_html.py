@@ -323,3 +323,10 @@ def test_a_page_that_is_mostly_a_menu_is_read_whole() -> None:
     document = reader.read(item_of(b"<nav>One two three four five</nav><p>Six</p>", "page.html"))
     assert "three" in document.text
     assert document.warnings == ()
+
+
+def test_one_word_around_a_page_of_a_folder_is_told_as_one() -> None:
+    page = "<html><body><nav>Home</nav><main><h1>Pumps</h1><p>They are grey.</p></main></body></html>"
+    item = item_of(page.encode(), "page.html")
+    document = HtmlReader(sandbox=InProcessSandbox(), main_text=True).read(item)
+    assert document.warnings == ("1 word around the page's text was left out: menus, heads, feet.",)

@@ -23,6 +23,7 @@ from knowledge_mcp import __version__
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, settings_of, write_json
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.support.files import make_private_folder, touch_private
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -94,7 +95,12 @@ def _tell(done: str, report: dict[str, int], *, as_json: bool) -> None:
     if as_json:
         write_json({"ok": True, **report})
         return
-    typer.echo(f"{done} ({report['documents']} documents, {report['chunks']} chunks, {report['bytes']:,} bytes)")
+    told = (
+        how_many(report["documents"], "document"),
+        how_many(report["chunks"], "chunk"),
+        f"{report['bytes']:,} bytes",
+    )
+    typer.echo(f"{done} ({', '.join(told)})")
 
 
 _STORE = "knowledge.sqlite"

@@ -452,7 +452,7 @@ def _may_embed(plan: ReembedPlan, price: float | None) -> bool:
 
     cost = cost_of(plan.space.provider, plan.tokens, price)
     return confirmed(
-        f"Embed {plan.chunks:,} chunks ({plan.tokens:,} tokens, {cost}) of '{plan.live.name}' with {plan.space.label}, "
-        f"and put them in the place of {plan.live.space.label}?",
+        f"Embed {how_many(plan.chunks, 'chunk')} ({plan.tokens:,} tokens, {cost}) of '{plan.live.name}' with "
+        f"{plan.space.label}, and put them in the place of {plan.live.space.label}?",
         "Nothing was embedded",
     )

@@ -15,6 +15,7 @@ from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_pi
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -211,7 +212,8 @@ def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool
     else:
         left = _take_out_surroundings(root) if main_text else 0
         if left:
-            warnings.append(f"{left} words around the page's text were left out: menus, heads, feet.")
+            told = how_many(left, "word around the page's text was", "words around the page's text were")
+            warnings.append(f"{told} left out: menus, heads, feet.")
         yield from walk_html(root)
     if hidden:
         yield hidden_piece(hidden)

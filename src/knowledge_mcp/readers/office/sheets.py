@@ -368,7 +368,8 @@ def _percent(value: float, cell: Any) -> str:
 def _told_of_hidden(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
     """Tell what is left out of a sheet because it is hidden."""
     if is_hidden:
-        return [f"The sheet {title} is hidden in the workbook, and left out: {sieve.hidden.total():,} characters."]
+        count = how_many(sieve.hidden.total(), "character")
+        return [f"The sheet {title} is hidden in the workbook, and left out: {count}."]
     counts = ((sieve.rows, "hidden row"), (len(sieve.columns), "hidden column"))
     told = " and ".join(how_many(count, what) for count, what in counts if count)
     return [f"Left out of the sheet {title}: {told}."] if told else []
