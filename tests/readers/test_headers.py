@@ -109,7 +109,7 @@ GROUP = {0: Reach({2: 1})}
     [
         ([["A", "B", ""], ["", "b", "c"], ["x", "1", "2"]], GROUP, 0, 2),
         ([["A", "B", ""], ["x", "b", "c"], ["y", "d", "e"]], GROUP, 0, 1),  # a row of words has its own first cell
-        ([["A", "B", ""], ["", "1", "2"], ["y", "3", "4"]], GROUP, 0, 1),  # numbers are values
+        ([["A", "B", ""], ["", " 1", "2 %"], ["y", "3", "4"]], GROUP, 0, 1),  # numbers are values
         ([["A", "B", "C"], ["", "b", "c"], ["x", "1", "2"]], {}, 0, 1),  # nothing reaches over several columns
         ([["All", "", ""], ["a", "b", "c"], ["x", "1", "2"]], {0: Reach({1: 0, 2: 0})}, 0, 1),  # a title over all
         ([["A", "B", ""], ["", "b", "c"]], GROUP, 0, 1),  # something must be left to be named

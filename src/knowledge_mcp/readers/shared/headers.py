@@ -81,7 +81,11 @@ def _is_below(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], index
     """Tell whether a row goes on with the header above it."""
     own, above = reaches.get(index, _NOWHERE), reaches.get(index - 1, _NOWHERE)
     said = {column for column, cell in enumerate(rows[index]) if cell.strip() and column not in own.down}
-    if not said or not _groups(rows[0], reaches.get(0, _NOWHERE)) or any(is_number(rows[index][at]) for at in said):
+    if (
+        not said
+        or not _groups(rows[0], reaches.get(0, _NOWHERE))
+        or any(is_number(rows[index][at].strip()) for at in said)
+    ):
         return False
     return bool(own.down) or (_groups(rows[index - 1], above) and said <= {*above.across, *above.across.values()})
 
