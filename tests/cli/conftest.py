@@ -86,8 +86,8 @@ def hashing(_settings: Settings) -> HashingEmbedder:
 
 
 @pytest.fixture
-def real_ingest(call: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run `knowledge-ingest`, and let `knowledge` run, over the real parts, all but the model."""
+def no_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands embed by hashing: an empty home has no model, and building one takes seconds."""
     loader: Callable[[str], Any] = registry.load
     monkeypatch.setitem(registry.EMBEDDERS, "local", f"{__name__}:hashing")
 
@@ -95,5 +95,10 @@ def real_ingest(call: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> C
         return hashing if target.endswith(":hashing") else loader(target)
 
     monkeypatch.setattr(registry, "load", load)
+
+
+@pytest.fixture
+def real_ingest(call: Command, no_model: None, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run `knowledge-ingest`, and let `knowledge` run, over the real parts, all but the model."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return partial(call, ingest_command.main)

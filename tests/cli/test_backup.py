@@ -70,6 +70,7 @@ def test_a_backup_is_restored_into_a_store_that_is_in_use(store: SqliteStore, ho
     assert (home / "data" / "decisions" / "check-1.json").read_text() == "[]"
 
 
+@pytest.mark.usefixtures("no_model")
 def test_registered_sources_come_back_as_they_stood(store: SqliteStore, home: Path, knowledge: Command) -> None:
     (home / "specs").mkdir()
     (home / "specs" / "doors.md").write_text("# Doors\n\nDoors shall close within 5 s.\n")

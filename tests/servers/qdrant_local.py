@@ -56,8 +56,8 @@ class LocalQdrant:
         self._indexed = indexed and location == ":memory:"
         if self.real is not None:
             return
-        folder = {"location": location} if location == ":memory:" else {"path": location}
-        self._client = QdrantClient(**cast("Any", folder), force_disable_check_same_thread=True)
+        # not the client around it, which copies the descriptions of all its models each time
+        self._client = QdrantLocal(location, force_disable_check_same_thread=True)
 
     @property
     def client(self) -> QdrantClient:
@@ -91,7 +91,7 @@ class LocalQdrant:
 
     def _noted(self, name: str, args: tuple[Any, ...], answer: Any) -> Any:
         if name == "create_collection" and self._indexed:
-            made = cast("QdrantLocal", self._client._client).collections  # pyright: ignore[reportPrivateUsage] - the client takes no other kind of collection
+            made = self._client.collections
             made[args[0]] = self.kind(made[args[0]].config)
         elif name == "create_payload_index":
             self._indexes.setdefault(args[0], {})[args[1]] = args[2]

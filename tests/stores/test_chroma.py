@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shutil
+import ssl
 import tempfile
 import threading
 from collections.abc import Generator
@@ -71,6 +72,21 @@ class TestChromaServer(StoreContract):
 
     def open_again(self, store: Store) -> Store | None:
         return ChromaStore(self.server.address(self.database), self.analyser, policy=QUICK)
+
+
+def test_a_server_without_tls_is_opened_without_reading_certificates(
+    server: ChromaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+
+    def note(*files: object, **_: object) -> None:
+        read.append(files)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", note)
+    store = ChromaStore(server.address(), StoreContract.analyser, policy=QUICK)
+    assert store.collections() == []
+    store.close()
+    assert read == []
 
 
 @pytest.mark.requirement("document-store-api:FR-008")

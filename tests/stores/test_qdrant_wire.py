@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -306,6 +307,23 @@ def test_the_store_that_the_settings_name_connects_at_its_first_use_only() -> No
     store.close()
     with pytest.raises(ConfigError, match="QDRANT_URL"):
         from_options(_Options(qdrant_url=None), EnglishAnalyser())
+
+
+@pytest.mark.parametrize(("scheme", "times"), [("http", 0), ("https", 1)])
+def test_certificates_are_read_for_a_connection_that_needs_them(
+    scheme: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+
+    def note(*files: object, **_: object) -> None:
+        read.append(files)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", note)
+    store = QdrantStore(QdrantConfig(f"{scheme}://127.0.0.1:1", grpc="off", retries=RetryPolicy(())), EnglishAnalyser())
+    with pytest.raises(ConnectionFailedError):
+        store.collections()
+    store.close()
+    assert len(read) == times
 
 
 def test_addresses_are_shown_without_secrets() -> None:
