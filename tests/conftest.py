@@ -10,14 +10,18 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from tests.machine import in_ci
 from tests.machine import needs as _needs
 from tests.requirements.manifest import summary
+
+_NOT_OF_THE_PACKAGE = {"benchmarks", "deploy", "foreign", "house", "requirements"}
+"""Rooms of tests that look at the project around the package, or at all of it from outside."""
 
 _LOOPBACK = ("127.", "::1", "::ffff:127.", "localhost", "0.0.0.0")
 
@@ -61,22 +65,28 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests, and measure none of those tests.
+    """Begin with the files that have slow tests; measure none of what only repeats other tests.
 
-    A long file that begins last keeps one worker busy while the others have ended. Measuring the slow tests takes half
-    their time again, and the others alone reach the minimum.
+    A long file that begins last keeps one worker busy while the others have ended. While it is measured, all Python of
+    a process takes two to three times as long. Slow tests, those that draw examples and those of the project around the
+    package run lines that the others run too, again and again.
     """
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    for item in slow:
-        item.add_marker("no_cover")
-    first = {item.path for item in slow}
+    first = {item.path for item in items if item.get_closest_marker("slow")}
+    for item in items:
+        draws = is_hypothesis_test(getattr(item, "obj", None))
+        if draws or item.get_closest_marker("slow") or _room(item) in _NOT_OF_THE_PACKAGE:
+            item.add_marker("no_cover")
     items.sort(key=lambda item: item.path not in first)
+
+
+def _room(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Keep the processes that a slow test starts from being measured too."""
-    measuring = os.environ.pop("COVERAGE_PROCESS_CONFIG", None) if item.get_closest_marker("slow") else None
+    """Keep the processes that a test starts from being measured where it is not measured itself."""
+    measuring = os.environ.pop("COVERAGE_PROCESS_CONFIG", None) if item.get_closest_marker("no_cover") else None
     try:
         return (yield)
     finally:

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.house.source import FOLDERS
 from tests.machine import in_ci
@@ -94,7 +96,7 @@ def test_ci_runs_what_a_developer_runs() -> None:
     assert "-m slow" in recipe("test-slow")
 
 
-def test_files_with_slow_tests_begin_and_only_those_tests_are_not_measured(
+def test_files_with_slow_tests_begin_and_what_repeats_other_tests_is_not_measured(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugins = request.config.pluginmanager.get_plugins()
@@ -107,11 +109,16 @@ def test_files_with_slow_tests_begin_and_only_those_tests_are_not_measured(
         def add_marker(self, name: str) -> None:
             self.marks.append(name)
 
-    quick, mixed, slow = (Item(path=path, marks=marks) for path, marks in (("a", []), ("b", []), ("b", ["slow"])))
-    items = [quick, mixed, slow]
+    @given(st.none())
+    def draws(_: None) -> None: ...
+
+    a, b, c = (ROOT / "tests" / "engine" / name for name in "abc")
+    quick, mixed, slow = (Item(path=path, marks=marks) for path, marks in ((a, []), (b, []), (b, ["slow"])))
+    drawn, house = Item(path=c, marks=[], obj=draws), Item(path=ROOT / "tests" / "house" / "d", marks=[])
+    items = [quick, mixed, slow, drawn, house]
     conftest.pytest_collection_modifyitems(items)
-    assert items == [mixed, slow, quick]
-    assert [each.marks for each in items] == [[], ["slow", "no_cover"], []]
+    assert items == [mixed, slow, quick, drawn, house]
+    assert [each.marks for each in items] == [[], ["slow", "no_cover"], [], ["no_cover"], ["no_cover"]]
 
     monkeypatch.setenv("COVERAGE_PROCESS_CONFIG", "how")
     for item, measured in ((slow, None), (mixed, "how")):

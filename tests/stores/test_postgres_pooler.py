@@ -33,6 +33,7 @@ def pooler(postgres: PostgresServer) -> Generator[Pooler]:
         yield made
 
 
+@pytest.mark.no_cover  # as without PgBouncer
 class TestPostgresBehindPgBouncer(StoreContract):
     @pytest.fixture(autouse=True)
     def _server(self, database: Make, pooler: Pooler) -> None:
