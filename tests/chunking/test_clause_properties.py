@@ -38,14 +38,27 @@ def _chunks(document: Document, sizes: tuple[int, int, int], measure: PieceMeasu
 
 
 @pytest.mark.requirement("A-REQ-DATA-001")
+@pytest.mark.requirement("A-REQ-INGEST-005")
 @_SETTINGS
 @given(document=documents(), sizes=_SIZES, measure=_MEASURES)
-def test_every_chunk_is_its_span_and_no_text_is_lost(
+def test_chunks_hold_all_text_of_one_clause_each_within_bounds_and_alike_each_time(
     document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+) -> None:
+    chunks = _chunks(document, sizes, measure)
+    assert chunks == _chunks(document, sizes, measure)
+    _every_chunk_is_its_span_and_no_text_is_lost(document, chunks, measure)
+    _no_chunk_is_longer_than_the_maximum_or_than_the_model_reads(sizes[1], chunks, measure)
+    _no_chunk_holds_text_of_two_clauses(document, chunks)
+    _ids_are_unique_and_parents_come_first(chunks)
+    _what_a_chunk_reports_stands_in_it(document, chunks)
+
+
+def _every_chunk_is_its_span_and_no_text_is_lost(
+    document: Document, chunks: list[Chunk], measure: PieceMeasure
 ) -> None:
     covered = bytearray(len(document.text))
     before = -1
-    for index, chunk in enumerate(_chunks(document, sizes, measure)):
+    for index, chunk in enumerate(chunks):
         assert chunk.index == index
         assert chunk.content == chunk.span.of(document.text)
         assert chunk.content.strip() != ""
@@ -58,28 +71,38 @@ def test_every_chunk_is_its_span_and_no_text_is_lost(
     assert lost == []
 
 
-@pytest.mark.requirement("A-REQ-INGEST-005")
-@_SETTINGS
-@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
-def test_no_chunk_is_longer_than_the_maximum_or_than_the_model_reads(
-    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
+def _no_chunk_is_longer_than_the_maximum_or_than_the_model_reads(
+    most: int, chunks: list[Chunk], measure: PieceMeasure
 ) -> None:
-    for chunk in _chunks(document, sizes, measure):
-        assert chunk.token_count <= sizes[1]
+    for chunk in chunks:
+        assert chunk.token_count <= most
         assert measure.count_tokens(chunk.embedding_text) <= measure.max_tokens
 
 
-@_SETTINGS
-@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
-def test_no_chunk_holds_text_of_two_clauses(
-    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
-) -> None:
+def _no_chunk_holds_text_of_two_clauses(document: Document, chunks: list[Chunk]) -> None:
     facts = SectionFacts(document)
-    for chunk in _chunks(document, sizes, measure):
+    for chunk in chunks:
         bodies = [b for b in document.blocks if b.kind is not BlockKind.HEADING and b.span.overlaps(chunk.span)]
         clauses = {facts.clause(b.section) for b in bodies}
         assert len(clauses) <= 1
         assert not clauses or {facts.clause_number(b.section) for b in bodies} == {chunk.clause_number}
+
+
+def _ids_are_unique_and_parents_come_first(chunks: list[Chunk]) -> None:
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    ids = [chunk.id for chunk in chunks]
+    for chunk in chunks:
+        assert chunk.parent_chunk_id is None or ids.index(chunk.parent_chunk_id) < chunk.index
+        assert len(chunk.section_hierarchy) <= 6
+
+
+def _what_a_chunk_reports_stands_in_it(document: Document, chunks: list[Chunk]) -> None:
+    for chunk in chunks:
+        assert chunk.normative == any(s.modality is Modality.REQUIREMENT for s in chunk.statements)
+        for statement in chunk.statements:
+            assert chunk.span.start <= statement.span.start < chunk.span.end
+            assert re.sub(r"\s+", " ", statement.span.of(document.text)) in statement.text
+        assert chunk.references == tuple(dict.fromkeys(link.target for link in chunk.links))
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
@@ -100,33 +123,6 @@ def test_chunks_overlap_in_whole_sentences_of_one_clause_and_no_more_than_asked(
         assert {b.kind for b in touched} <= _PROSE
         starts = {s.start for b in touched for s in sentence_spans(document.text, b.span.start, b.span.end)}
         assert second.span.start in starts
-
-
-@_SETTINGS
-@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
-def test_the_same_document_gives_the_same_chunks_and_ids_are_unique(
-    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
-) -> None:
-    chunks = _chunks(document, sizes, measure)
-    assert chunks == _chunks(document, sizes, measure)
-    assert len({chunk.id for chunk in chunks}) == len(chunks)
-    ids = [chunk.id for chunk in chunks]
-    for chunk in chunks:
-        assert chunk.parent_chunk_id is None or ids.index(chunk.parent_chunk_id) < chunk.index
-        assert len(chunk.section_hierarchy) <= 6
-
-
-@_SETTINGS
-@given(document=documents(), sizes=_SIZES, measure=_MEASURES)
-def test_what_a_chunk_reports_stands_in_it(
-    document: Document, sizes: tuple[int, int, int], measure: PieceMeasure
-) -> None:
-    for chunk in _chunks(document, sizes, measure):
-        assert chunk.normative == any(s.modality is Modality.REQUIREMENT for s in chunk.statements)
-        for statement in chunk.statements:
-            assert chunk.span.start <= statement.span.start < chunk.span.end
-            assert re.sub(r"\s+", " ", statement.span.of(document.text)) in statement.text
-        assert chunk.references == tuple(dict.fromkeys(link.target for link in chunk.links))
 
 
 @_SETTINGS

@@ -27,10 +27,23 @@ def _chunks(document: Document, most: int, measure: PieceMeasure) -> list[Chunk]
 @pytest.mark.requirement("D-REQ-7.1")
 @_SETTINGS
 @given(document=documents(), most=_MOST, measure=_MEASURES)
-def test_every_chunk_is_its_span_and_no_text_is_lost(document: Document, most: int, measure: PieceMeasure) -> None:
+def test_chunks_hold_all_text_of_one_chapter_each_within_bounds_and_alike_each_time(
+    document: Document, most: int, measure: PieceMeasure
+) -> None:
+    chunks = _chunks(document, most, measure)
+    assert chunks == _chunks(document, most, measure)
+    _every_chunk_is_its_span_and_no_text_is_lost(document, chunks, measure)
+    _no_chunk_is_longer_than_asked_or_than_the_model_reads(most, chunks, measure)
+    _no_chunk_holds_text_of_two_chapters(document, chunks)
+    _ids_are_unique_and_parents_come_first(chunks)
+
+
+def _every_chunk_is_its_span_and_no_text_is_lost(
+    document: Document, chunks: list[Chunk], measure: PieceMeasure
+) -> None:
     covered = bytearray(len(document.text))
     before = -1
-    for index, chunk in enumerate(_chunks(document, most, measure)):
+    for index, chunk in enumerate(chunks):
         assert chunk.index == index
         assert chunk.content == chunk.span.of(document.text)
         assert chunk.content.strip()
@@ -42,20 +55,16 @@ def test_every_chunk_is_its_span_and_no_text_is_lost(document: Document, most: i
     assert [i for i, sign in enumerate(document.text) if not sign.isspace() and not covered[i]] == []
 
 
-@_SETTINGS
-@given(document=documents(), most=_MOST, measure=_MEASURES)
-def test_no_chunk_is_longer_than_asked_or_than_the_model_reads(
-    document: Document, most: int, measure: PieceMeasure
+def _no_chunk_is_longer_than_asked_or_than_the_model_reads(
+    most: int, chunks: list[Chunk], measure: PieceMeasure
 ) -> None:
-    for chunk in _chunks(document, most, measure):
+    for chunk in chunks:
         assert chunk.token_count <= most
         assert measure.count_tokens(chunk.embedding_text) <= measure.max_tokens
 
 
-@_SETTINGS
-@given(document=documents(), most=_MOST, measure=_MEASURES)
-def test_no_chunk_holds_text_of_two_chapters(document: Document, most: int, measure: PieceMeasure) -> None:
-    for chunk in _chunks(document, most, measure):
+def _no_chunk_holds_text_of_two_chapters(document: Document, chunks: list[Chunk]) -> None:
+    for chunk in chunks:
         bodies = [b for b in document.blocks if b.kind is not BlockKind.HEADING and b.span.overlaps(chunk.span)]
         assert len({_chapter(document, block) for block in bodies}) <= 1
         around = {section.index for section in document.sections if section.label in chunk.section_hierarchy}
@@ -69,13 +78,7 @@ def _chapter(document: Document, block: Block) -> int | None:
     return path[0] if path else None
 
 
-@_SETTINGS
-@given(document=documents(), most=_MOST, measure=_MEASURES)
-def test_the_same_document_gives_the_same_chunks_with_ids_of_their_own(
-    document: Document, most: int, measure: PieceMeasure
-) -> None:
-    chunks = _chunks(document, most, measure)
-    assert chunks == _chunks(document, most, measure)
+def _ids_are_unique_and_parents_come_first(chunks: list[Chunk]) -> None:
     ids = [chunk.id for chunk in chunks]
     assert len(set(ids)) == len(ids)
     for chunk in chunks:
