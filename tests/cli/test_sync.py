@@ -7,11 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from knowledge_mcp.cli.knowledge.sources.syncing import is_due
+from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
 from tests.cli.conftest import Command
 from tests.cli.running import Finished, environment
 
@@ -234,3 +237,59 @@ def test_a_followed_folder_is_synced_as_it_changes(home: Path) -> None:
         finally:
             os.kill(process.pid, signal.SIGINT)
         assert process.wait(60) in {130, -signal.SIGINT}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a name may be any bytes")
+def test_a_file_whose_name_is_no_utf_8_keeps_its_document(docs: Path, knowledge: Command) -> None:
+    named = Path(os.fsdecode(os.fsencode(docs) + b"/caf\xe9.md"))
+    named.write_text("# Coffee\n\nCoffee shall be hot.\n")
+    knowledge("sync")
+    before = set(held(knowledge))
+    again = of(knowledge("sync", "--json"))
+    assert (again["unchanged"], again["removed"]) == (4, [])
+    named.rename(named.with_name("tea.md"))
+    knowledge("sync")
+    assert set(held(knowledge)) == before
+    (docs / "tea.md").unlink()
+    assert len(of(knowledge("sync", "--json"))["removed"]) == 1
+
+
+def test_a_folder_that_was_renamed_and_left_a_link_has_its_documents_once(docs: Path, knowledge: Command) -> None:
+    put(docs, {"one/masts.md": "# Masts\n\nA mast shall stand upright.\n", "one/kept.md": "# Kept\n\nIt is kept.\n"})
+    knowledge("sync")
+    (docs / "one").rename(docs / "a")
+    (docs / "one").symlink_to("a")
+    put(docs, {"a/masts.md": "# Masts\n\nA mast shall stand firmly.\n"})
+    knowledge("sync")
+    there = held(knowledge)
+    assert sorted(there.values()) == ["doors.md", "kept.md", "masts.md", "pits.md", "ropes.md"]
+    assert there["kept"] == "kept.md"
+
+
+def test_a_file_that_two_nested_sources_held_is_removed(docs: Path, knowledge: Command) -> None:
+    put(docs, {"below/masts.md": "# Masts\n\nStand upright.\n"})
+    knowledge("sources", "add", str(docs / "below"))
+    knowledge("sync")
+    put(docs, {"below/poles.md": "# Poles\n\nPoles shall be painted.\n"})
+    (docs / "below" / "masts.md").unlink()
+    knowledge("sync")
+    assert "masts.md" not in held(knowledge).values()
+
+
+def test_a_source_with_a_place_that_could_not_be_read_is_stale(docs: Path, knowledge: Command) -> None:
+    (docs / "away.md").symlink_to("nowhere.md")
+    done = of(knowledge("sync", "--json"))
+    assert done["stale"] is True
+    assert "1 place could not be read: away.md" in done["last_error"]
+    checks = json.loads(knowledge("doctor", "--json").out)["checks"]
+    assert [each["status"] for each in checks if each["check"] == "source docs"] == ["warn"]
+
+
+def test_a_source_that_fails_again_and_again_is_tried_less_often() -> None:
+    def waits(failed: int, every: float) -> int:
+        tried = datetime.now(UTC)
+        state = SourceState(last_tried=tried.isoformat(), last_error="it failed")
+        status = SourceStatus(SourceSpec("docs", SourceKind.FOLDER, "/docs", every), state)
+        return next(m for m in range(10_000) if is_due(status, failed, tried + timedelta(minutes=m)))
+
+    assert [waits(failed, 3_600.0) for failed in (0, 1, 2, 3, 30, 3_000)] == [1, 1, 2, 4, 60, 60]

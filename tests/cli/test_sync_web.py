@@ -263,3 +263,37 @@ def test_no_login_stands_in_the_list(served: tuple[WebDavServer, Path], knowledg
     kept = [path.read_bytes() for path in (home / ".local").rglob("*") if path.is_file() and "sources" in path.parts]
     assert kept
     assert not any(b"se,cret%" in each or b"reader" in each for each in kept)
+
+
+def test_a_page_that_its_sitemap_still_names_is_gone_once_two_syncs_found_nothing(
+    site: Site, knowledge: Command
+) -> None:
+    site.handlers |= {
+        "/sitemap.xml": sitemap(site, "/doors", "/ropes", "/never"),
+        "/doors": conditional(site, DOORS, '"d"'),
+        "/ropes": conditional(site, ROPES, '"r"'),
+    }
+    knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
+    first = knowledge("sync", "--json")
+    assert first.code == 0, "a page that never was there is no failure of ours"
+    assert of(first, "wiki")["left_out"] == [{"what": "pages that are named and not there", "count": 1}]
+    ropes = site.handlers.pop("/ropes")
+    missed = knowledge("sync")
+    assert missed.code == 1
+    assert "/ropes" in missed.err
+    site.handlers["/ropes"] = ropes
+    assert knowledge("sync").code == 0
+    assert len(held(knowledge)) == 2
+    del site.handlers["/ropes"]
+    assert knowledge("sync").code == 1, "it was there in between"
+    again = knowledge("sync", "--json")
+    assert again.code == 0
+    assert [each["source_path"] for each in of(again, "wiki")["removed"]] == [url(site, "/ropes")]
+    assert of(again, "wiki")["left_out"] == [{"what": "pages that are named and not there", "count": 2}]
+    assert knowledge("sync").code == 0
+    del site.handlers["/doors"]
+    assert knowledge("sync").code == 1
+    emptied = knowledge("sync")
+    assert emptied.code == 1
+    assert "suddenly empty" in emptied.err
+    assert set(held(knowledge)) == {url(site, "/doors")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from knowledge_mcp.engine.ingest.syncing import sync
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SyncReport
 from knowledge_mcp.sources.git.source import GitClones
-from knowledge_mcp.sources.synced.folders import RepositorySource
+from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource
 from tests.engine.world import World
 from tests.servers.git_server import GitServer, MadeRepository
 
@@ -40,8 +41,11 @@ class Synced:
         self._clones = GitClones(folder / "clones", loopback_http=True)
         self._spec = SourceSpec("specs", SourceKind.GIT, url, 86_400.0, below=below)
 
+    def source(self) -> RepositorySource:
+        return RepositorySource(self._spec, self._clones)
+
     def sync(self) -> SyncReport:
-        return sync(self.world.knowledge, RepositorySource(self._spec, self._clones))
+        return sync(self.world.knowledge, self.source())
 
     def held(self) -> dict[str, str]:
         return {each.id: Path(each.source_path).name for each in self.world.knowledge.documents()}
@@ -95,3 +99,57 @@ def test_a_folder_that_is_a_link_is_refused(made: MadeRepository, server: GitSer
         Synced(tmp_path, server.url("someone/specs.git"), "away").sync()
     with pytest.raises(InvalidInputError, match="no folder inside"):
         Synced(tmp_path, server.url("someone/specs.git"), "../..").sync()
+
+
+def test_what_git_keeps_elsewhere_is_told_and_is_no_document(
+    made: MadeRepository, server: GitServer, tmp_path: Path
+) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
+    made.commit({"docs/large.md": pointer, "docs/large.pdf": pointer})
+    other = MadeRepository(tmp_path / "other")
+    other.commit({"masts.md": "# Masts\n\nStand upright.\n"})
+    allowed = ("-c", "protocol.file.allow=always")
+    made.git(*allowed, "submodule", "--quiet", "add", str(other.folder), "docs/masts")
+    made.git(*allowed, "submodule", "--quiet", "add", str(other.folder), "elsewhere")
+    made.commit()
+    synced = Synced(tmp_path, server.url("someone/specs.git"))
+    source = synced.source()
+    report = sync(synced.world.knowledge, source)
+    assert {each.message.partition(": ")[2] for each in report.ingest.skipped} == {
+        "This is a pointer of Git LFS; the file itself lies elsewhere."
+    }
+    assert len(report.ingest.skipped) == 2
+    assert [(each.count, each.examples) for each in source.left_out if each.what == "submodules"] == [
+        (1, ("docs/masts",))
+    ]
+
+
+def test_a_document_whose_file_became_a_link_is_gone(made: MadeRepository, synced: Synced) -> None:
+    synced.sync()
+    (made.folder / "docs" / "doors.md").unlink()
+    (made.folder / "docs" / "doors.md").symlink_to("ropes.md")
+    made.commit()
+    assert [each.id for each in synced.sync().removed] == ["doors"]
+    assert synced.held() == {"ropes": "ropes.md"}
+
+
+def test_what_lies_on_a_disk_that_is_not_mounted_is_not_gone(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    folder = tmp_path / "standards"
+    (folder / "iso").mkdir(parents=True)
+    (folder / "doors.md").write_text(DOORS)
+    (folder / "iso" / "ropes.md").write_text(ROPES)
+    remembered: list[str] = []
+    sync(world.knowledge, FolderSource(folder, remember=remembered.extend))
+    assert any(os.path.ismount(each) and folder.is_relative_to(each) for each in remembered)
+    (folder / "doors.md").unlink()
+    (folder / "iso" / "ropes.md").unlink()
+    (folder / "pits.md").write_text("# Pits\n\nThe pit shall be dry.\n")
+    below = FolderSource(folder, mounts=[str(folder / "iso")], remember=remembered.extend)
+    report = sync(world.knowledge, below)
+    assert {each.id for each in world.knowledge.documents()} == {"doors", "pits", "ropes"}
+    assert [each.id for each in report.kept] == ["doors"], "it may have moved to the disk"
+    assert str(folder / "iso") in remembered
+    with pytest.raises(NotFoundError, match="not mounted"):
+        sync(world.knowledge, FolderSource(folder, mounts=[str(folder)]))
+    assert [each.id for each in sync(world.knowledge, FolderSource(folder)).removed] == ["doors", "ropes"]

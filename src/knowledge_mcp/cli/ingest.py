@@ -43,7 +43,7 @@ from knowledge_mcp.model.ingest import (
     SkippedFile,
 )
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
-from knowledge_mcp.sources.files import LabelledSource, vanished_below
+from knowledge_mcp.sources.files import LabelledSource
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -129,10 +129,9 @@ class IngestRun:
         if labels:
             source = LabelledSource(files, labels)
         knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
-        folder = self._choices.source.absolute()
         try:
             with noticing():  # what is damaged is made good by the ingest
-                gone = vanished_below(folder, knowledge.documents())
+                gone = files.vanished(knowledge.documents())
             options = IngestOptions(
                 force=self._choices.force,
                 dry_run=self._choices.dry_run,
@@ -142,7 +141,9 @@ class IngestRun:
             report = knowledge.ingest(source, options, on_event=self._on_event, on_unreadable=self._goes_on)
             if gone and not self._aborted:
                 with noticing():
-                    self._vanished = vanished_below(folder, knowledge.documents(), frozenset(self._seen))
+                    left = {each.source_path for each in gone}
+                    after = files.vanished(knowledge.documents())
+                    self._vanished = [each for each in after if each.source_path in left]
                 self._prune(knowledge, prune=settings.prune if self._choices.prune is None else self._choices.prune)
             return report
         finally:

@@ -243,6 +243,7 @@ class Visited:
         size: bytes.
         media_type, name: as the fetcher found them.
         etag, last_modified: validators, as the server sent them; empty where it sent none.
+        missed: whether the address gave nothing (404, 410) when it was asked last, though its list still names it.
     """
 
     sha256: str
@@ -251,6 +252,7 @@ class Visited:
     name: str
     etag: str = ""
     last_modified: str = ""
+    missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,11 @@ class SyncedSource(Source, Protocol):
         ...
 
     @property
+    def only_names(self) -> bool:
+        """Tell whether it names documents that lie elsewhere: another source may still hold what it names no more."""
+        ...
+
+    @property
     def unread(self) -> tuple[str, ...]:
         """Name what is there but could not be had this time, with the reason; known once `items` is at its end."""
         ...

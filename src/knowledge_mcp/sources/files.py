@@ -11,10 +11,11 @@ import functools
 import hashlib
 import io
 import os
+import re
 import stat
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -31,7 +32,7 @@ from knowledge_mcp.model.source import (
     media_type_of,
 )
 from knowledge_mcp.ports import Source
-from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES
+from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES, is_lfs_pointer
 from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_text
 
 PDF = MEDIA_TYPES[".pdf"]
@@ -41,6 +42,9 @@ MARKDOWN = MEDIA_TYPES[".md"]
 _DOORSTOP = ".doorstop.yml"
 """What makes a folder one of Doorstop items."""
 _HEAD = 1024
+_ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
+_Found = tuple[Path, Callable[[], SourceItem | SkippedFile]]
+"""A file that was found, and what opens it."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
 
@@ -100,6 +104,7 @@ class FileSource:
         self._patterns = tuple(pattern.lower() for pattern in (DOCUMENT_PATTERNS if patterns is None else patterns))
         self._left: dict[str, list[str]] = {}
         self._counts: Counter[str] = Counter()
+        self._mounts: list[str] = []
         if not self._patterns:
             raise InvalidInputError("No file name pattern was given.", suggestion="Give one such as '*.pdf'.")
         if not os.path.lexists(self._path):
@@ -122,13 +127,64 @@ class FileSource:
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
+        for found in self._walk():
+            yield found if isinstance(found, SkippedFile) else found[1]()
+
+    def is_empty(self) -> bool:
+        """Tell whether `items` would yield nothing."""
+        return not self._met
+
+    def vanished(self, records: Iterable[DocumentRecord]) -> list[DocumentRecord]:
+        """List the records whose file lay below the folder and is gone from there."""
+        return [each for each in records if lies_below(self._path, each) and self.is_gone(each.source_path)]
+
+    def is_gone(self, path: str) -> bool:
+        """Tell whether there is no file of that name any more; False where that cannot be looked at.
+
+        A name that leads to a file which is met under another one is gone too: a folder was renamed and a link left in
+        its place, or only capitals of the name changed where the file system tells none apart. So is a name behind a
+        link that is not followed. The folder is walked once for all questions.
+        """
+        if path in self._met:
+            return False
+        place = _as_named(path)
+        try:
+            if stat.S_ISDIR(os.lstat(place).st_mode):
+                return True
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except (OSError, ValueError):  # closed to us, or no name of this machine
+            return False
+        straight = Path(os.path.realpath(self._path)) / place.relative_to(self._path)
+        is_behind_link = Path(os.path.realpath(place)) != straight
+        return (is_behind_link and not self._links) or _identity(place) in self._identities
+
+    @functools.cached_property
+    def _met(self) -> dict[str, Path]:
+        """Hold every place that is met, by its text."""
+        found = (Path(each.source) if isinstance(each, SkippedFile) else each[0] for each in self._walk())
+        return {path_text(each): each for each in found}
+
+    @functools.cached_property
+    def _identities(self) -> set[tuple[int, int]]:
+        return {_identity(each) for each in self._met.values()}
+
+    @property
+    def mounts(self) -> tuple[str, ...]:
+        """Name the folders below that were mounts when they were walked last."""
+        return tuple(self._mounts)
+
+    def _walk(self) -> Iterator[SkippedFile | _Found]:
+        """Find the files, each with what opens it; nothing is read yet."""
         self._left.clear()
+        self._mounts.clear()
         self._counts.clear()
         if not self._path.is_dir():
-            yield _item(self._path, None)
+            yield self._path, functools.partial(_item, self._path, None)
             return
         root = Path(os.path.realpath(self._path))
-        seen = {_identity(self._path)}
+        device, _ = here = _identity(self._path)
+        seen = {here}
         waiting = [self._path]  # a stack, not recursion: folders may be nested deeper than Python's calls
         while waiting:
             folder = waiting.pop()
@@ -140,7 +196,7 @@ class FileSource:
                 continue
             if self._is_doorstop(folder, entries):
                 items = [each.name for each in entries if each.name.endswith(".yml") and each.is_file()]
-                yield _doorstop(folder, items, root)
+                yield folder / _DOORSTOP, functools.partial(_doorstop, folder, items, root)
                 entries = [each for each in entries if each.name not in items]
             entries = [each for each in entries if not self._is_passed_over(each)]
             for entry in entries:
@@ -151,22 +207,25 @@ class FileSource:
                     self._leave(why, entry.path)
                 else:
                     # a link to a file is followed, its maker's will; any other file is had beneath the root only
-                    yield _item(Path(entry.path), None if entry.is_symlink() else root)
+                    path = Path(entry.path)
+                    yield path, functools.partial(_item, path, None if entry.is_symlink() else root)
             if self._recursive:
-                waiting.extend(reversed(list(self._below(entries, seen))))
+                waiting.extend(reversed(list(self._below(entries, seen, device))))
 
     def _is_doorstop(self, folder: Path, entries: Sequence[os.DirEntry[str]]) -> bool:
         """Tell a folder of Doorstop items, which is one document."""
         named = any(each.name == _DOORSTOP and not each.is_symlink() for each in entries)
         return named and not self._objection(f"{folder.name}.doorstop")
 
-    def _below(self, entries: Sequence[os.DirEntry[str]], seen: set[tuple[int, int]]) -> Iterator[Path]:
-        """Yield the folders among the entries that are to be entered, each once in all."""
+    def _below(self, entries: Sequence[os.DirEntry[str]], seen: set[tuple[int, int]], device: int) -> Iterator[Path]:
+        """Yield the folders among the entries that are to be entered, each once in all; notes which are mounts."""
         for entry in entries:
             if _is_folder(entry) and (not entry.is_symlink() or self._is_inside(entry.path)):
                 identity = _identity(Path(entry.path))
                 if identity not in seen:
                     seen.add(identity)
+                    if identity[0] != device and os.path.ismount(entry.path):
+                        self._mounts.append(entry.path)
                     yield Path(entry.path)
 
     def _is_passed_over(self, entry: os.DirEntry[str]) -> bool:
@@ -313,6 +372,9 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
             "Replace it.",
         )
     media_type = media_type_of(path.name)
+    if is_lfs_pointer(head):
+        told = f"{path_text(path.name)}: This is a pointer of Git LFS; the file itself lies elsewhere."
+        return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, told, "Fetch it with `git lfs pull`.")
     if media_type == PDF and b"%PDF-" not in head:
         return _mislabelled(path, "PDF")
     # an OLE container may be an encrypted document: the reader tells that from an old .doc file
@@ -355,36 +417,15 @@ def spelled(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - `Path.resolve` would follow the links
 
 
-def vanished_below(
-    folder: Path, records: Iterable[DocumentRecord], seen: Sequence[str] | frozenset[str] = ()
-) -> list[DocumentRecord]:
-    """List the records whose file lay below a folder and is gone; what cannot be looked at counts as there.
-
-    Args:
-        folder: where it is no folder, nothing is gone.
-        records: of all documents.
-        seen: sources that were just met, whatever the disk says of their names.
-    """
-    if not folder.is_dir():
-        return []
-    root = spelled(folder)
-    below = (each for each in records if lies_below(root, each) and each.source_path not in seen)
-    return [each for each in below if is_gone(each.source_path)]
-
-
 def lies_below(folder: Path, record: DocumentRecord) -> bool:
     """Tell whether a document was read from a file below a folder, which is as `spelled` gives it."""
     return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
 
 
-def is_gone(path: str) -> bool:
-    """Tell whether there is no file of that name any more; False where that cannot be looked at."""
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):  # closed to us, or no name of this machine
-        return False
+def _as_named(path: str) -> Path:
+    """Give back the name that `path_text` wrote where it is no UTF-8, if such a file is there."""
+    named = Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(path))))
+    return named if os.path.lexists(named) else Path(path)
 
 
 @dataclass(frozen=True, slots=True)

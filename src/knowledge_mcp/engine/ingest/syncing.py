@@ -48,7 +48,7 @@ def sync(
         source: fresh, for this sync alone.
         labels: what is said of every document of the source.
         allow_empty: whether a source that holds nothing any more is believed.
-        is_others: tells the documents that another source holds too; they are left to it.
+        is_others: tells the documents that another source holds too; they are left to it, unless their place is gone.
         on_event: told how far it is.
         cancelled: asked now and then whether to stop.
 
@@ -78,7 +78,9 @@ def sync(
     with noticing():
         after = knowledge.documents()
     left = {each.source_path for each in gone}
-    waiting = [each for each in after if each.source_path in left and source.is_gone(each) and not is_others(each)]
+    waiting = [each for each in after if each.source_path in left and source.is_gone(each)]
+    if source.only_names:
+        waiting = [each for each in waiting if not is_others(each)]
     kept, why = _kept(waiting, report, noted.bytes_of, source.unread)
     removed = [each for each in waiting if each not in kept]
     for each in removed:

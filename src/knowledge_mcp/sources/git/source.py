@@ -35,7 +35,7 @@ from knowledge_mcp.sources.web.address import Deadline, host_matches, parse_addr
 from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
 from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.files import printable_path, remove_folder
+from knowledge_mcp.support.files import path_text, printable_path, remove_folder
 
 __all__ = [
     "Checkout",
@@ -188,6 +188,13 @@ class GitClones:
             raise NotFoundError(f"There is no clone {name}.", suggestion="Index the repository by its address.")
         remote = self._remote_of(name, place)
         return self._described(name, place, remote, self._call(remote, trusted=place))
+
+    def submodules(self, name: str) -> tuple[str, ...]:
+        """List the folders of a clone that are repositories of their own, by path; nothing of them is fetched."""
+        place = self.place(name)
+        _, listed = self._git.run(["ls-files", "--stage", "-z"], GitCall(name, trusted=place), folder=place)
+        entries = (each.partition(b"\t") for each in listed.split(b"\0") if each.startswith(b"160000 "))
+        return tuple(path_text(os.fsdecode(path)) for _, _, path in entries)
 
     def remove(self, name: str) -> bool:
         """Remove a clone; tells whether there was one."""

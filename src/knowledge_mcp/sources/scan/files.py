@@ -57,9 +57,14 @@ class Objection:
     suggestion: str = ""
 
 
+def is_lfs_pointer(data: bytes) -> bool:
+    """Tell whether what a file begins with is that of a pointer of Git LFS, which stands for a file elsewhere."""
+    return _LFS.match(data) is not None
+
+
 def objection_to(data: bytes, media_type: str) -> Objection | None:
     """Look at a file's bytes; None where nothing speaks against indexing it."""
-    if _LFS.match(data[:200]):
+    if is_lfs_pointer(data):
         return Objection(
             UnreadableReason.UNSUPPORTED,
             "It is a pointer of Git LFS; the file itself lies elsewhere.",

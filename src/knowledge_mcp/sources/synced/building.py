@@ -106,8 +106,13 @@ def folder(
     spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
 ) -> SyncedSource:
     """Make a folder of this machine."""
-    del options, memory, environment
-    return FolderSource(Path(spec.location), spec.patterns)
+    del options, environment
+    return FolderSource(
+        Path(spec.location),
+        spec.patterns,
+        mounts=memory.mounts(spec.name),
+        remember=lambda mounts: memory.remember_mounts(spec.name, mounts),
+    )
 
 
 def repository(

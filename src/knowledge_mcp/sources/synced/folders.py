@@ -7,7 +7,7 @@ code get: no hook, filter, submodule or link out of it is followed. Its document
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -15,8 +15,10 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceSpec
 from knowledge_mcp.model.source import Checkout, SourceItem
-from knowledge_mcp.sources.files import FileSource, is_gone, lies_below, spelled
+from knowledge_mcp.sources.files import FileSource, lies_below, spelled
 from knowledge_mcp.sources.git.source import GitClones
+
+_EXAMPLES = 3
 
 
 class FolderSource:
@@ -26,13 +28,29 @@ class FolderSource:
         folder: its path.
         patterns: as `FileSource` takes them; empty for every document.
         links: whether links to files outside of the folder are followed, which is their maker's will.
+        mounts: where disks were mounted at the last sync, above the folder and below it; what lies on one that is not
+            mounted now is not gone.
+        remember: keeps where they are mounted now.
     """
 
-    def __init__(self, folder: Path, patterns: Sequence[str] = (), *, links: bool = True) -> None:
+    only_names = False
+
+    def __init__(
+        self,
+        folder: Path,
+        patterns: Sequence[str] = (),
+        *,
+        links: bool = True,
+        mounts: Collection[str] = (),
+        remember: Callable[[Collection[str]], None] = lambda _: None,
+    ) -> None:
         self._folder = spelled(folder)
         self._patterns = tuple(patterns) or None
         self._links = links
+        self._mounts = mounts
+        self._remember = remember
         self._files: FileSource | None = None
+        self._unmounted: tuple[str, ...] = ()
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
         if not self._folder.is_dir():
@@ -40,22 +58,34 @@ class FolderSource:
                 f"There is no folder {self._folder}.",
                 suggestion="If it lies on a disk that is not mounted, mount it; else remove the source.",
             )
+        self._unmounted = tuple(each for each in self._mounts if not os.path.ismount(each))
+        for each in self._unmounted:
+            if self._folder.is_relative_to(each):
+                raise NotFoundError(
+                    f"The disk at {each} is not mounted, on which {self._folder} lay at the last sync.",
+                    suggestion="Mount it. If it lies elsewhere for good, remove the source and add it again.",
+                )
         self._files = FileSource(self._folder, patterns=self._patterns, links=self._links)
-        return next(self._files.items(), None) is not None
+        return not self._files.is_empty()
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         assert self._files is not None, "look comes first"
-        return self._files.items()
+        yield from self._files.items()
+        above = next((str(each) for each in (self._folder, *self._folder.parents) if os.path.ismount(each)), "")
+        self._remember({*filter(None, [above]), *self._unmounted, *self._files.mounts})
 
     def owns(self, record: DocumentRecord) -> bool:
         return lies_below(self._folder, record)
 
     def is_gone(self, record: DocumentRecord) -> bool:
-        return is_gone(record.source_path)
+        assert self._files is not None, "look comes first"
+        if any(Path(record.source_path).is_relative_to(each) for each in self._unmounted):
+            return False
+        return self._files.is_gone(record.source_path)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        return ()
+        return tuple(f"{each}: a disk was mounted here at the last sync, and is not now" for each in self._unmounted)
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -86,6 +116,8 @@ class RepositorySource:
         spec: what was registered.
         clones: where the clone lies, under the name of the source.
     """
+
+    only_names = False
 
     def __init__(self, spec: SourceSpec, clones: GitClones) -> None:
         self._spec = spec
@@ -127,7 +159,14 @@ class RepositorySource:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        return self._files.left_out
+        below = [
+            each
+            for each in self._clones.submodules(self._spec.name)
+            if PurePosixPath(each).is_relative_to(self._spec.below)
+        ]
+        advice = "Register their repositories by themselves."
+        found = [LeftOut("submodules", len(below), tuple(below[:_EXAMPLES]), advice)] if below else []
+        return (*self._files.left_out, *found)
 
     def close(self) -> None:
         """Leave the clone for the next sync."""

@@ -8,7 +8,7 @@ credential is kept in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -79,6 +79,7 @@ class SourceList:
             status = self.get(name)
             self._path(name).unlink(missing_ok=True)
             self._visited(name).unlink(missing_ok=True)
+            self._mounts(name).unlink(missing_ok=True)
             return status
 
     def note(self, name: str, state: SourceState) -> None:
@@ -98,6 +99,17 @@ class SourceList:
     def remember(self, name: str, visited: Mapping[str, Visited]) -> None:
         """Keep what the next sync should know of addresses."""
         self._put(self._visited(name), {url: asdict(each) for url, each in visited.items()})
+
+    def mounts(self, name: str) -> tuple[str, ...]:
+        """Tell where the disks of a folder were mounted; nothing where that cannot be read."""
+        try:
+            return tuple(map(str, json.loads(self._mounts(name).read_bytes())))
+        except (OSError, ValueError, TypeError):
+            return ()
+
+    def remember_mounts(self, name: str, mounts: Collection[str]) -> None:
+        """Keep where the disks of a folder are mounted."""
+        self._put(self._mounts(name), sorted(mounts))
 
     @contextmanager
     def working(self, name: str) -> Generator[None]:
@@ -120,6 +132,9 @@ class SourceList:
 
     def _visited(self, name: str) -> Path:
         return self._folder / f"{quote(name, safe='')}.visited"
+
+    def _mounts(self, name: str) -> Path:
+        return self._folder / f"{quote(name, safe='')}.mounts"
 
     def _write(self, spec: SourceSpec, state: SourceState) -> None:
         self._put(self._path(spec.name), {"source": asdict(spec), "state": asdict(state)})

@@ -11,7 +11,8 @@ import functools
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 from urllib.parse import quote, unquote, urljoin
@@ -76,6 +77,30 @@ class Visitor:
         """Take note of what the knowledge base holds."""
         self._held = {record.source_path: record.sha256 for record in records}
 
+    def is_held(self, url: str) -> bool:
+        """Tell whether the knowledge base holds the document of an address."""
+        return url in self._held
+
+    def note_missing(self, url: str) -> None:
+        """Remember that an address gave nothing."""
+        self._visited[url] = replace(self._visited.get(url) or Visited("", 0, "", ""), missed=True)
+
+    def missing_again(self, urls: Iterable[str]) -> list[str]:
+        """List the addresses that gave nothing at the last sync and give nothing now.
+
+        A server that fails ends it: what it does not answer is not missing.
+        """
+        found: list[str] = []
+        for url in urls:
+            if url in self._visited and self._visited[url].missed:
+                try:
+                    self._ask(url, None)
+                except NotFoundError:
+                    found.append(url)
+                except KnowledgeError:
+                    break
+        return found
+
     def visit(self, url: str, *, etag: str = "") -> SourceItem:
         """Fetch a document, unless it is unchanged; its bytes are fetched then only if somebody opens it.
 
@@ -93,6 +118,7 @@ class Visitor:
             answer = self._ask(url, known)
             if known is None or answer.status != _UNCHANGED:
                 return self._item(url, self._kept(url, answer, etag), self._file(url))
+        self._visited[url] = replace(known, missed=False)
         return self._item(url, known, None)
 
     def tried(self, url: str, *, etag: str = "") -> SourceItem | SkippedFile:
@@ -194,6 +220,8 @@ class WebDavSource:
         patterns: names of the files that are taken; empty for every document.
         sandbox: where lists of folders are read.
     """
+
+    only_names = False
 
     def __init__(
         self,
@@ -335,6 +363,8 @@ class PageSource:
         remember: keeps what the next sync should know.
     """
 
+    only_names = True
+
     def __init__(self, url: str, visitor: Visitor, remember: Remember) -> None:
         self._url = parse_address(url).url
         self._visitor = visitor
@@ -377,6 +407,9 @@ class PageSource:
 class SitemapSource:
     """Hold a sitemap, or an index of sitemaps, to be the truth of the pages that it names.
 
+    A page that it names and that is not there (404, 410) is gone once two syncs in a row found nothing: a server that
+    is being filled gives nothing for a while. One that never was there is left out.
+
     Args:
         url: of the sitemap.
         fetcher: asks for sitemaps.
@@ -384,6 +417,8 @@ class SitemapSource:
         remember: keeps what the next sync should know.
         sandbox: where sitemaps are read.
     """
+
+    only_names = True
 
     def __init__(
         self, url: str, fetcher: WebFetcher, visitor: Visitor, remember: Remember, sandbox: Sandbox | None = None
@@ -395,6 +430,7 @@ class SitemapSource:
         self._sandbox = sandbox or Sandbox()
         self._pages: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
+        self._absent: dict[str, None] = {}
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
         self._visitor.holds(records)
@@ -418,12 +454,22 @@ class SitemapSource:
                     waiting.append(place)
                 else:
                     self._pages[place] = None
+        for url in self._visitor.missing_again(self._pages):
+            del self._pages[url]
+            self._absent[url] = None
         return bool(self._pages)
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         for url in self._pages:
-            yield self._visitor.tried(url)
-        self._remember(self._visitor.remembered(self._pages.keys()))
+            item = self._visitor.tried(url)
+            if isinstance(item, SkippedFile) and item.reason == NotFoundError.code.value:
+                self._visitor.note_missing(url)
+                if not self._visitor.is_held(url):
+                    self._absent[url] = None
+                    continue
+                item = replace(item, suggestion="Its document is kept, and removed if the next sync finds nothing too.")
+            yield item
+        self._remember(self._visitor.remembered(self._pages.keys() | self._absent.keys()))
 
     def owns(self, record: DocumentRecord) -> bool:
         return record.source_path in self._pages or self._visitor.knows(record.source_path)
@@ -437,10 +483,11 @@ class SitemapSource:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        if not self._elsewhere:
-            return ()
-        named = tuple(list(self._elsewhere)[:_EXAMPLES])
-        return (LeftOut("addresses of other sites", len(self._elsewhere), named, "Register them by themselves."),)
+        found = (
+            ("addresses of other sites", self._elsewhere, "Register them by themselves."),
+            ("pages that are named and not there", self._absent, ""),
+        )
+        return tuple(LeftOut(what, len(them), tuple(them)[:_EXAMPLES], advice) for what, them, advice in found if them)
 
     def close(self) -> None:
         self._visitor.close()

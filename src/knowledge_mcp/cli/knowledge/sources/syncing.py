@@ -29,7 +29,7 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
-from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceStatus, SyncReport
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.support.wording import how_many
@@ -145,8 +145,10 @@ class Syncing:
 def _state_after(before: SourceState, report: SyncReport) -> SourceState:
     """Tell how a source stands: what could not be had this time leaves it stale, what nobody can read does not."""
     now = _now()
-    if report.unread:
-        told = f"{how_many(len(report.unread), 'document')} could not be had: {report.unread[0]}"
+    closed = (*report.ingest.skipped, *report.ingest.failed)
+    unread = [*report.unread, *(each.message for each in closed if each.reason == UnreadableReason.INACCESSIBLE)]
+    if unread:
+        told = f"{how_many(len(unread), 'place')} could not be read: {one_line(unread[0])}"
         return replace(before, last_tried=now, last_error=told)
     return SourceState(now, now, "", len(report.ingest.documents))
 
@@ -189,7 +191,7 @@ def _name(lines: Sequence[str], name: str) -> None:
 _LOOK = 1.0
 """Seconds between two looks at the list, and at what is due: sources are added and removed by other processes."""
 _AGAIN = 60.0
-"""Seconds, at least, between two tries of a source that fails."""
+"""Seconds between the first two tries of a source that fails; each further wait is twice as long."""
 
 
 def follow(run: Syncing, settings: Settings, names: Sequence[str], tell: Callable[[Synced], None]) -> None:
@@ -202,24 +204,26 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], tell: Callabl
         tell: told how each went.
     """
     watch = _Watch(settings.data_folder.absolute())
-    known: set[str] = set()
+    failed: dict[str, int] = {}
     while True:
         listed = [each for each in run.listed.all() if not names or each.spec.name in names]
         changed = watch.changed({Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER})
         for each in listed:
-            is_new = each.spec.name not in known
-            if is_new or _is_due(each) or Path(each.spec.location) in changed:
-                known.add(each.spec.name)
-                tell(run.run(each.spec.name))
+            name = each.spec.name
+            if name not in failed or is_due(each, failed[name]) or Path(each.spec.location) in changed:
+                done = run.run(name)
+                failed[name] = failed.get(name, 0) + 1 if done.status.state.last_error else 0
+                tell(done)
 
 
-def _is_due(status: SourceStatus) -> bool:
-    """Tell whether a source's interval is over; after a failure it is tried again sooner."""
+def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bool:
+    """Tell whether a source's interval is over; one that has `failed` so many times in a row is tried again sooner."""
     tried = status.state.last_tried
     if not tried:
         return True
-    passed = (datetime.now(UTC) - datetime.fromisoformat(tried)).total_seconds()
-    return passed >= (min(status.spec.every, _AGAIN) if status.state.last_error else status.spec.every)
+    passed = ((now or datetime.now(UTC)) - datetime.fromisoformat(tried)).total_seconds()
+    again = _AGAIN * 2 ** min(max(failed - 1, 0), 31)  # longer than any interval, and still a number
+    return passed >= (min(status.spec.every, again) if status.state.last_error else status.spec.every)
 
 
 class _Watch:
