@@ -293,3 +293,18 @@ def test_a_source_that_fails_again_and_again_is_tried_less_often() -> None:
         return next(m for m in range(10_000) if is_due(status, failed, tried + timedelta(minutes=m)))
 
     assert [waits(failed, 3_600.0) for failed in (0, 1, 2, 3, 30, 3_000)] == [1, 1, 2, 4, 60, 60]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is not limited there")
+def test_what_ended_a_sync_is_told_where_it_cannot_be_written_down(docs: Path, knowledge: Command) -> None:
+    import resource
+
+    docs.rename(docs.with_name("away"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        done = knowledge("sync")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert done.code == 1
+    assert "There is no folder" in done.err

@@ -13,6 +13,7 @@ from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFou
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SyncReport
 from knowledge_mcp.sources.git.source import GitClones
 from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource
+from knowledge_mcp.sources.synced.registered import SourceList
 from tests.engine.world import World
 from tests.servers.git_server import GitServer, MadeRepository
 
@@ -149,7 +150,22 @@ def test_what_lies_on_a_disk_that_is_not_mounted_is_not_gone(tmp_path: Path) -> 
     report = sync(world.knowledge, below)
     assert {each.id for each in world.knowledge.documents()} == {"doors", "pits", "ropes"}
     assert [each.id for each in report.kept] == ["doors"], "it may have moved to the disk"
+    assert [each.source for each in report.ingest.skipped] == [str(folder / "iso")]
     assert str(folder / "iso") in remembered
     with pytest.raises(NotFoundError, match="not mounted"):
         sync(world.knowledge, FolderSource(folder, mounts=[str(folder)]))
     assert [each.id for each in sync(world.knowledge, FolderSource(folder)).removed] == ["doors", "ropes"]
+
+
+def test_a_clone_goes_with_the_documents_of_its_source(made: MadeRepository, server: GitServer, tmp_path: Path) -> None:
+    listed = SourceList(tmp_path / "sources", "knowledge")
+    clones = GitClones(listed.clones, loopback_http=True)
+    world = World(tmp_path)
+    MadeRepository(tmp_path / "served" / "other" / "specs").commit({"docs/masts.md": "# Masts\n\nStand upright.\n"})
+    for path, documents in (("someone/specs.git", {"doors", "ropes"}), ("other/specs.git", {"masts"})):
+        spec = SourceSpec("specs", SourceKind.GIT, server.url(path), 86_400.0, below="docs")
+        listed.add(spec)
+        sync(world.knowledge, RepositorySource(spec, clones))
+        assert {each.id for each in world.knowledge.documents()} == documents
+        listed.forget("specs", clone=True)
+        assert not list(listed.clones.glob("specs"))

@@ -263,7 +263,7 @@ class SyncReport:
         ingest: what became of what is there.
         removed: documents whose place is gone from the source.
         kept: documents whose place is gone too, kept all the same; `why_kept` says why.
-        unread: places that could not be had this time, with the reason; their documents stay as they were.
+        unread: places that could not be had this time, each told as skipped too; their documents stay as they were.
     """
 
     ingest: IngestReport

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceSpec
 from knowledge_mcp.model.source import Checkout, SourceItem
 from knowledge_mcp.sources.files import FileSource, lies_below, spelled
@@ -70,6 +70,10 @@ class FolderSource:
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         assert self._files is not None, "look comes first"
+        for each in self._unmounted:
+            told = f"{each}: A disk was mounted here at the last sync, and is not now."
+            advice = "Mount it. If it is not coming back, remove the source and add it again."
+            yield SkippedFile(each, UnreadableReason.INACCESSIBLE, told, advice)
         yield from self._files.items()
         above = next((str(each) for each in (self._folder, *self._folder.parents) if os.path.ismount(each)), "")
         self._remember({*filter(None, [above]), *self._unmounted, *self._files.mounts})
@@ -85,7 +89,7 @@ class FolderSource:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        return tuple(f"{each}: a disk was mounted here at the last sync, and is not now" for each in self._unmounted)
+        return self._unmounted
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus, Visited
-from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.files import remove_folder, write_whole
 from knowledge_mcp.support.locks import locked
 
 
@@ -73,13 +73,15 @@ class SourceList:
                     )
             self._write(spec, SourceState())
 
-    def forget(self, name: str) -> SourceStatus:
-        """Take a source off the list, with what is remembered of it."""
+    def forget(self, name: str, *, clone: bool = False) -> SourceStatus:
+        """Take a source off the list, with what is remembered of it; its `clone` too, unless documents lie there."""
         with locked(self._locks, "list"):
             status = self.get(name)
             self._path(name).unlink(missing_ok=True)
             self._visited(name).unlink(missing_ok=True)
             self._mounts(name).unlink(missing_ok=True)
+            if clone:
+                remove_folder(self.clones / name)
             return status
 
     def note(self, name: str, state: SourceState) -> None:

@@ -125,7 +125,7 @@ class Visitor:
         """Visit as `visit` does; what cannot be had is told as a skipped file, and named in `unread` if it may pass."""
         if self._asked_to_wait or self._missed_in_a_row >= _GIVEN_UP_AFTER:
             told = "The server asked to wait." if self._asked_to_wait else "The server does not answer."
-            self.unread.append(f"{url}: {told}")
+            self.unread.append(url)
             return SkippedFile(url, ConnectionFailedError.code.value, told, "Sync again later.")
         try:
             item = self.visit(url, etag=etag)
@@ -133,7 +133,7 @@ class Visitor:
             if isinstance(error, ConnectionFailedError | TimedOutError | RateLimitedError):
                 self._missed_in_a_row += 1
                 self._asked_to_wait = isinstance(error, RateLimitedError)
-                self.unread.append(f"{url}: {error.message}")
+                self.unread.append(url)
             return SkippedFile(url, error.code.value, error.message, error.suggestion)
         self._missed_in_a_row = 0
         return item

@@ -188,7 +188,7 @@ def remove(
                 raise typer.Exit(ExitCode.FAILURE)
             for document_id in own:
                 knowledge.remove(document_id)
-            listed.forget(name)
+            listed.forget(name, clone=documents)
         if as_json:
             write_json({"name": name, "documents_removed": own})
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +30,7 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
-from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableReason
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceStatus, SyncReport
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.support.wording import how_many
@@ -58,7 +59,7 @@ class Synced:
             return exit_code_of(self.error)
         assert self.report is not None
         ingest = self.report.ingest
-        went_wrong = ingest.skipped or ingest.failed or self.report.kept or self.report.unread
+        went_wrong = ingest.skipped or ingest.failed or self.report.kept
         return ExitCode.FAILURE if went_wrong else ExitCode.SUCCESS
 
     def plain(self) -> dict[str, Any]:
@@ -126,7 +127,8 @@ class Syncing:
                 source.close()
         except KnowledgeError as error:
             state = replace(before.state, last_tried=_now(), last_error=error.message)
-            self.listed.note(name, state)
+            with suppress(InternalError):  # a full disk ended the sync: that is what is told
+                self.listed.note(name, state)
             return Synced(SourceStatus(before.spec, state), error=error)
         finally:
             progress.close()
@@ -145,10 +147,10 @@ class Syncing:
 def _state_after(before: SourceState, report: SyncReport) -> SourceState:
     """Tell how a source stands: what could not be had this time leaves it stale, what nobody can read does not."""
     now = _now()
-    closed = (*report.ingest.skipped, *report.ingest.failed)
-    unread = [*report.unread, *(each.message for each in closed if each.reason == UnreadableReason.INACCESSIBLE)]
+    left = (*report.ingest.skipped, *report.ingest.failed)
+    unread = [each for each in left if each.reason == UnreadableReason.INACCESSIBLE or each.source in report.unread]
     if unread:
-        told = f"{how_many(len(unread), 'place')} could not be read: {one_line(unread[0])}"
+        told = f"{how_many(len(unread), 'place')} could not be read: {one_line(unread[0].message)}"
         return replace(before, last_tried=now, last_error=told)
     return SourceState(now, now, "", len(report.ingest.documents))
 
