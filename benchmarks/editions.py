@@ -21,7 +21,7 @@ import random
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from pathlib import Path
@@ -299,7 +299,7 @@ def _scored(
             editions = (edition_at(settings, str(paths[0])), edition_at(settings, str(paths[1])))
             lines = tuple({line: key for key, line in places.items()} for _, places in sides)
             right = {(was, key) for key, each in enumerate(new) for was in each.was}
-            _score_made(scores, compared(*editions), new, lines, right)
+            score_made(scores, compared(*editions), (old, new), [_by_line(places) for places in lines])
             texts = tuple({path.name: text} for path, (text, _) in zip(paths, sides, strict=True))
             ways: dict[str, Iterable[_Pair]] = {
                 "difflib over lines": by_lines(*editions, texts),
@@ -316,24 +316,37 @@ def _scored(
     }
 
 
+def _by_line(places: Mapping[int, int]) -> Callable[[Clause], int | None]:
+    return lambda clause: places.get(clause.line or 1)
+
+
 def _line(key: str | None) -> int:
     return int((key or ":0").rpartition(":")[2])
 
 
-def _score_made(
+def score_made(
     scores: Mapping[str, Score],
     changes: Sequence[ClauseChange],
-    new: Sequence[Made],
-    lines: Sequence[Mapping[int, int]],
-    right: set[tuple[int, int]],
+    made: tuple[Sequence[Made], Sequence[Made]],
+    place_of: Sequence[Callable[[Clause], int | None]],
 ) -> None:
+    """Count links, what was added and removed, and changes of force and number, of a pair that was made.
+
+    Args:
+        scores: of each.
+        changes: what was found.
+        made: what both editions were made of.
+        place_of: for either edition, tells which of these a clause is; None for none.
+    """
+    old, new = made
+    right = {(was, key) for key, each in enumerate(new) for was in each.was}
     found: set[tuple[int, int]] = set()
     gone: set[int] = set()
     come: set[int] = set()
     inside: dict[str, set[tuple[int, str, str]]] = {kind: set() for kind in _INSIDE}
     for each in changes:
-        one = lines[0].get(each.link.old.line or 1) if each.link.old else None
-        other = lines[1].get(each.link.new.line or 1) if each.link.new else None
+        one = place_of[0](each.link.old) if each.link.old else None
+        other = place_of[1](each.link.new) if each.link.new else None
         if one is not None and other is not None:
             found.add((one, other))
         elif one is not None:
@@ -345,10 +358,12 @@ def _score_made(
                 inside[change.kind.value].add((other, _bare(change.before), _bare(change.after)))
     scores["links"].add(found, right)
     scores["added"].add(come, {key for key, each in enumerate(new) if not each.was and not each.is_stub})
-    scores["removed"].add(gone, set(lines[0].values()) - {was for was, _ in right})
+    scores["removed"].add(gone, set(range(len(old))) - {was for was, _ in right})
     for kind, seen in inside.items():
-        made = {(key, was, now) for key, each in enumerate(new) for name, was, now in each.changes if name == kind}
-        scores[kind].add(seen, made)
+        right_inside = {
+            (key, was, now) for key, each in enumerate(new) for name, was, now in each.changes if name == kind
+        }
+        scores[kind].add(seen, right_inside)
 
 
 def _bare(printed: str) -> str:

@@ -58,6 +58,7 @@ def edition(text: str, name: str = "standard.md") -> Edition:
                 match.start(),
                 next((each.start() for each in found[place + 1 :] if len(each[1]) <= len(match[1])), len(text)),
             ),
+            informative="(informative)" in match[3] or "(informative)" in text[: match.start()].rpartition("\n# ")[2],
         )
         for place, match in enumerate(found)
     ]
@@ -145,6 +146,29 @@ def test_words_of_force_and_numbers_are_compared_where_they_stand(
 ) -> None:
     rest = "\n\n".join(f"Gate {name} MUST close and SHALL lock." for name in ("one", "two", "three", "four", "five"))
     assert inside(compared(f"# Doors\n\n{rest}\n\n{old}\n", f"# Doors\n\n{rest}\n\n{new}\n")) == expected
+
+
+def test_an_annex_that_became_normative_is_a_changed_force_once_for_all_below_it() -> None:
+    annex = "\n# ANX-1 Guidance (informative)\n\nIt guides.\n\n## Doors\n\nA door shall close.\n"
+    annex += "\n## Locks\n\nA lock shall hold.\n"
+    old = f"{OLD}{annex}"
+    found = compared(old, old.replace("informative", "normative"))
+    assert inside(found) == [("force", "informative", "normative")]
+    assert [change.new_text for each in found for change in each.changes] == ["ANX-1 Guidance (normative)"]
+    moved = f"{OLD}\n## 9 Locks\n\nA lock shall hold.\n{annex.partition(chr(10) + '## Locks')[0]}\n"
+    assert inside(compared(old, moved)) == [("force", "informative", "normative")]
+
+
+def test_force_that_changed_in_a_sentence_in_other_words_is_told_where_each_has_it_once() -> None:
+    old = "Every guard of a press shall be locked while the ram moves at full speed."
+    new = "Each cover of a press should be locked while the hammer moves at top speed."
+    rest = "Presses are loaded by hand.\n\nThe table of the press is made of steel and stands level."
+    found = inside(compared(f"# Guards\n\n{rest}\n\n{old}\n", f"# Guards\n\n{rest}\n\n{new}\n"))
+    assert [each[0] for each in found] == ["force", "words"]
+    assert found[0] == ("force", "shall", "should")
+    both = new.replace("moves", "may move")
+    told = inside(compared(f"# Guards\n\n{rest}\n\n{old}\n", f"# Guards\n\n{rest}\n\n{both}\n"))
+    assert [each[0] for each in told] == ["words"], "which word stands for which is not known"
 
 
 def test_force_is_read_in_the_language_of_the_editions() -> None:

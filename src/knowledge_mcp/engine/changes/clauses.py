@@ -76,6 +76,7 @@ class Clause:
         references: targets of the references in its own text, in order.
         went_to: where it says that its content went, where it is only a note that it was withdrawn; else None.
         has_moved: the note says that it was moved as it was, and not taken up into something else.
+        informative: it obliges nobody, by what its heading or one above it says.
     """
 
     index: int
@@ -93,6 +94,7 @@ class Clause:
     references: list[Reference] = field(default_factory=list[Reference])
     went_to: tuple[str, ...] | None = None
     has_moved: bool = False
+    informative: bool = False
 
     @property
     def label(self) -> str:
@@ -168,6 +170,7 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
             line=part.line_of(entry.span.start),
             page=entry.page,
             path=(*(open_ones[-1].path if open_ones else ()), heading),
+            informative=entry.informative,
         )
         _take_note(clause)
         open_ones.append(clause)

@@ -82,6 +82,8 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     for group in checked(_together(links)):
         for place, change in _inside([(place, links[place]) for place in group], both, numbers):
             found.setdefault(place, []).append(change)
+    for place, change in _standing(links):
+        found.setdefault(place, []).append(change)
     order = list(ChangeType)
     changes: list[ClauseChange] = []
     for place, link in enumerate(links):
@@ -89,6 +91,21 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         is_edited = link.kind is LinkKind.SAME and bool(inside)
         changes.append(ClauseChange(replace(link, kind=LinkKind.EDITED) if is_edited else link, tuple(inside)))
     return changes
+
+
+def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
+    """Yield that a clause became normative or informative, with the place of its link; once for all below it."""
+    joined = {
+        link.old.index: (place, link.old, link.new)
+        for place, link in enumerate(links)
+        if link.old and link.new and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
+    }
+    turned = {index for index, (_, old, new) in joined.items() if old.informative is not new.informative}
+    for index in turned:
+        place, old, new = joined[index]
+        if old.parent not in turned or joined[old.parent][2].index != new.parent:
+            was, now = ("informative" if each.informative else "normative" for each in (old, new))
+            yield place, TextChange(ChangeType.FORCE, was, now, old.label, new.label)
 
 
 def _common(old: Convention, new: Convention) -> Convention:
@@ -271,11 +288,14 @@ _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w
 def _between(one: str, other: str, convention: Convention, numbers: Mapping[str, str]) -> Iterator[TextChange]:
     """Tell what changed from one sentence to another; words are a change of their own only where more changed.
 
-    In a sentence that was written again, force and numbers are no changes of their own.
+    In a sentence that was written again, numbers are no changes of their own, and force is one where each has it once.
     """
     before, after = _marked_up(one, convention), _marked_up(other, convention)
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     if _likeness(Counter(rest), Counter(other_rest)) < _SAME:
+        was, now = ([mark for word, mark in side if mark and word == _FORCE_KEY] for side in (before, after))
+        if len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
+            yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
         return
     found = [TextChange(kind, was, now, one, other) for kind, was, now in _replaced(before, after)]
