@@ -325,10 +325,23 @@ def test_obligations_that_came_and_went_are_told() -> None:
 def test_both_sides_hold_every_word_of_their_edition() -> None:
     new = OLD.replace("should stop", "shall stop").replace("painted yellow", "painted bright orange")
     for each in compared(OLD, new):
-        rows = list(side_by_side(each.link))
+        rows = list(side_by_side(each))
         for side, clause in ((0, each.link.old), (1, each.link.new)):
             words = " ".join(text for row in rows for text, _ in row[side]).split()
             assert words == (clause.text.split() if clause else [])
+
+
+def test_what_stands_in_another_clause_after_a_split_is_not_marked() -> None:
+    parts = ("The rope of a lift shall be greased once a year.", "A mechanic inspects the pulley every spring.")
+    old = f"# Lifts\n\n## 1 Ropes\n\n{parts[0]}\n\n{parts[1]}\n"
+    new = f"# Lifts\n\n## 1 Ropes\n\n{parts[0]}\n\n## 2 Pulleys\n\n{parts[1]}\n"
+    found = compared(old, new)
+    assert LinkKind.SPLIT in {each.link.kind for each in found}
+    pieces = [piece for each in found for row in side_by_side(each) for side in row for piece in side]
+    assert [text for text, is_marked in pieces if is_marked] == []
+    shorter = compared(old, new.replace("A mechanic", "A trained mechanic").replace(parts[0], "Ropes are of steel."))
+    marked = [text for each in shorter for row in side_by_side(each) for side in row for text, mark in side if mark]
+    assert sorted(set(marked)) == sorted(["Ropes are of steel.", parts[0], "trained"])
 
 
 def test_unrelated_texts_have_nothing_in_common() -> None:

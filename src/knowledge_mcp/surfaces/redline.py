@@ -157,7 +157,7 @@ def _clause(each: ClauseChange, drawn: Collection[str], *, is_open: bool) -> str
         for kind in ChangeType
         if any(change.kind is kind for change in each.changes)
     )
-    rows = "".join(_row(*pair) for pair in side_by_side(each.link))
+    rows = "".join(_row(*pair) for pair in side_by_side(each))
     return (
         f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
         f'<summary><span class="became">{each.link.kind.value}</span> {_named(old, new)}{kinds}</summary>'

@@ -147,7 +147,7 @@ def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument) -> d
         "new": _side(each.link.new, new),
         "kinds": list(dict.fromkeys(change.kind.value for change in each.changes)),
         "obligations": list(dict.fromkeys(change.requirement for change in each.changes if change.requirement)),
-        "rows": [[_pieces(before), _pieces(after)] for before, after in side_by_side(each.link)],
+        "rows": [[_pieces(before), _pieces(after)] for before, after in side_by_side(each)],
     }
 
 

@@ -404,10 +404,16 @@ def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[str]:
 # ---- side by side
 
 
-def side_by_side(link: ClauseLink) -> Iterator[tuple[Marked, Marked]]:
-    """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed."""
-    before = _sentences(link.old) if link.old else []
-    after = _sentences(link.new) if link.new else []
+def side_by_side(change: ClauseChange) -> Iterator[tuple[Marked, Marked]]:
+    """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed.
+
+    A sentence that stands in another clause, which this one was merged with or split from, has not changed.
+    """
+    old, new = change.link.old, change.link.new
+    before, after = (_sentences(side) if side else [] for side in (old, new))
+    told = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
+        before if new is None else (), after if old is None else (), set(before) & set(after)
+    )
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
@@ -415,9 +421,11 @@ def side_by_side(link: ClauseLink) -> Iterator[tuple[Marked, Marked]]:
                 yield ((one, False),), ((other, False),)
             continue
         for left, right in _paired(before[a:b], after[c:d]):
-            yield _marked_words(
-                " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
-            )
+            one, other = " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
+            if (left and right) or (one or other) in told:
+                yield _marked_words(one, other)
+            else:
+                yield ((one, False),) * bool(one), ((other, False),) * bool(other)
 
 
 def _marked_words(one: str, other: str) -> tuple[Marked, Marked]:
