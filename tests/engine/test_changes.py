@@ -155,6 +155,8 @@ def test_an_annex_that_became_normative_is_a_changed_force_once_for_all_below_it
     found = compared(old, old.replace("informative", "normative"))
     assert inside(found) == [("force", "informative", "normative")]
     assert [change.new_text for each in found for change in each.changes] == ["ANX-1 Guidance (normative)"]
+    rows = [row for each in found if each.changes for row in side_by_side(each)]
+    assert rows[0] == ((("informative", True),), (("normative", True),))
     moved = f"{OLD}\n## 9 Locks\n\nA lock shall hold.\n{annex.partition(chr(10) + '## Locks')[0]}\n"
     assert inside(compared(old, moved)) == [("force", "informative", "normative")]
 

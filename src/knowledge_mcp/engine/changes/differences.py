@@ -93,6 +93,9 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     return changes
 
 
+_STANDINGS = ("normative", "informative")
+
+
 def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
     """Yield that a clause became normative or informative, with the place of its link; once for all below it."""
     joined = {
@@ -104,7 +107,7 @@ def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
     for index in turned:
         place, old, new = joined[index]
         if old.parent not in turned or joined[old.parent][2].index != new.parent:
-            was, now = ("informative" if each.informative else "normative" for each in (old, new))
+            was, now = (_STANDINGS[each.informative] for each in (old, new))
             yield place, TextChange(ChangeType.FORCE, was, now, old.label, new.label)
 
 
@@ -407,13 +410,17 @@ def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[str]:
 def side_by_side(change: ClauseChange) -> Iterator[tuple[Marked, Marked]]:
     """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed.
 
-    A sentence that stands in another clause, which this one was merged with or split from, has not changed.
+    A sentence that stands in another clause, which this one was merged with or split from, has not changed. A clause
+    that became normative or informative says so in a first row.
     """
     old, new = change.link.old, change.link.new
     before, after = (_sentences(side) if side else [] for side in (old, new))
     told = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
         before if new is None else (), after if old is None else (), set(before) & set(after)
     )
+    for each in change.changes:
+        if {each.before, each.after} == set(_STANDINGS):
+            yield ((each.before, True),), ((each.after, True),)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
