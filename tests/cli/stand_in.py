@@ -12,11 +12,12 @@ import hashlib
 import mimetypes
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
 from knowledge_mcp import wiring
+from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, KnowledgeError, QuotaExceededError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.source import DOCUMENT_PATTERNS, SourceItem
@@ -34,6 +35,11 @@ class Files:
         self._path = path
         self._patterns = patterns
         self._recursive = recursive
+
+    def vanished(self, records: Iterable[DocumentRecord]) -> list[DocumentRecord]:
+        """List the records whose file lay below the folder and is gone."""
+        below = f"{self._path}/"
+        return [each for each in records if each.source_path.startswith(below) and not Path(each.source_path).exists()]
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield them by path."""
