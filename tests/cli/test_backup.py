@@ -85,7 +85,8 @@ def test_registered_sources_come_back_as_they_stood(store: SqliteStore, home: Pa
     assert knowledge("backup", "a.tar").code == 0
     with tarfile.open("a.tar") as archive:
         held = {name for name in archive.getnames() if name.startswith("sources")}
-    assert held == {"sources/se_knowledge_base/doors.json", "sources/se_knowledge_base/page.visited"}
+    names = ("doors.json", "doors.mounts", "page.visited")
+    assert held == {f"sources/se_knowledge_base/{name}" for name in names}
     assert knowledge("sources", "remove", "doors", "--yes").code == 0
     (lists / "page.visited").unlink()
     assert knowledge("restore", "a.tar", "--force").code == 0
