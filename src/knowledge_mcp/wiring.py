@@ -204,6 +204,7 @@ def build_readers(
     targets: Mapping[str, str],
     passwords: Passwords | None = None,
     *,
+    ocr_language: str = "eng",
     main_text: bool = False,
 ) -> dict[str, Any]:
     """Make one reader for each media type; those of one class that need nothing of their own are one object.
@@ -212,12 +213,14 @@ def build_readers(
     `build_passwords` makes them); those that go by Markdown are handed the reader of Markdown. With `main_text`, web
     pages of folders are read without their menus, heads and feet.
     """
+    from knowledge_mcp.model.extraction import ScanOptions
+
     made: dict[str, Any] = {}
     readers: dict[str, Any] = {}
     for media_type, target in targets.items():
         if media_type in registry.SEEING_READERS:
             opening = {"passwords": passwords} if media_type in registry.PROTECTED_MEDIA_TYPES else {}
-            readers[media_type] = registry.load(target)(ocr=ocr, **opening)
+            readers[media_type] = registry.load(target)(ocr=ocr, options=ScanOptions(language=ocr_language), **opening)
             continue
         if target not in made:
             given: dict[str, Any] = {}
@@ -249,7 +252,7 @@ def build_library(
     reserved = {COLLECTIONS["planning"], settings.collection}
     base = build_base(settings, surface="rag", start=start)
     ocr = build_ocr(settings)
-    readers = build_readers(ocr, registry.READERS, build_passwords(settings))
+    readers = build_readers(ocr, registry.READERS, build_passwords(settings), ocr_language=settings.ocr_language)
     linker, seeker = (functools.cache(functools.partial(build, settings)) for build in (build_linker, build_seeker))
 
     def held_against(library: LibraryDesk, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
@@ -281,7 +284,7 @@ def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
     from knowledge_mcp.remote.client import from_options as remote_library
 
     ocr = build_ocr(settings)
-    readers = build_readers(ocr, registry.READERS, build_passwords(settings))
+    readers = build_readers(ocr, registry.READERS, build_passwords(settings), ocr_language=settings.ocr_language)
     return ConversionDesk(readers, roots=roots, library=lambda: remote_library(settings), ocr=ocr)
 
 
@@ -395,7 +398,8 @@ def build_knowledge(
     )
     classify = DocumentClassifier()
     ocr = build_ocr(settings)
-    readers = build_readers(ocr, registry.READERS, build_passwords(settings, ask_password), main_text=True)
+    passwords = build_passwords(settings, ask_password)
+    readers = build_readers(ocr, registry.READERS, passwords, ocr_language=settings.ocr_language, main_text=True)
     pipeline = Pipeline(readers, chunker, classify, ocr)
     originals = Originals(settings.data_folder / "originals", roots)
 
@@ -434,17 +438,18 @@ def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, p
     from knowledge_mcp.model.extraction import ScanOptions
     from knowledge_mcp.readers.scans.judging import CountingReader, FilingReader
 
-    ocr = build_ocr(settings)
+    ocr, language = build_ocr(settings), settings.ocr_language
+    seeing = build_readers(ocr, registry.READERS, passwords, ocr_language=language, main_text=True)
     readers: dict[str, Any] = {
         media_type: FilingReader(
             reader,
             threshold=settings.image_ratio_threshold,
             strict=settings.image_skip == "strict",
-            options=ScanOptions(enabled=settings.enable_ocr),
+            options=ScanOptions(enabled=settings.enable_ocr, language=language),
         )
         if media_type in registry.SEEING_READERS
         else CountingReader(reader)
-        for media_type, reader in build_readers(ocr, registry.READERS, passwords, main_text=True).items()
+        for media_type, reader in seeing.items()
     }
     chunker = registry.load(registry.CHUNKERS["planning"])()
     classify = PlanningClassifier()

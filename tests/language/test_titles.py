@@ -47,6 +47,11 @@ def test_one_word_that_was_recognised_on_a_scan_is_no_title_but_a_printed_one_is
     assert chosen((TitleSource.LARGEST, "Harbour")) == "Harbour"
 
 
+def test_a_label_that_was_recognised_is_no_designation() -> None:
+    assert chosen((TitleSource.LARGEST, "LOW 22.5.m3/h"), ocr=True) == "some file-2"
+    assert chosen((TitleSource.LARGEST, "MIL-STD-498"), ocr=True) == "MIL-STD-498"
+
+
 def test_a_property_that_the_text_bears_out_wins_over_print_and_one_of_another_document_does_not() -> None:
     printed = (TitleSource.LARGEST, "Inspected Cranes")
     assert chosen((TitleSource.STATED, "Harbour Crane Standard"), printed) == "Harbour Crane Standard"

@@ -44,7 +44,7 @@ def test_a_missing_program_is_named_with_the_lines_that_install_it() -> None:
 
 
 def test_a_program_that_is_there_is_part_of_the_version(tmp_path: Path) -> None:
-    assert engine_of(tmp_path, WORDS).version == "tesseract-2"
+    assert engine_of(tmp_path, WORDS).version == "tesseract-3"
 
 
 def test_words_come_back_from_the_program(tmp_path: Path) -> None:
@@ -64,6 +64,12 @@ def test_a_program_that_hangs_is_stopped_with_all_it_started(tmp_path: Path) -> 
     while time.monotonic() < deadline and _runs(left):
         threading.Event().wait(0.02)
     assert not _runs(left)
+
+
+def test_an_attempt_that_hangs_leaves_time_for_another(tmp_path: Path) -> None:
+    called = tmp_path / "called"
+    script = f"if [ ! -e {called} ]; then touch {called}; sleep 600; fi; {WORDS}"
+    assert [word.text for word in engine_of(tmp_path, script, seconds=8.0).read(IMAGE).words] == ["harbour"]
 
 
 def _runs(pid: int) -> bool:

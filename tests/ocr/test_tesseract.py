@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image, ImageDraw, ImageFilter
 
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ocr.tesseract import TesseractEngine, from_options
@@ -35,6 +36,27 @@ def test_a_clean_page_is_read_to_the_letter(engine: TesseractEngine) -> None:
 
 def test_a_noisy_page_is_read_nearly_to_the_letter(engine: TesseractEngine) -> None:
     assert error_rate(engine.read(png(noisy(drawn(LETTER)))).text, TEXT) <= 0.02
+
+
+def test_what_a_stamp_hides_is_told_and_rules_are_not(engine: TesseractEngine) -> None:
+    page = drawn(LETTER)
+    stamped = page.copy()
+    pen = ImageDraw.Draw(stamped)
+    for step in range(0, 300, 12):
+        pen.line((500, 130 + step, 800, 190 + step), fill=0, width=5)
+        pen.line((500, 190 + step, 800, 130 + step), fill=0, width=5)
+    ruled = page.copy()
+    ImageDraw.Draw(ruled).rectangle((10, 10, page.width - 10, page.height - 10), outline=0, width=3)
+    assert engine.read(png(page)).unread == engine.read(png(ruled)).unread == 0
+    assert engine.read(png(stamped)).unread > 0.02
+
+
+def test_a_page_of_grain_is_cleaned(engine: TesseractEngine) -> None:
+    page = drawn(LETTER[:5], size=36, width=1100)
+    chance = random.Random(4)
+    for _ in range(page.width * page.height // 6):
+        page.putpixel((chance.randrange(page.width), chance.randrange(page.height)), chance.choice((0, 255)))
+    assert error_rate(engine.read(png(page)).text, "\n".join(LETTER[:5])) <= 0.02
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])

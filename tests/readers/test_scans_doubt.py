@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.model.document import Document
+from knowledge_mcp.model.document import LAYER_UNCHECKED, Document
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.extraction import OcrPage, is_unsure
 from knowledge_mcp.readers.pdf import PdfReader
@@ -53,12 +53,32 @@ def test_many_doubtful_digits_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "said"), [(OnlyEnglish, "apt-get install tesseract-ocr-fra"), (ScriptedEngine, "in eng+fra")]
+    ("engine", "said"),
+    [
+        (OnlyEnglish, "tesseract-ocr-fra; then set OCR_LANGUAGE to eng+fra"),
+        (ScriptedEngine, "Set OCR_LANGUAGE to eng+fra"),
+    ],
 )
 def test_a_language_that_was_not_asked_for_is_named_with_what_to_do(engine: type[ScriptedEngine], said: str) -> None:
     warnings = read(page_of(*FRENCH, confidence=90), engine=engine).warnings
     (told,) = [each for each in warnings if "French" in each]
     assert said in told
+
+
+def test_each_page_in_another_language_is_told_though_most_of_the_document_is_not() -> None:
+    english = page_of(*["The pump must not be opened while the motor is on and the men are in the hall"] * 9)
+    document = read(english, page_of(*FRENCH), english)
+    (told,) = document.warnings
+    assert told.startswith("The recognised text of page 2 of 3 is French")
+    assert [is_unsure(page.note) for page in document.pages] == [False, True, False]
+
+
+def test_print_that_is_in_no_word_is_told_of_its_page() -> None:
+    page = page_of("The pump holds 125 litres of oil at 38 degrees", confidence=93)
+    one, other = read(replace(page, unread=0.14), page).pages
+    assert "about 14% of its print was not read" in one.note
+    assert is_unsure(one.note)
+    assert not is_unsure(other.note)
 
 
 def test_the_language_that_was_asked_for_is_not_told() -> None:
@@ -67,16 +87,24 @@ def test_the_language_that_was_asked_for_is_not_told() -> None:
 
 
 def test_a_text_layer_over_a_picture_is_read_again_where_its_words_are_none() -> None:
+    sounds = "\n".join("bapo rite nasu moka lipe tado surimo kenapi lofa mitu barosi pelu" for _ in range(12))
     noise = "\n".join("tl1e p~mp m_st b3 0pen3d wh1l3 th~ m0t0r 1s 0n ,;l|' a,d 1t" for _ in range(12))
     words = "\n".join("The pump must be opened while the motor is on and the men are there" for _ in range(12))
     good = page_of(*["The pump must be opened while the motor is on"] * 12, confidence=92)
-    for layer, method in ((noise, "ocr"), (words, "text_layer")):
+    for layer, method in ((noise, "ocr"), (sounds, "ocr"), (words, "text_layer")):
         data = _layered(layer)
         document = PdfReader(sandbox=HereSandbox(), ocr=ScriptedEngine([good])).read(item_of(data))
         assert [page.method for page in document.pages] == [method]
 
 
-def _layered(text: str) -> bytes:
+def test_words_below_the_picture_of_a_scan_are_said_to_be_unchecked() -> None:
+    words = "\n".join("The pump must be opened while the motor is on and the men are there" for _ in range(12))
+    for mode, note in ((3, LAYER_UNCHECKED), (0, "")):
+        document = PdfReader(sandbox=HereSandbox()).read(item_of(_layered(words, mode)))
+        assert [page.note for page in document.pages] == [note]
+
+
+def _layered(text: str, mode: int = 0) -> bytes:
     import io
 
     from reportlab.lib.utils import ImageReader
@@ -86,7 +114,7 @@ def _layered(text: str) -> bytes:
     sheet: Any = canvas.Canvas(buffer, pagesize=(595, 842), invariant=1)
     sheet.drawImage(ImageReader(PICTURE), 0, 0, 595, 842)
     for row, line in enumerate(text.splitlines()):
-        sheet.drawString(60, 780 - 16 * row, line)
+        sheet.drawString(60, 780 - 16 * row, line, mode=mode)
     sheet.showPage()
     sheet.save()
     return buffer.getvalue()

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import PurePath
 
+from knowledge_mcp.language.references import find_references
+
 
 class TitleSource(IntEnum):
     """Where a candidate stands; the value is its weight: what was written as a title counts before what looks so."""
@@ -89,7 +91,7 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
         text: the document's text, or its beginning, whose words speak for and against.
     """
     known = {word.casefold() for word in _WORD.findall(text)}
-    designations = [found for each in candidates if (found := _designation_alone(each.text))]
+    designations = [found for each in candidates if (found := _designation_alone(each.text)) and _is_sure(each, found)]
     worded = (each for each in candidates if not _designation_alone(each.text))
     judged = [(each, words) for each in worded if (words := _judged(each, file_name, known))]
     best, most = "", 0.0
@@ -140,6 +142,11 @@ def _reads(words: str, *, recognised: bool) -> bool:
         return True
     # what OCR makes of dirt are short pieces; two whole words are none of it
     return sum(len(word) > 3 for word in found) >= 2 and 2 * sum(map(len, found)) > len(words)
+
+
+def _is_sure(candidate: TitleCandidate, designation: str) -> bool:
+    """Tell a designation from a label of a drawing that was recognised: that has no issuer anybody refers to."""
+    return not candidate.recognised or bool(find_references(designation))
 
 
 def _fits(words: str, file_name: str, known: set[str]) -> bool:

@@ -161,6 +161,7 @@ class Box:
     bottom: float
 
 
+LAYER_UNCHECKED = "its text is the layer below a scanned picture, which may say something else than is printed"
 LAYOUT_UNCERTAIN = "its layout is uncertain: texts stand side by side, and their order may be another"
 """Note of a page whose words are all there, but may be in another order than a reader takes them."""
 

@@ -15,9 +15,12 @@ LOW_CONFIDENCE = 70.0
 """Pages below this mean confidence are logged and reported (B-NFR-001)."""
 
 
+NOT_READ = "of its print was not read"
+
+
 def is_unsure(note: str) -> bool:
-    """Tell whether the note of a recognised page says that some of its words or digits are doubtful."""
-    return "doubtful" in note
+    """Tell whether the note of a page says that words or digits are doubtful, or that not all of it was read."""
+    return "doubtful" in note or NOT_READ in note
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class OcrPage:
         rotation: degrees clockwise by which the image was turned to stand upright: 0, 90, 180 or 270.
         skew: degrees clockwise by which it was turned beyond that to lie straight.
         width, height: pixels of the upright page.
+        unread: share 0..1 of its print that is in no word: stamps, writing, pictures, words too poor to read.
     """
 
     words: tuple[OcrWord, ...]
@@ -61,6 +65,7 @@ class OcrPage:
     skew: float = 0.0
     width: int = 0
     height: int = 0
+    unread: float = 0.0
 
     @property
     def doubtful(self) -> float:

@@ -1,7 +1,8 @@
 """The OCR engine that runs the `tesseract` program: one process per page, several at a time, each page upright.
 
-A page is read as it lies. Only where that reads badly is it looked at: straightened, turned as Tesseract's orientation
-detection says (or, where that is unsure, each way), and read as scattered text at last. The best reading counts.
+A page is read as it lies. Only where that reads badly is it looked at: cleaned of grain, straightened, turned as
+Tesseract's orientation detection says (or, where that is unsure, each way), and read as scattered text at last. The
+best reading counts.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import importlib
 import io
 import os
 import re
+import statistics
 import struct
 import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -111,7 +113,7 @@ class TesseractEngine:
     ) -> None:
         self._program = program
         self.workers = max(1, workers if workers is not None else min(usable_cores(), 4))
-        self._seconds = seconds
+        self.seconds = seconds
         self._memory = memory
         self._tessdata = ["--tessdata-dir", str(tessdata)] if tessdata is not None else []
         self._sandbox = sandbox or Sandbox(_LIMITS, keep=1)
@@ -128,7 +130,7 @@ class TesseractEngine:
             find_program(self._program)
         except KnowledgeError:
             return ""
-        return "tesseract-2"
+        return "tesseract-3"
 
     def languages(self) -> tuple[str, ...]:
         """List the languages whose data is installed, `osd` (orientation) among them.
@@ -186,7 +188,9 @@ class TesseractEngine:
         if known is not None:
             return known
         with self._slots:
-            page = _page(_Attempts(self, language, time.monotonic() + self._seconds).best(png))
+            best = _Attempts(self, language, time.monotonic() + self.seconds).best(png)
+            boxes = [word.box for word in best.words]
+            page = _page(best, self.picture("unread", best.png, boxes=boxes))
         with self._lock:
             self._recent[key] = page
             while len(self._recent) > _REMEMBERED:
@@ -214,7 +218,10 @@ class TesseractEngine:
         """Ask which turn clockwise makes an image upright; None where Tesseract is not sure, or lacks the data."""
         if not self.detects_orientation():
             return None
-        output, _ = self._run(["--psm", "0"], png, deadline, accepted=(0, 1))
+        try:
+            output, _ = self._run(["--psm", "0"], png, deadline, accepted=(0, 1))
+        except TimedOutError:
+            return None
         facts = dict(line.split(": ", 1) for line in output.splitlines() if ": " in line)
         if float(facts.get("Orientation confidence", 0)) < _SURE_TURN:
             return None
@@ -234,7 +241,7 @@ class TesseractEngine:
     ) -> tuple[str, str]:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise TimedOutError(f"Text recognition took longer than {self._seconds:.0f} seconds and was stopped.")
+            raise TimedOutError(f"Text recognition took longer than {self.seconds:.0f} seconds and was stopped.")
         command = [find_program(self._program), *self._tessdata, "stdin", "stdout", *options]
         # a list of one file: an image on its standard input the program takes in letter by letter, in a tenth of the
         # time that reading the page takes
@@ -255,8 +262,19 @@ class _Attempts:
         self._engine = engine
         self._language = language
         self._deadline = deadline
+        self._late: TimedOutError | None = None
 
     def best(self, png: bytes) -> _Reading:
+        """Return the best reading; raises what ended an attempt where no attempt gave any words."""
+        best = self._best(png)
+        if self._late is not None and not best.words:
+            raise TimedOutError(
+                f"Text recognition took longer than {self._engine.seconds:.0f} seconds and was stopped.",
+                suggestion=self._late.suggestion,
+            ) from self._late
+        return best
+
+    def _best(self, png: bytes) -> _Reading:
         first = self._attempt(_Reading(png, ()))
         sideways = is_sideways(first.words)
         if first.confidence >= _GOOD and not sideways:
@@ -267,10 +285,15 @@ class _Attempts:
         look: dict[str, float] = self._engine.picture("look", png)
         if not first.words and look["ink"] < _BLANK:
             return first
+        if look["specks"] > look["ink"]:  # they hide letters, and take the program many times as long as letters do
+            cleaned: bytes = self._engine.picture("cleaned", png)
+            first = self._better(first, self._attempt(_Reading(cleaned, ())))
+            if first.confidence >= _GOOD and not is_sideways(first.words) and abs(skew_of(first.words)) < _SKEWED:
+                return first
         straight = first
         if look["skew"]:
             straight = self._straightened(first, look["skew"])
-        turn = self._engine.orientation(straight.png, self._deadline)
+        turn = self._engine.orientation(straight.png, self._half())
         best = first if straight is first else self._better(first, self._attempt(straight))
         for degrees in self._turns(turn, best):
             if best.confidence >= _GOOD and not is_sideways(best.words):
@@ -299,8 +322,16 @@ class _Attempts:
         return best
 
     def _attempt(self, reading: _Reading, mode: str = _PAGE) -> _Reading:
-        words = self._engine.recognise(reading.png, self._language, mode, self._deadline)
+        try:
+            words = self._engine.recognise(reading.png, self._language, mode, self._half())
+        except TimedOutError as error:
+            self._late, words = error, ()
         return replace(reading, words=words)
+
+    def _half(self) -> float:
+        """Return when an attempt ends: after half of the time left, so that one that hangs leaves some to others."""
+        now = time.monotonic()
+        return now + (self._deadline - now) / 2
 
     def _better(self, one: _Reading, other: _Reading) -> _Reading:
         """Choose what has more letters that are sure; of two alike, the one that does not lie on its side."""
@@ -317,12 +348,10 @@ class _Attempts:
         return replace(reading, png=turned, words=(), rotation=degrees)
 
 
-def _page(reading: _Reading) -> OcrPage:
+def _page(reading: _Reading, unread: float) -> OcrPage:
     width, height = _size(reading.png)
-    words = reading.words
-    return OcrPage(
-        words, text_of(words), mean_confidence(words), reading.rotation, round(reading.skew, 1), width, height
-    )
+    words, skew = reading.words, round(reading.skew, 1)
+    return OcrPage(words, text_of(words), mean_confidence(words), reading.rotation, skew, width, height, unread)
 
 
 def _check(png: bytes) -> None:
@@ -355,20 +384,23 @@ _BLACK, _WHITE = 0, 255
 
 
 def look(path: str) -> Iterator[dict[str, float]]:
-    """Yield how much of an image is ink (0..1) and by how many degrees clockwise it must be turned to lie straight.
+    """Yield how much of an image is ink (0..1), and specks, and by how many degrees it is to be turned to lie straight.
 
-    The angle lies within 15 degrees either way of the nearest quarter turn; 0 where nothing tells one.
+    Specks are pixels that differ from those around them. The angle is clockwise, within 15 degrees either way of the
+    nearest quarter turn; 0 where nothing tells one.
     """
     import numpy as np
+    from PIL import ImageChops, ImageFilter
 
     with _opened(path) as image:
         small = image.copy()
+        alone = ImageChops.difference(image, image.filter(ImageFilter.MedianFilter(3))).histogram()
     small.thumbnail((_SMALL, _SMALL))
     shades = np.asarray(small, dtype=np.float32)
     paper = float(np.median(shades))
     ink = np.clip(np.abs(shades - paper) - 48, 0, None) > 0
     share = float(ink.mean())
-    yield {"ink": share, "skew": _skew(ink) if 0.0005 < share < 0.6 else 0.0}
+    yield {"ink": share, "specks": sum(alone[48:]) / sum(alone), "skew": _skew(ink) if 0.0005 < share < 0.6 else 0.0}
 
 
 def _skew(ink: Any) -> float:
@@ -390,6 +422,69 @@ def _skew(ink: Any) -> float:
     best = float(max(np.arange(coarse - 0.5, coarse + 0.55, 0.1), key=sharpness))
     # lines fall to the right by `best` degrees; a page without lines is about as sharp at every angle
     return -best if sharpness(best) > 1.15 * sharpness(0.0) else 0.0
+
+
+_REDUCED = 3
+"""Times by which a page is made smaller before what was not read is looked for: letters of 8 points keep 10 pixels."""
+_INKED = 64
+"""Steps of 255 from the paper to ink: what is fainter than that are shades and what shines through."""
+_PRINT = 0.08, 0.7
+"""Share of ink in a square as high as a letter: between a stroke of dirt and a black area."""
+_RUN = 3
+"""Squares side by side from which on they are a word, not a speck, and strokes from which on a line is a rule."""
+
+
+def unread(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[float]:
+    """Yield the share 0..1 of a page's print that is in no word's box: stamps, writing, pictures, lost words.
+
+    Rules are no print. Print is counted in squares as high as the words are.
+    """
+    np: Any = importlib.import_module("numpy")
+    with _opened(path) as image:
+        shades = np.asarray(image.reduce(_REDUCED), dtype=np.int16)
+    ink = np.abs(shades - np.median(shades)) > _INKED
+    size = max(round(statistics.median(bottom - top for _, top, _, bottom in boxes) / _REDUCED) if boxes else 10, 6)
+    ink &= ~(_strokes(ink, _RUN * size) | _strokes(ink.T, _RUN * size).T)
+    squares = _squares(ink, size)
+    for left, top, right, bottom in ([edge // _REDUCED for edge in box] for box in boxes):
+        ink[max(top - size // 3, 0) : bottom + size // 3, max(left - size // 3, 0) : right + size // 3] = False
+    left_over, printed = int(_squares(ink, size).sum()), int(squares.sum())
+    yield min(left_over / printed, 1.0) if printed else 0.0
+
+
+def _strokes(ink: Any, length: int) -> Any:
+    """Mark the runs of ink along rows that are so long, with the pixels above and below them."""
+    np: Any = importlib.import_module("numpy")
+    if ink.shape[1] <= length:
+        return np.zeros_like(ink)
+    before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
+    whole = before[:, length:] - before[:, :-length] >= 0.95 * length  # a scanner breaks a rule here and there
+    reach = np.cumsum(np.pad(whole, ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
+    marked = reach[:, length:] - reach[:, :-length] > 0
+    marked[1:] |= marked[:-1].copy()
+    marked[:-1] |= marked[1:].copy()
+    return marked
+
+
+def _squares(ink: Any, size: int) -> Any:
+    """Mark the squares that hold print, where several stand side by side."""
+    np: Any = importlib.import_module("numpy")
+    rows, columns = ink.shape[0] // size, ink.shape[1] // size
+    shares = ink[: rows * size, : columns * size].reshape(rows, size, columns, size).mean(axis=(1, 3))
+    full = np.pad((shares > _PRINT[0]) & (shares < _PRINT[1]), ((0, 0), (_RUN - 1, _RUN - 1)))
+    runs = full[:, :-2] & full[:, 1:-1] & full[:, 2:]
+    return runs[:, :-2] | runs[:, 1:-1] | runs[:, 2:]
+
+
+def cleaned(path: str) -> Iterator[bytes]:
+    """Yield the image as PNG, each pixel as dark as the middle one of the nine around it: specks and grain go."""
+    from PIL import ImageFilter
+
+    printed = io.BytesIO()
+    with _opened(path) as image:
+        dpi = image.info.get("dpi", (300, 300))
+        image.filter(ImageFilter.MedianFilter(3)).save(printed, "PNG", compress_level=1, dpi=dpi)
+    yield printed.getvalue()
 
 
 def turned(path: str, *, degrees: float) -> Iterator[bytes]:

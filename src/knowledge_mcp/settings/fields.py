@@ -77,6 +77,11 @@ class _OtherSettings(BaseModel, defer_build=True):
     ocr_engine: OcrEngineName = _read(
         "OCR_ENGINE", "auto", "What reads scanned pages: an engine of the registry by name, or `auto` for its first."
     )
+    ocr_language: str = _read(
+        "OCR_LANGUAGE", "eng",
+        "Languages of scanned pages by Tesseract's names, joined by `+`; the data of each must be installed.",
+        example="eng+deu",
+    )  # fmt: skip
     image_ratio_threshold: float = _read(
         "IMAGE_RATIO_THRESHOLD", 0.7, "Mean share of images on the pages above which a document is image-based.",
         surface="planning", ge=0, le=1,

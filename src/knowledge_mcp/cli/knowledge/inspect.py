@@ -398,7 +398,7 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
     passwords = build_passwords(settings, ask_password if can_ask() else None)
     try:
         item = file_item(path)
-        media_type, make = _reader_of(path, ocr, passwords, ignore_outline=ignore_outline)
+        media_type, make = _reader_of(path, ocr, passwords, settings.ocr_language, ignore_outline=ignore_outline)
         reader: Reader = make()
         try:
             document = reader.read(replace(item, media_type=media_type), lambda _done, _all: checkpoint())
@@ -420,16 +420,22 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
     return Inspected(document, kind, structure_of(document), tuple(chunks), version)
 
 
-def _reader_of(path: Path, ocr: Any, passwords: Passwords, *, ignore_outline: bool) -> tuple[str, Callable[[], Any]]:
+def _reader_of(
+    path: Path, ocr: Any, passwords: Passwords, ocr_language: str, *, ignore_outline: bool
+) -> tuple[str, Callable[[], Any]]:
     """Choose what reads a file by its name: its media type, and what makes the reader."""
+    from knowledge_mcp.model.extraction import ScanOptions
     from knowledge_mcp.wiring import build_readers
 
     media_type = media_type_of(path.name)
     targets = registry.READERS
     if media_type == _PDF and ignore_outline:
-        return media_type, lambda: registry.load(targets[_PDF])(ocr=ocr, passwords=passwords, use_outline=False)
+        options = ScanOptions(language=ocr_language)
+        pdf = registry.load(targets[_PDF])
+        return media_type, lambda: pdf(ocr=ocr, options=options, passwords=passwords, use_outline=False)
     if media_type in targets:
-        return media_type, lambda: build_readers(ocr, {media_type: targets[media_type]}, passwords)[media_type]
+        only = {media_type: targets[media_type]}
+        return media_type, lambda: build_readers(ocr, only, passwords, ocr_language=ocr_language)[media_type]
     if media_type == UNKNOWN:
         from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
         from knowledge_mcp.sources.scan.files import media_type_of as source_type_of

@@ -14,7 +14,7 @@ from knowledge_mcp.engine.evidence.quote_finding import QuoteMatch, Searched, So
 from knowledge_mcp.language.quote_words import Words, read_words
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentParts, DocumentStructure, PageCoverage
-from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, Span
+from knowledge_mcp.model.document import LAYER_UNCHECKED, LAYOUT_UNCERTAIN, Span
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     DamagedError,
@@ -57,7 +57,8 @@ def uncertain_pages(documents: Mapping[str, DocumentParts], words: Sequence[str]
 
 
 def _is_uncertain(page: PageCoverage) -> bool:
-    return LAYOUT_UNCERTAIN in page.note or (page.method == "ocr" and is_unsure(page.note))
+    doubted = LAYOUT_UNCERTAIN in page.note or LAYER_UNCHECKED in page.note
+    return doubted or (page.method == "ocr" and is_unsure(page.note))
 
 
 NEAR = 4_000

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.model.document import LAYER_UNCHECKED
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
@@ -197,9 +198,12 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
-            hidden = _as_printed(path, found, parser)
+            hidden, layers = _as_printed(path, found, parser)
             take_line_numbers(found)
             layouts = [lay_out(page) for page in found]
+            for layout in layouts:
+                if layout.number in layers:
+                    layout.doubt = "; ".join(filter(None, (LAYER_UNCHECKED, layout.doubt)))
             tagged: list[TaggedHeading] = []
             for page in found:
                 for root in page.structure_tree.roots if page.structure_tree else []:
@@ -209,22 +213,24 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         raise Refusal("corrupted", "The PDF's pages cannot be parsed.", details=f"liteparse: {error}"[:500]) from error
 
 
-def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> Counter[str]:
+def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> tuple[Counter[str], set[int]]:
     """Write pages as they are printed, and parse those again that hold text which nobody sees.
 
     Returns:
-        How many characters nobody sees, by reason.
+        How many characters nobody sees, by reason, and the pages whose text lies below the picture of a scan.
     """
     import pypdfium2
 
     counted: Counter[str] = Counter()
+    layers: set[int] = set()
     document: Any
     with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
         _parse_again([index for index, parsed in enumerate(pages) if _is_tall(parsed)], pages, document, parser)
         again: dict[int, list[HiddenText]] = {}
         for index, parsed in enumerate(pages):
             with contextlib.closing(document[parsed.page_num - 1]) as page:
-                hidden = hidden_text(page, parsed)
+                hidden, is_layer = hidden_text(page, parsed)
+                layers.update({parsed.page_num} if is_layer else ())
                 for each in hidden:
                     counted[each.reason] += len("".join(each.text.split()))
                 if any(is_parsed(each, parsed) for each in hidden):
@@ -237,7 +243,7 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> Counte
             leave_out(pages[index], hidden)
             with contextlib.closing(document[pages[index].page_num - 1]) as shown:
                 write_as_printed(shown, pages[index], [each.box for each in hidden])
-    return counted
+    return counted, layers
 
 
 def _parse_again(indexes: Sequence[int], pages: list[ParsedPage], document: Any, parser: LiteParse) -> None:

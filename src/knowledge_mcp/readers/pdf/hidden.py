@@ -63,14 +63,20 @@ class HiddenText:
     in_form: bool
 
 
-def hidden_text(page: Any, parsed: ParsedPage) -> list[HiddenText]:
-    """List what is hidden on an open page of PDFium; `parsed` is the same page as the parser has it."""
+def hidden_text(page: Any, parsed: ParsedPage) -> tuple[list[HiddenText], bool]:
+    """List what is hidden on an open page of PDFium; `parsed` is the same page as the parser has it.
+
+    Returns:
+        The list, and whether its words lie below the picture of a scanned page: such words are not in the list.
+    """
+    is_layer = False
     suspects = [each for each in _Search(page).texts() if each.reason is not None]
     if any(each.reason is HiddenReason.INVISIBLE for each in suspects) and (
         graphics_of(page, parsed.page_num).image_ratio > COVERED
     ):  # words that were recognised, below the picture of the page
-        suspects = [each for each in suspects if each.reason is not HiddenReason.INVISIBLE]
-    return [each for each in _judged(page, suspects) if _is_hidden(each, parsed)] if suspects else []
+        suspects, is_layer = [each for each in suspects if each.reason is not HiddenReason.INVISIBLE], True
+    found = _judged(page, suspects) if suspects else []
+    return [each for each in found if _is_hidden(each, parsed)], is_layer
 
 
 def _is_hidden(found: HiddenText, parsed: ParsedPage) -> bool:

@@ -151,7 +151,7 @@ def compose(
         "scanned": sorted(pictured.intersection(blank) | set(unread)),
         "recognised": sorted(taken),
         "contents": contents.pages,
-        "doubtful": [page.number for page in pages if page.doubt and page.number not in taken],
+        "doubtful": [[page.number, page.doubt] for page in pages if page.doubt and page.number not in taken],
     }
 
 

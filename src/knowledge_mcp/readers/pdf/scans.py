@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, times
 from knowledge_mcp.readers.scans.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
@@ -145,6 +146,7 @@ COVERED = 0.5
 _ADDS = 1.3
 _NO_SCRIPT = re.compile("[\x00-\x08\x0e-\x1f\x80-\x9f\ue000-\uf8ff\ufffd]")
 _LATIN_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]{3,}(?![\w/.-])")
+_TOKENS = re.compile(r"[^\W_]{3,}")
 _PLAIN = re.compile(r"(?<![^\s(\"“'])[^\W\d_]{3,}(?![^\s.,;:!?)\"”'-])")
 _VOWELS = "aeiouyAEIOUY"
 _FEW_VOWELS = 0.24
@@ -178,9 +180,11 @@ _WORDY = 0.5
 
 
 def _is_doubtful(text: str) -> bool:
-    """Tell whether a text layer over a picture may be noise of recognition: half of it is not in words."""
+    """Tell whether a text layer over a picture may be noise: half of it is not in words, or in words of no language."""
     signs = len(text) - text.count(" ") - text.count("\n")
-    return signs > 4 * _ENOUGH and sum(map(len, _PLAIN.findall(text))) < _WORDY * signs
+    if signs <= 4 * _ENOUGH:
+        return False
+    return sum(map(len, _PLAIN.findall(text))) < _WORDY * signs or not language_of(text)
 
 
 def _is_short(text: str) -> bool:
@@ -253,8 +257,8 @@ def _says_more(page: PageLayout, found: PageLayout, reason: str, confidence: flo
 
 def _agree(page: PageLayout, found: PageLayout) -> bool:
     """Tell whether many of the words that were recognised stand in the text layer too: then it is what is printed."""
-    words = set(_LATIN_WORDS.findall(_text(found)))
-    return len(words & set(_LATIN_WORDS.findall(_text(page)))) > 0.2 * len(words)
+    words = set(_TOKENS.findall(_text(found)))
+    return len(words & set(_TOKENS.findall(_text(page)))) > 0.2 * len(words)
 
 
 def _unseen(page: PageLayout, found: PageLayout) -> Collection[Line]:

@@ -19,9 +19,9 @@ from typing import IO, Any
 
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
-from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, BlockKind, Document, HeadingSource, Page, Span
+from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
-from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, OcrPage, RecognisedPage, ScanOptions
+from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, NOT_READ, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, short_title
@@ -169,7 +169,7 @@ def _reading(number: int, page: OcrPage) -> RecognisedPage:
         note = f"read by text recognition, confidence {page.confidence:.0f} %"
         if page.confidence < LOW_CONFIDENCE:
             note += f" (low; {page.doubtful:.0%} of the words are doubtful)"
-        note += _digits(page)
+        note += _digits(page) + _unread(page)
     return RecognisedPage(
         number, str(number), Span(0, 0), "ocr", note, round(page.confidence, 1), round(page.doubtful, 3), page.rotation
     )
@@ -187,6 +187,16 @@ def _digits(page: OcrPage) -> str:
     shown = ", ".join(f"'{each}'" for each in dict.fromkeys(doubtful[:_MOST_DIGITS]))
     more = f" and {len(doubtful) - _MOST_DIGITS} more" if len(doubtful) > _MOST_DIGITS else ""
     return f"; doubtful digits: {shown}{more}"
+
+
+_LEAST_UNREAD = 0.005
+"""Share of a page's print from which on it is told: on a full page about a word."""
+
+
+def _unread(page: OcrPage) -> str:
+    if page.unread < _LEAST_UNREAD:
+        return ""
+    return f"; about {max(page.unread, 0.01):.0%} {NOT_READ}: pictures, stamps, writing, or words too poor"
 
 
 def _record(number: int, reason: str, page: OcrPage, dpi: float) -> dict[str, Any]:
@@ -222,9 +232,7 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
         warnings.append(f"Text recognition was unsure (confidence below 70 %) on {ranges(low)} of {count}.")
     if wordless:
         warnings.append(f"No text was recognised on {ranges(wordless)} of {count}: pictures, or too poor to read.")
-    read = [page.span.of(document.text) for page in pages if page.method == "ocr"]
-    warnings += _other_language("\n".join(read)[:_BEGINNING], result)
-    return tuple(pages), warnings
+    return _with_languages(document.text, pages, result, warnings), warnings
 
 
 _PACKS = {
@@ -235,18 +243,33 @@ _PACKS = {
 """Tesseract's names of the languages that are recognised."""
 
 
-def _other_language(text: str, result: Recognition) -> list[str]:
-    """Say that pages are in a language that they were not read in, and what to do about it."""
-    found = language_of(text)
-    pack = _PACKS.get(found, "")
-    if not pack or pack in result.language.split("+") or result.ready is None:
-        return []
-    said = f"The recognised text is {LANGUAGE_NAMES[found]}, and it was read as '{result.language}'."
+def _with_languages(text: str, pages: Sequence[Page], result: Recognition, warnings: list[str]) -> tuple[Page, ...]:
+    """Say of pages that they are in a language that they were not read in, and add to the warnings what to do."""
+    others: dict[str, list[int]] = {}
+    told: list[Page] = []
+    for page in pages:
+        found = language_of(page.span.of(text)) if page.method == "ocr" else ""
+        if found in _PACKS and _PACKS[found] not in result.language.split("+"):
+            others.setdefault(found, []).append(page.number)
+            note = f"{page.note}; {LANGUAGE_NAMES[found]} read as '{result.language}': some letters are doubtful"
+            told.append(dataclasses.replace(page, note=note))
+        else:
+            told.append(page)
+    languages = "+".join((result.language, *(_PACKS[found] for found in others)))
+    for found, numbers in others.items():
+        said = f"The recognised text of {ranges(numbers)} of {len(pages)} is {LANGUAGE_NAMES[found]}"
+        warnings.append(f"{said}, and it was read as '{result.language}'. {_remedy(_PACKS[found], languages, result)}")
+    return tuple(told)
+
+
+def _remedy(pack: str, languages: str, result: Recognition) -> str:
+    again = f"set OCR_LANGUAGE to {languages} and ingest again."
     try:
-        result.ready(pack)
+        if result.ready is not None:
+            result.ready(pack)
     except KnowledgeError as error:
-        return [f"{said} {_said(error)}"]
-    return [f"{said} Read it again in {result.language}+{pack}."]
+        return f"{error.message} {error.suggestion.rstrip('.')}; then {again}"
+    return f"S{again[1:]}"
 
 
 def ranges(numbers: Sequence[int]) -> str:
@@ -470,7 +493,7 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognitio
     blank = set(message["blank"]) | recognition.blank
     contents = set(message["contents"])
     recognised = set(message["recognised"])
-    doubtful = set(message.get("doubtful", ()))
+    doubtful: dict[int, str] = dict(message.get("doubtful", ()))
     for number in pages:
         label = labels[number - 1] if number <= len(labels) else str(number)
         if number in recognised:
@@ -480,8 +503,7 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognitio
         elif number in blank:
             builder.page(number, label, method="blank", note=BLANK)
         else:
-            doubt = LAYOUT_UNCERTAIN if number in doubtful else ""
-            builder.page(number, label, note=_CONTENTS if number in contents else doubt)
+            builder.page(number, label, note=_CONTENTS if number in contents else doubtful.get(number, ""))
     for sentence in _losses(sorted(scanned), len(pages), recognition):
         builder.warn(sentence)
 
