@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title, plain_name
+from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title, plain_name, without_site
 
 TEXT = "The harbour crane standard tells how harbour cranes are inspected. " + " ".join(
     f"{first}{second}a" for first in "bcdfghklmn" for second in "bcdfghklmnprst"
@@ -101,3 +101,43 @@ def test_the_mark_of_a_footnote_is_no_part_of_a_title(mark: str) -> None:
 def test_an_amendment_is_called_by_its_whole_designation(designation: str) -> None:
     found = chosen((TitleSource.LARGEST, "Harbour crane standard"), (TitleSource.STATED, designation))
     assert found == f"{designation} Harbour crane standard"
+
+
+def test_a_projects_name_above_the_title_and_in_the_running_line_is_not_the_title() -> None:
+    project = "PROJECT PHOENIX"
+    places = [(place, project) for place in (TitleSource.SMALLER, TitleSource.HEADING, TitleSource.RUNNING)]
+    assert chosen((TitleSource.LARGEST, "Safe Lifting of Containers"), *places) == "Safe Lifting of Containers"
+    assert chosen(*places) == project
+
+
+def test_a_heading_in_small_print_on_the_cover_does_not_speak_for_itself() -> None:
+    once = [(TitleSource.SMALLER, "Chapter of cranes"), (TitleSource.HEADING, "Chapter of cranes")]
+    assert chosen((TitleSource.LARGEST, "Safe Lifting of Containers"), *once) == "Safe Lifting of Containers"
+
+
+LETTERS = (
+    "NORTH HARBOUR\n\nMEMORANDUM\n\nTO: J. Miller FROM: A. Warden DATE: 14 March 1978 SUBJECT: Tests of crane No. 7",
+    "An: Herrn Müller\nVon: A. Warden\nDatum: 14.3.1978\nBetreff: Tests of crane No. 7\nSeiten: 2",
+    "Fax: 0171 555\nRe: Tests of crane No. 7\nTo: J. Miller\nFrom: A. Warden\nThe crane is old.",
+)
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+def test_a_letter_is_called_by_its_subject(letter: str) -> None:
+    head = TitleCandidate("NORTH HARBOUR", TitleSource.LARGEST)
+    assert choose_title([head], "scan.pdf", letter) == "Tests of crane No. 7"
+    assert choose_title([head], "scan.pdf", "Subject: the crane. To: be tested.\nIt is old.") == "NORTH HARBOUR"
+
+
+@pytest.mark.parametrize(
+    ("title", "left"),
+    [
+        ("Crane safety | ACME", "Crane safety"),
+        ("ACME - Guides – Crane safety", "Crane safety"),
+        ("ISO 4309 | Crane safety", "ISO 4309 | Crane safety"),
+        ("Crane safety | Brakes", "Crane safety | Brakes"),
+        ("Crane-safety", "Crane-safety"),
+    ],
+)
+def test_the_name_of_the_site_is_no_part_of_a_pages_title(title: str, left: str) -> None:
+    assert without_site(title, ["Crane  safety", "Brakes"]) == left

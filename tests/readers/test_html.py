@@ -330,3 +330,13 @@ def test_one_word_around_a_page_of_a_folder_is_told_as_one() -> None:
     item = item_of(page.encode(), "page.html")
     document = HtmlReader(sandbox=InProcessSandbox(), main_text=True).read(item)
     assert document.warnings == ("1 word around the page's text was left out: menus, heads, feet.",)
+
+
+def test_a_page_is_called_by_its_heading_where_its_title_adds_the_site() -> None:
+    assert read("<title>Crane safety | ACME</title><h1>Crane <b>safety</b></h1><p>Text.</p>").title == "Crane safety"
+    assert read("<title>Crane safety | ACME</title><h1>Brakes</h1><p>Text.</p>").title == "Crane safety | ACME"
+
+
+def test_a_letter_without_a_title_is_called_by_its_subject() -> None:
+    letter = "<p>To: J. Miller</p><p>From: A. Warden</p><p>Subject: Tests of crane No. 7</p><p>The crane is old.</p>"
+    assert read(letter).title == "Tests of crane No. 7"

@@ -7,6 +7,7 @@ everybody knows the document by.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ class TitleSource(IntEnum):
     """The largest print of the first page with text."""
     STATED = 6
     """The file's own property."""
+    SUBJECT = 8
+    """What a letter, memo or fax says that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,15 @@ _LABEL = re.compile(
     r"(?:attn|cc|date|edition|fax|from|issue|no|page|phone|re|ref|rev|revision|subject|tel|to|version|vol)\b[ .:]",
     re.IGNORECASE,
 )
+_PROJECT = re.compile(r"(?:client|contract|customer|program(?:me)?|project)\b[ .:#-]*[\w-]+", re.IGNORECASE)
+"""The name of what a document was made for: its title only where nothing else is."""
+_LETTER = re.compile(
+    r"\b(?:(?P<subject>subject|re|betreff|betrifft|objet|asunto|oggetto)"
+    r"|to|from|date|attn|fax|phone|tel|pages|cc|an|von|datum|à|de|para)\s?:\s",
+    re.IGNORECASE,
+)
+_HEAD_OF_LETTER = 1500
+"""Characters in which a letter's head stands."""
 _EDGES = " \t-–—•*:;,|_"
 _OPEN_ENDS = frozenset("a an and as at by for from in is of on or said says that the to was were with".split())
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -72,6 +84,11 @@ _ENOUGH_TEXT = 100
 """Different words of a text from which on it can speak against a property; a drawing has fewer."""
 _VOTE = 1.5
 """What one that agrees is worth: more than one step between the places where candidates stand, less than two."""
+_LAST = 1.0
+"""Weight of what is a title where nothing else is: below every place."""
+_LABELS = 3
+"""Labelled lines from which on a text begins as a letter does: one is said of many things."""
+_PARTS = re.compile(r"\s+[|–—·•»-]\s+|\s+::\s+")
 _AGREES = 0.6
 """Share of the shorter candidate's words that two candidates have in common where they name the same thing."""
 
@@ -93,17 +110,53 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
     known = {word.casefold() for word in _WORD.findall(text)}
     designations = [found for each in candidates if (found := _designation_alone(each.text)) and _is_sure(each, found)]
     worded = (each for each in candidates if not _designation_alone(each.text))
-    judged = [(each, words) for each in worded if (words := _judged(each, file_name, known))]
+    judged = [
+        (each, words) for each in (*worded, *_subject(text, candidates)) if (words := _judged(each, file_name, known))
+    ]
     best, most = "", 0.0
     for each, words in judged:
-        agreeing = sum(other is not each and _agree(words, theirs) for other, theirs in judged)
+        agreeing = sum(_votes(other, each) and _agree(words, theirs) for other, theirs in judged)
         weight = each.source.value + _VOTE * (agreeing + _is_printed(each, words, known))
+        weight = min(weight, _LAST) if _PROJECT.fullmatch(words) else weight
         if weight > most:
             best, most = words, weight
     if not best:
         return designations[0] if designations else plain_name(file_name)
     is_named = any(each.casefold() in best.casefold() for each in designations)
     return best if is_named or not designations else f"{designations[0]} {best}"
+
+
+def _votes(one: TitleCandidate, other: TitleCandidate) -> bool:
+    """Tell whether a candidate speaks for another: a heading among the smaller print of a cover is the same print."""
+    return one is not other and {one.source, other.source} != {TitleSource.SMALLER, TitleSource.HEADING}
+
+
+def subject_of(text: str) -> str:
+    """Return what a letter, memo or fax says that it is about; empty where the text does not begin as one does."""
+    found = [*_LETTER.finditer(text[:_HEAD_OF_LETTER]), None]
+    for label, following in itertools.pairwise(found):
+        if label is not None and label["subject"] and len(found) > _LABELS:
+            return text[label.end() : following and following.start()].partition("\n")[0].strip(_EDGES)
+    return ""
+
+
+def _subject(text: str, candidates: Sequence[TitleCandidate]) -> list[TitleCandidate]:
+    recognised = any(each.recognised for each in candidates)
+    return [TitleCandidate(said, TitleSource.SUBJECT, recognised)] if (said := subject_of(text)) else []
+
+
+def without_site(title: str, headings: Sequence[str]) -> str:
+    """Leave the site's name out of the title of a web page: what is left is the one part that is a heading of the page.
+
+    A title whose other parts have digits stays whole: they may be a designation or an edition.
+    """
+    parts = [part for part in _PARTS.split(title) if part]
+    printed = {" ".join(heading.split()).casefold() for heading in headings}
+    named = [part for part in parts if part.casefold() in printed]
+    if len(parts) == len(named) or len(named) != 1 or title.casefold() in printed:
+        return title
+    rest = "".join(part for part in parts if part != named[0])
+    return title if any(map(str.isdigit, rest)) else named[0]
 
 
 def _judged(candidate: TitleCandidate, file_name: str, known: set[str]) -> str:

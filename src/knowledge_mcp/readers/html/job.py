@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.language.titles import without_site
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
 from knowledge_mcp.readers.shared.containers import foreign, local_name, magic_of, mislabelled
@@ -203,6 +204,7 @@ def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool
     title, metadata = _described(root)
     warnings = [warning] if warning else []
     hidden = take_out_hidden(root)
+    headings = [_said(element) for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
     if uri.startswith("https://"):
         shown = etree.tostring(root, encoding="unicode", method="html") if hidden else text
         pieces, why = main_content(root, shown, list(walk_html(root, base=uri)), uri, title)
@@ -217,7 +219,7 @@ def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool
         yield from walk_html(root)
     if hidden:
         yield hidden_piece(hidden)
-    yield facts(title=title, metadata=metadata, warnings=warnings)
+    yield facts(title=without_site(title, headings), metadata=metadata, warnings=warnings)
 
 
 def _take_out_surroundings(root: Element) -> int:

@@ -17,7 +17,7 @@ from pathlib import PurePath
 
 from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
 from knowledge_mcp.language.openings import NumberedTitle, split_clause_number
-from knowledge_mcp.language.titles import plain_name
+from knowledge_mcp.language.titles import plain_name, subject_of
 from knowledge_mcp.model.document import (
     Anchor,
     Block,
@@ -336,7 +336,7 @@ class DocumentBuilder:
         text = "".join(self._parts)
         return Document(
             id=id or document_id(item.name),
-            title=short_title(" ".join(normalise_text(title).split())) or plain_name(item.name),
+            title=short_title(" ".join(normalise_text(title).split()) or subject_of(text)) or plain_name(item.name),
             document_type=document_type,
             text=text,
             sections=self._sections(text),
