@@ -158,3 +158,78 @@ def test_headings_of_one_size_on_the_first_page_are_no_title_together() -> None:
         pages.heading(text)
         pages.paragraph(_LONG, "no more of it.")
     assert read(pages).title == "sample"
+
+
+def _underlined(pages: Sheet, words: str, start: float = LEFT, *, font: str = "Helvetica") -> None:
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+
+    below = 842 - pages.y - 1.5
+    pages.canvas.line(start, below, start + stringWidth(words, font, 10), below)
+
+
+def test_underlined_lines_of_typewriter_print_are_headings() -> None:
+    pages = sheet()
+    titles = ("Background", "Tests Made", "Findings", "Action Required")
+    for name in titles:
+        pages.y += 10
+        _underlined(pages, name, font="Courier")
+        pages.line(name, font="Courier", step=20)
+        pages.paragraph(f"{_LONG[:70]}", "then it keeps the next one and no more.", font="Courier")
+    assert labels(read(pages)) == list(titles)
+
+
+def test_underlined_words_before_a_sentence_are_its_title_also_in_a_row_of_numbered_lines() -> None:
+    pages = sheet()
+    expected: list[str] = []
+    for chapter in (1, 2):
+        pages.y += 10
+        pages.line(f"{chapter}. REQUIREMENTS OF PART {chapter}", step=20)
+        expected.append(f"{chapter} REQUIREMENTS OF PART {chapter}")
+        for number, name in enumerate(("Materials", "Welds", "Records"), 1):
+            expected.append(f"{chapter}.{number} {name}")
+            _underlined(pages, name, LEFT + 16.7)
+            pages.line(f"{chapter}.{number} {name}. The recorder shall keep every sample that it takes for all of")
+            pages.line("20 days and more, and reports it then.", step=16)
+    assert [label.rstrip(".") for label in labels(read(pages))] == expected
+
+
+def test_rules_that_reach_further_than_the_words_underline_nothing() -> None:
+    pages = sheet()
+    titles = chapters(pages)
+    for words in ("A plain line of the text", "Another plain line of it"):
+        pages.canvas.line(LEFT, 842 - pages.y - 1.5, 523, 842 - pages.y - 1.5)
+        pages.line(words, step=16)
+    assert labels(read(pages)) == titles
+
+
+def test_an_annex_has_its_title_below_its_status_and_forewords_have_owners() -> None:
+    pages = sheet()
+    pages.line("European foreword", font="Helvetica-Bold", size=12, step=20)
+    pages.paragraph(f"{_LONG} one", f"{_LONG} then", "no more of it.")
+    titles = chapters(pages)
+    pages.next_page()
+    for words, font in (
+        ("Annex A", "Helvetica-Bold"),
+        ("(informative)", "Helvetica"),
+        ("Wear of ropes", "Helvetica-Bold"),
+    ):
+        pages.canvas.setFont(font, 12)
+        pages.canvas.drawCentredString(297, 842 - pages.y, words)
+        pages.y += 19
+    pages.paragraph(f"{_LONG} one", f"{_LONG} then", "no more of it.")
+    document = read(pages)
+    assert labels(document)[:1] + labels(document)[-1:] == ["European foreword", "A Wear of ropes"]
+    assert len(document.sections) == len(titles) + 2
+
+
+def test_a_clause_that_begins_with_a_sentence_has_no_title_of_it() -> None:
+    pages = sheet()
+    for chapter, title in ((1, "Scope"), (2, "Procedure")):
+        pages.y += 10
+        pages.line(f"{chapter}. {title}", font="Helvetica-Bold", step=20)
+        for number in (1, 2, 3):
+            pages.line(
+                f"{chapter}.{number} The recorder keeps every sample that it takes. The sample is then", x=LEFT + 12
+            )
+            pages.line("kept until an operator has read it, and is reported.", step=16)
+    assert [section.title for section in read(pages).sections if section.title] == ["Scope", "Procedure"]

@@ -71,7 +71,8 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
     (
         SectionRole.OVERVIEW,
         re.compile(
-            r"(?:scope|introduction|foreword|preface|abstract|(?:executive )?summary|overview|purpose(?: and scope)?"
+            r"(?:scope|introduction|(?:european |national )?foreword|preface|abstract|(?:executive )?summary|overview"
+            r"|purpose(?: and scope)?"
             r"|scope and purpose|purpose, scope.*|background|about(?: this)? .*|status of this (?:memo|document)"
             r"|document overview|system overview|general introduction|(?:table of )?contents|list of (?:figures|tables)"
             r"|acknowledge?ments?|revision history|document history|change (?:log|history)|authority|copyright.*"
@@ -92,8 +93,9 @@ _ANNEX_LABEL = re.compile(
 _INFORMATIVE = re.compile(r"\((?:informativ[eo]?|non-normative|for information)\)|^non-normative\b", re.IGNORECASE)
 _NORMATIVE = re.compile(r"\(normativ[eo]?\)", re.IGNORECASE)
 _FRONT_MATTER = re.compile(
-    r"(?:foreword|preface|abstract|(?:executive )?summary|acknowledge?ments?|(?:table of )?contents"
-    r"|list of (?:figures|tables)|revision history|document history|change (?:log|history)|copyright.*"
+    r"(?:(?:european |national )?foreword|preface|abstract|(?:executive )?summary|acknowledge?ments?"
+    r"|(?:table of )?contents|list of (?:figures|tables)|revision history|document history|change (?:log|history)"
+    r"|copyright.*"
     r"|note to readers|status of this (?:memo|document)|(?:nationales |europäisches )?vorwort|inhalt(?:sverzeichnis)?"
     r"|avant-propos(?: européen| national)?|sommaire|prólogo|índice)\Z"
 )

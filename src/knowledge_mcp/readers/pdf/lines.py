@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.readers.shared.layout import Line, is_bold_name, is_code_name, is_italic_name
 
 if TYPE_CHECKING:
-    from liteparse.types import TextItem
+    from liteparse.types import TextItem, VectorGraphics
 
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _NUMBER_WIDTH = 14
@@ -109,6 +109,37 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         marked=frozenset(item.mcid for item in items if item.mcid is not None),
         lead=_lead(faces),
     )
+
+
+_UNDER = 0.35
+"""Share of its size below a line's foot within which a rule underlines it."""
+_SAME_END = 3.0
+"""Points within which a rule begins and ends where the words do: rules of tables and of pages reach further."""
+
+
+def mark_underlined(lines: Sequence[Line], graphics: VectorGraphics | None) -> None:
+    """Take underlined lines for bold ones, and what is underlined at a line's beginning for its lead: see `Line`."""
+    rules = [
+        (rule.y1, min(rule.x1, rule.x2), max(rule.x1, rule.x2))
+        for rule in (graphics.lines if graphics is not None else ())
+        if abs(rule.y1 - rule.y2) < 1
+    ]
+    for line in lines if rules else ():
+        near = [rule for rule in rules if line.y1 - _UNDER * line.size < rule[0] < line.y1 + _UNDER * line.size]
+        for _, start, end in near:
+            if abs(end - line.x1) <= _SAME_END and abs(start - line.x0) <= _SAME_END:
+                line.bold = True
+            elif not line.lead and line.x0 - _SAME_END <= start and end < line.x1 - _SAME_END:
+                line.lead = _underlined(line, start, end)
+
+
+def _underlined(line: Line, start: float, end: float) -> int:
+    """Count the characters up to the end of the words that a rule underlines; 0 where they do not begin the line."""
+    share = len(line.text) / max(line.x1 - line.x0, 1.0)
+    if (start - line.x0) * share > _NUMBER_WIDTH:
+        return 0
+    ends = [match.end() for match in re.finditer(r"\S+", line.text)]
+    return min(ends, key=lambda place: abs(place - (end - line.x0) * share))
 
 
 def _lead(faces: Sequence[tuple[int, bool]]) -> int:

@@ -18,7 +18,7 @@ from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
-from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, parts_of, rows_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, mark_underlined, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, letters_of
 
@@ -265,6 +265,7 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
         items = [item for item in items if id(item) not in taken]
         parts = _parts(items, places)
     rows_of_lines = [[line_of(part, page.number, places) for part in row] for row in parts]
+    mark_underlined([line for row in rows_of_lines for line in row], parsed.vector_graphics)
     rotated = [line_of([item], page.number, places) for item in items if is_rotated(item)]
     guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places)
     columns = _has_columns(rows_of_lines, page.width, blocks)

@@ -117,6 +117,8 @@ _KEYWORD_ALONE = re.compile(
     rf"(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s+[A-Z0-9]{{1,4}}[.:]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
     re.IGNORECASE,
 )
+_STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
+_STATUS = re.compile(r"\((?:informativ[eo]?|normativ[eo]?)\)", re.IGNORECASE)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
 _NUMBER_FIRST = re.compile(rf"(?:{ANNEX_WORDS}|{PART_WORDS})?\s*(?:\d{{1,3}}|[A-Z])(?:\.\d+)*[.)]?\s", re.IGNORECASE)
 
@@ -355,7 +357,7 @@ def _read(text: str, strong: bool) -> NumberedTitle:
 
 
 def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
-    """Count the lines of a number that stands on a line of its own and its title beside or below: two, else one."""
+    """Count the lines of a number on a line of its own and its title: two, three with a status between, else one."""
     line = lines[index]
     if (
         index + 1 >= len(lines)
@@ -365,6 +367,12 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     ):
         return 1
     other = lines[index + 1]
+    if _STOP_WITHIN.search(other.text):  # the title is missing, as where recognition lost it
+        return 1
+    if _STATUS.fullmatch(other.text) and index + 2 < len(lines):  # "Annex A", "(informative)", its title
+        between, title = 0 < other.y0 - line.y1 < 2.5 * line.size, lines[index + 2]
+        if between and 0 < title.y0 - other.y1 < 2.5 * line.size and _is_under(line, title):
+            return 3
     beside = abs(other.y0 - line.y0) < 4 and other.x0 > line.x0
     near = 0 < other.y0 - line.y1 < 2.5 * line.size
     below = near and abs(other.size - line.size) < 0.3 * line.size and line.size > body.size + 0.9

@@ -54,7 +54,9 @@ def _is_series(members: Sequence[HeadingCandidate]) -> bool:
 _MONTH = re.compile(
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
-_RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s)\S")
+_RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
+_SENTENCE = re.compile(r"(?:an?|all|any|each|every|no|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE)
+"""A sentence that a clause without a title begins with: an article or the like, and six words and more."""
 _NAMED_FIRST = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
 """A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -262,7 +264,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             continue
         if _is_anchored(candidate, anchors):
             possible.append(candidate)
-        elif id(candidate) not in tight and _may_be_numbered(candidate, body):
+        elif (id(candidate) not in tight or _is_led(candidate)) and _may_be_numbered(candidate, body):
             _cut_run_in(candidate, body, led)
             if candidate.cut is not None or not _is_text(candidate, body):
                 possible.append(candidate)
@@ -347,6 +349,11 @@ def _lists(links: Sequence[int], possible: Sequence[HeadingCandidate], body: Bod
     return weak
 
 
+def _is_led(candidate: HeadingCandidate) -> bool:
+    """Tell "1.2 Application. The ..." whose title is set apart from what goes on behind it: no row of a list is so."""
+    return candidate.cut is not None and candidate.line.lead > 0 and len(candidate.key or ()) > 1
+
+
 def _is_plain(candidate: HeadingCandidate, body: Body) -> bool:
     return len(candidate.key or ()) == 1 and not candidate.numbered.keyword and not is_semi_strong(candidate.line, body)
 
@@ -383,7 +390,8 @@ def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[f
             candidate.cut = len(candidate.text) - len(title) + match.end("title")
         return
     match = _RUN_IN.match(title)
-    if match and ("." in number or candidate.text[len(number) : len(number) + 1] == "."):
+    counts = "." in number or candidate.text[len(number) : len(number) + 1] == "."
+    if match and counts and not _SENTENCE.match(match["title"]):
         candidate.cut = len(candidate.text) - len(title) + match.end("title")
 
 
@@ -398,7 +406,7 @@ def _is_text(candidate: HeadingCandidate, body: Body) -> bool:
 
 def _score(candidate: HeadingCandidate, body: Body, settings: Counter[tuple[float, bool, str, bool]]) -> float:
     line, title = candidate.line, candidate.numbered.title
-    strong = is_strong(line, body)
+    strong = is_strong(line, body) or _is_led(candidate)
     score = 2.0 if strong else 1.4 if is_semi_strong(line, body) else 0.6
     score += 0.4 if candidate.gap > 0.5 * line.size else 0.0
     score += 0.3 if len(candidate.key or ()) > 1 else 0.0

@@ -22,8 +22,8 @@ _CAPTION = re.compile(
     r"(?:table|figure|fig\.|example|note|listing|equation|caution|warning|tableau)\b[\s\d.:-]", re.IGNORECASE
 )
 _KNOWN = re.compile(
-    r"(?:foreword|preface|introduction|abstract|executive (?:summary|overview)|acknowledge?ments?|scope|"
-    r"normative references|"
+    r"(?:(?:european |national )?foreword|preface|introduction|abstract|executive (?:summary|overview)|"
+    r"acknowledge?ments?|scope|normative references|"
     r"informative references|non-normative references|references|bibliography|index|glossary|terms|definitions|"
     r"abbreviations|acronyms|notices?|conventions|conformance|revision history|"
     r"(?:change|amendment|version|document) (?:history|log|record|control)|copyright notice|"
