@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_mcp.engine.evidence.quotes import uncertain_pages
 from knowledge_mcp.model.collection import DocumentParts, DocumentStructure, PageCoverage
-from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, Span
+from knowledge_mcp.model.document import LAYER_UNCHECKED, LAYOUT_UNCERTAIN, Span
 
 _WOVEN = "Tools must generate There are four ways a report to name a sensor for each sensor."
 _QUOTE = ["tools", "must", "generate", "a", "report", "for", "each", "sensor"]
@@ -24,6 +24,8 @@ def _held(note: str, method: str = "text_layer", text: str = _WOVEN) -> dict[str
     ("note", "method"),
     [
         (LAYOUT_UNCERTAIN, "text_layer"),
+        (LAYER_UNCHECKED, "text_layer"),
+        ("read by text recognition, confidence 95 %; about 14% of its print was not read: stamps", "ocr"),
         ("read by text recognition, confidence 61 % (low; 30% of the words are doubtful)", "ocr"),
         ("read by text recognition, confidence 91 %; doubtful digits: '8'", "ocr"),
     ],

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.citing import passage
+from knowledge_mcp.engine.evidence import quotes
 from knowledge_mcp.engine.evidence.quotes import verify_quote
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
-from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, QuoteVerdict
+from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, QuoteVerdict, UncertainPage
 from knowledge_mcp.model.query import Filter, LegResults
 from tests.engine.overridden import OverriddenStore
 from tests.engine.world import PUMPS, VALVES, World
@@ -199,6 +201,19 @@ def test_a_quote_of_another_document_than_the_one_named_is_elsewhere(world: Worl
     assert answer.verdict is QuoteVerdict.ELSEWHERE
     assert answer.places[0].passage.locator.document_id == "valves"
     assert ask(world, "Each valve shall be turned twice a year.", "pumps").verdict is QuoteVerdict.NOT_FOUND
+
+
+def test_a_quote_that_is_elsewhere_may_stand_on_a_doubtful_page_of_the_document_named(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubtful = UncertainPage("pumps", 3, "3", "read by text recognition")
+
+    def pages(held: Mapping[str, object], _words: object) -> tuple[UncertainPage, ...]:
+        return (doubtful,) if set(held) == {"pumps"} else ()
+
+    monkeypatch.setattr(quotes, "uncertain_pages", pages)
+    answer = ask(world, "each valve shall be turned once a year", "pumps")
+    assert (answer.verdict, answer.uncertain) == (QuoteVerdict.ELSEWHERE, (doubtful,))
 
 
 def test_nothing_like_a_quote_is_not_found_and_says_how_many_documents_were_compared(world: World) -> None:

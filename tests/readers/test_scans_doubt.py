@@ -75,7 +75,9 @@ def test_each_page_in_another_language_is_told_though_most_of_the_document_is_no
 
 def test_print_that_is_in_no_word_is_told_of_its_page() -> None:
     page = page_of("The pump holds 125 litres of oil at 38 degrees", confidence=93)
-    one, other = read(replace(page, unread=0.14), page).pages
+    document = read(replace(page, unread=0.14), page)
+    one, other = document.pages
+    assert document.warnings[0].startswith("Some print was not read on page 1 of 2")
     assert "about 14% of its print was not read" in one.note
     assert is_unsure(one.note)
     assert not is_unsure(other.note)
@@ -102,6 +104,7 @@ def test_words_below_the_picture_of_a_scan_are_said_to_be_unchecked() -> None:
     for mode, note in ((3, LAYER_UNCHECKED), (0, "")):
         document = PdfReader(sandbox=HereSandbox()).read(item_of(_layered(words, mode)))
         assert [page.note for page in document.pages] == [note]
+        assert ["page 1 of 1 was recognised" in warning for warning in document.warnings] == [True] * bool(note)
 
 
 def _layered(text: str, mode: int = 0) -> bytes:

@@ -88,7 +88,7 @@ _LAST = 1.0
 """Weight of what is a title where nothing else is: below every place."""
 _LABELS = 3
 """Labelled lines from which on a text begins as a letter does: one is said of many things."""
-_PARTS = re.compile(r"\s+[|–—·•»-]\s+|\s+::\s+")
+_PARTS = re.compile(r" (?:[|–—·•»-]|::) ")
 _AGREES = 0.6
 """Share of the shorter candidate's words that two candidates have in common where they name the same thing."""
 
@@ -150,6 +150,7 @@ def without_site(title: str, headings: Sequence[str]) -> str:
 
     A title whose other parts have digits stays whole: they may be a designation or an edition.
     """
+    title = " ".join(title.split())
     parts = [part for part in _PARTS.split(title) if part]
     printed = {" ".join(heading.split()).casefold() for heading in headings}
     named = [part for part in parts if part.casefold() in printed]

@@ -305,7 +305,7 @@ class _Comparison:
         except KnowledgeError as exc:
             failure = exc
         if found:
-            return self._answer(QuoteVerdict.ELSEWHERE, self._equal_places(found))
+            return self._answer(QuoteVerdict.ELSEWHERE, self._equal_places(found), named=document_id)
         degraded = () if failure is None else (f"Other documents were not compared: {failure.message}",)
         answer = self._stitched([document_id], degraded) or self._altered([document_id], degraded)
         if answer is not None:
@@ -479,12 +479,13 @@ class _Comparison:
         return QuotePlace(quoted, passage(self._records, document_id, text, span, chunks, structure))
 
     def _answer(
-        self, verdict: QuoteVerdict, places: Sequence[QuotePlace], degraded: tuple[str, ...] = ()
+        self, verdict: QuoteVerdict, places: Sequence[QuotePlace], degraded: tuple[str, ...] = (), *, named: str = ""
     ) -> QuoteAnswer:
         searched = sum(searched is not None for searched in self._texts.values())
         doubted: tuple[UncertainPage, ...] = ()
-        if verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ALTERED}:
-            held = {name: found[1] for name, found in self._texts.items() if found is not None}
+        if named or verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ALTERED}:
+            asked = (named,) if named else self._texts
+            held = {name: found[1] for name in asked if (found := self._texts[name]) is not None}
             doubted = uncertain_pages(held, [self._bare.words.keys[index] for index in self._bare.real])
         return QuoteAnswer(verdict, tuple(places), searched, degraded, doubted)
 

@@ -116,6 +116,9 @@ _UNDER = 0.35
 _SAME_END = 3.0
 """Points within which a rule begins and ends where the words do: rules of tables and of pages reach further."""
 
+_STOP_NEAR = 8
+"""Letters by which the place of a rule's end may be misjudged, since they are not equally wide: about two words."""
+
 
 def mark_underlined(lines: Sequence[Line], graphics: VectorGraphics | None) -> None:
     """Take underlined lines for bold ones, and what is underlined at a line's beginning for its lead: see `Line`."""
@@ -138,8 +141,10 @@ def _underlined(line: Line, start: float, end: float) -> int:
     share = len(line.text) / max(line.x1 - line.x0, 1.0)
     if (start - line.x0) * share > _NUMBER_WIDTH:
         return 0
+    near = (end - line.x0) * share
     ends = [match.end() for match in re.finditer(r"\S+", line.text)]
-    return min(ends, key=lambda place: abs(place - (end - line.x0) * share))
+    stops = [place for place in ends if line.text[place - 1] in ".:" and abs(place - near) <= _STOP_NEAR]
+    return min(stops or ends, key=lambda place: abs(place - near))
 
 
 def _lead(faces: Sequence[tuple[int, bool]]) -> int:

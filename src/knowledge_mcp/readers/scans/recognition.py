@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 from knowledge_mcp.language.titles import TitleCandidate, TitleSource, choose_title
-from knowledge_mcp.model.document import BlockKind, Document, HeadingSource, Page, Span
+from knowledge_mcp.model.document import LAYER_UNCHECKED, BlockKind, Document, HeadingSource, Page, Span
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, NOT_READ, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
@@ -215,6 +215,7 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
     """Return a document's pages with the readings of those whose method is `ocr`, and warnings about them."""
     pages: list[Page] = []
     low: list[int] = []
+    partly: list[int] = []
     wordless: list[int] = []
     for page in document.pages:
         reading = result.readings.get(page.number)
@@ -226,12 +227,17 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
             wordless.append(page.number)
         elif reading.confidence < LOW_CONFIDENCE:
             low.append(page.number)
+        if NOT_READ in reading.note:
+            partly.append(page.number)
     count = len(document.pages)
     warnings: list[str] = []
     if low:
         warnings.append(f"Text recognition was unsure (confidence below 70 %) on {ranges(low)} of {count}.")
     if wordless:
         warnings.append(f"No text was recognised on {ranges(wordless)} of {count}: pictures, or too poor to read.")
+    if partly:
+        said = "pictures, stamps, writing, or words too poor; their share stands in the coverage"
+        warnings.append(f"Some print was not read on {ranges(partly)} of {count}: {said}.")
     return _with_languages(document.text, pages, result, warnings), warnings
 
 
@@ -504,6 +510,10 @@ def _name_pages(builder: DocumentBuilder, message: Mapping[str, Any], recognitio
             builder.page(number, label, method="blank", note=BLANK)
         else:
             builder.page(number, label, note=_CONTENTS if number in contents else doubtful.get(number, ""))
+    layers = [number for number in pages if doubtful.get(number, "").startswith(LAYER_UNCHECKED)]
+    if layers:
+        where = f"{ranges(layers)} of {len(pages)}"
+        builder.warn(f"The text of {where} was recognised by whoever made the file; the picture may say otherwise.")
     for sentence in _losses(sorted(scanned), len(pages), recognition):
         builder.warn(sentence)
 

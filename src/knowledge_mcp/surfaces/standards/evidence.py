@@ -281,8 +281,11 @@ def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> sh
 
 
 def _in_doubt(verdict: QuoteVerdict, page: UncertainPage) -> str:
-    """Say that a quote is not found, or altered, as the page was read, and which page to look at."""
-    said = "Not found as read" if verdict is QuoteVerdict.NOT_FOUND else "Not printed so as read"
+    """Say that a quote is not found, altered or elsewhere, as the page was read, and which page to look at."""
+    said = {
+        QuoteVerdict.NOT_FOUND: "Not found as read",
+        QuoteVerdict.ELSEWHERE: "As read, another document says this and the named one does not",
+    }.get(verdict, "Not printed so as read")
     return (
         f"{said}; page {page.label} of {page.document_id} holds its words, but {page.reason}. "
         "Look at that page before you call the quote wrong."
