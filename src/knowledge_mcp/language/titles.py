@@ -59,7 +59,7 @@ _LABEL = re.compile(
     r"(?:attn|cc|date|edition|fax|from|issue|no|page|phone|re|ref|rev|revision|subject|tel|to|version|vol)\b[ .:]",
     re.IGNORECASE,
 )
-_PROJECT = re.compile(r"(?:client|contract|customer|program(?:me)?|project)\b[ .:#-]*[\w-]+", re.IGNORECASE)
+_PROJECT = re.compile(r"(?:client|contract|customer|program(?:me)?|project)\b[ .:#-]{1,3}\w[\w-]{0,60}", re.IGNORECASE)
 """The name of what a document was made for: its title only where nothing else is."""
 _LETTER = re.compile(
     r"\b(?:(?P<subject>subject|re|betreff|betrifft|objet|asunto|oggetto)"
