@@ -79,9 +79,12 @@ def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_sto
         for each in (made, oracle):
             each.create_collection("c", SPACE)
             for number in range(3):
-                put(each, f"d{number}", passages(300))
+                put(
+                    each, f"d{number}", passages(300)
+                )  # their postings are too long for an index, those of the next not
+            put(each, "short", passages(30))
         made_for = "SELECT split_part(indexname, '_', 1) FROM pg_indexes WHERE indexname ~ '_[0-9]+$' ORDER BY 1"
-        assert rows(url, made_for) == [("filters",), ("vectors",)]
+        assert rows(url, made_for) == [("filters",), ("longs",), ("terms",), ("vectors",)]
         if not iterates:
             older = replace(made.database.extension, version=(0, 7, 4))
             monkeypatch.setattr(made.database, "_extension", older)
@@ -99,7 +102,7 @@ def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_sto
         made.drop_collection("c")
         made.create_collection("c", SPACE)
         put(made, "e", passages(500))
-        assert rows(url, made_for) == [("filters",), ("vectors",)]
+        assert rows(url, made_for) == [("filters",), ("longs",), ("terms",), ("vectors",)]
 
 
 def test_an_index_that_cannot_be_made_now_fails_no_publish(

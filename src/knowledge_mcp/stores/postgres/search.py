@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults, NotIn
 from knowledge_mcp.stores.postgres.tables import SCHEMA, Extension, PostgresPlace, PostgresSession, PostgresVector
-from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS
+from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS, SHORT
 from knowledge_mcp.stores.shared.filters import absent_in, simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.ranking import K1, B, inverse_frequency, products, ranked, run_legs
@@ -140,7 +140,7 @@ class Search:
 
     def _scores(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sum up every chunk's BM25; gives keys and scores."""
-        found = postings(self.session, self.place.id, terms)
+        found = postings(self.session, self.place, terms)
         all_keys: list[NDArray[np.int64]] = []
         shares: list[NDArray[np.float64]] = []
         hidden, chunks, words = self._counted()
@@ -175,19 +175,23 @@ class Search:
 
 
 def postings(
-    session: PostgresSession, collection: int, terms: Sequence[str] | None = None
+    session: PostgresSession, place: PostgresPlace, terms: Sequence[str] | None = None
 ) -> dict[str, tuple[NDArray[np.int64], NDArray[Any]]]:
-    """Read the keys and entries of each term that a chunk holds; of all terms where none are named."""
-    among, values = ("", ()) if terms is None else (" AND term = ANY(%s)", (list(terms),))
-    found = session.rows(
-        "SELECT term, string_agg(int8send(block) || int4send(octet_length(data)), ''::bytea ORDER BY block),"
-        " string_agg(data, ''::bytea ORDER BY block)"
-        f" FROM {SCHEMA}.postings WHERE collection = %s{among} GROUP BY term",
-        (collection, *values),
+    """Read the keys and entries of each term that a chunk holds, in no order; of all terms where none are named."""
+    among, values = ("", (place.id,)) if terms is None else (" AND term = ANY(%s)", (place.id, list(terms)))
+    by_size = ("",) if terms is None or place.chunks < INDEX_FROM_CHUNKS else (f" AND {SHORT}", f" AND NOT {SHORT}")
+    query = " UNION ALL ".join(
+        "SELECT term, string_agg(int8send(block) || int4send(octet_length(data)), ''::bytea),"
+        f" string_agg(data, ''::bytea) FROM {SCHEMA}.postings WHERE collection = %s{among}{size} GROUP BY term"
+        for size in by_size
     )
+    parts: dict[str, list[tuple[bytes, bytes]]] = {}
+    for term, heads, data in session.rows(query, values * len(by_size)):
+        parts.setdefault(term, []).append((heads, data))
     read: dict[str, tuple[NDArray[np.int64], NDArray[Any]]] = {}
-    for term, heads, data in found:
-        blocks, entries = np.frombuffer(heads, _BLOCK), np.frombuffer(data, ENTRY)
+    for term, found in parts.items():
+        blocks = np.frombuffer(b"".join(heads for heads, _ in found), _BLOCK)
+        entries = np.frombuffer(b"".join(data for _, data in found), ENTRY)
         firsts = np.repeat(blocks["first"].astype(np.int64), blocks["bytes"] // ENTRY.itemsize)
         read[term] = (firsts + entries["offset"], entries)
     return read

@@ -153,7 +153,7 @@ def _index(session: PostgresSession, place: PostgresPlace, analyser: Analyser) -
     lengths: dict[int, int] = {}
     sums: dict[int, int] = {}
     try:
-        for keys, entries in postings(session, place.id).values():
+        for keys, entries in postings(session, place).values():
             for key, (_, number, length) in zip(keys.tolist(), entries.tolist(), strict=True):
                 sums[key] = sums.get(key, 0) + number
                 lengths[key] = length
