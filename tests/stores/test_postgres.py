@@ -79,9 +79,7 @@ def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_sto
         for each in (made, oracle):
             each.create_collection("c", SPACE)
             for number in range(3):
-                put(
-                    each, f"d{number}", passages(300)
-                )  # their postings are too long for an index, those of the next not
+                put(each, f"d{number}", passages(300))  # too long for an index, unlike those of the next
             put(each, "short", passages(30))
         made_for = "SELECT split_part(indexname, '_', 1) FROM pg_indexes WHERE indexname ~ '_[0-9]+$' ORDER BY 1"
         assert rows(url, made_for) == [("filters",), ("longs",), ("terms",), ("vectors",)]
