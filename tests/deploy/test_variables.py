@@ -69,6 +69,7 @@ LEFT_OUT = {
     "INDEX_MEMORY_MB": "Qdrant holds the indexes",
     "MCP_MAX_BODY_BYTES": "the MCP server takes questions and addresses only; uploads have RAG_MAX_UPLOAD_BYTES",
     "OCR_ENGINE": "tesseract is the one in the image",
+    "OCR_LANGUAGE": "the image has the data of English only",
     "OPENAI_API_KEY": "texts are embedded by Azure OpenAI, or locally",
     "OPENAI_BASE_URL": "as OPENAI_API_KEY",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "no collector is assumed; docs/deploying.md says how to add one",

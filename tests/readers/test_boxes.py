@@ -181,4 +181,6 @@ def test_a_scan_that_stands_on_its_head_is_marked_where_it_is_shown() -> None:
 
 
 def test_files_read_before_there_were_boxes_are_read_again() -> None:
-    assert not PdfReader(sandbox=HereSandbox()).version.startswith("pdf-1")
+    number = re.match(r"pdf-(\d+)", PdfReader(sandbox=HereSandbox()).version)
+    assert number is not None
+    assert int(number[1]) > 1
