@@ -5,7 +5,7 @@ Usage: `python -m benchmarks.edition_forms [--made N] [--keep FOLDER]`
 A pair is made and edited by `made_editions`, with every edit written down, and then written as
 
 - Word files, the new one with its edits as tracked changes, which count as accepted;
-- German HTML pages: the new one numbers its anchors anew, wraps clauses in sections and has a list of contents, and
+- German HTML pages: the new one renumbers its anchors, wraps clauses in sections and has a list of contents, and
   references to clauses follow their numbers;
 - PDF files, in which the new edition cuts clauses in two and makes its informative annex normative.
 
