@@ -59,7 +59,7 @@ _PICTURES = frozenset(
     | set(".emf .eps .gif .heic .ico .psd .raw .svg .webp .wmf".split())
 )
 _ARCHIVES = frozenset(".7z .bz2 .gz .rar .tar .tgz .xz .zip".split())
-_MOST_EXAMPLES = 3
+MOST_EXAMPLES = 3
 """Paths named for each kind of files that were left alone."""
 _MOST_KINDS = 20
 """Kinds named of a folder; further ones are counted together."""
@@ -245,7 +245,7 @@ class FileSource:
     def _leave(self, what: str, path: str) -> None:
         self._counts[what] += 1
         examples = self._left.setdefault(what, [])
-        if len(examples) < _MOST_EXAMPLES:
+        if len(examples) < MOST_EXAMPLES:
             examples.append(path_text(Path(path)))
 
     def _objection(self, name: str) -> str:

@@ -20,6 +20,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.package import Element, Package, attribute, body_items, open_package, parse
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, named_type, proposed_id
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.hidden import unaccepted_changes
 from knowledge_mcp.readers.shared.isolation import unreadable
 from knowledge_mcp.support.wording import how_many
 
@@ -113,9 +114,7 @@ def _walk(package: Package, builder: DocumentBuilder) -> str:
 def _told(package: Package, changes: Counter[str]) -> Iterator[str]:
     """Name what the file holds beside its text, and what nobody has accepted yet."""
     if changes:
-        counts = ((changes["ins"], "insertion"), (changes["del"], "deletion"), (changes["moveTo"], "move"))
-        told = ", ".join(how_many(count, what) for count, what in counts if count)
-        yield f"Tracked changes are not accepted yet ({told}): the text was read as if they were."
+        yield unaccepted_changes(insertions=changes["ins"], deletions=changes["del"], moves=changes["moveTo"])
     root = _parsed(package, "comments")
     comments = sum(1 for _ in root.iter("{*}comment")) if root is not None else 0
     if comments:

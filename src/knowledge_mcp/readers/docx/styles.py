@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.numbering import format_number
 
 _MAX_INHERITANCE = 20
 BODY_TEXT_LEVEL = 9
@@ -154,13 +155,6 @@ class Styles:
 
 
 _PLACEHOLDER = re.compile(r"%([1-9])")
-_ROMAN = (
-    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
-    (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
-)  # fmt: skip
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
 _BULLET = "•"
 
 
@@ -330,48 +324,3 @@ def _read_list(element: Element) -> _List:
             if level in found.levels:
                 found.levels[level] = replace(found.levels[level], start=int(start))
     return found
-
-
-# ---- numbers in words and letters -----------------------------------------------------------------------------------
-
-
-def format_number(number: int, number_format: str) -> str:
-    """Write a number in one of Word's formats; a format unknown here is written in decimals."""
-    if number_format in {"none", "bullet"}:
-        return ""
-    if number_format in {"upperRoman", "lowerRoman"}:
-        return _cased(_roman(number), number_format)
-    if number_format in {"upperLetter", "lowerLetter"}:
-        return _cased(_letters(number), number_format)
-    if number_format == "decimalZero":
-        return f"{number:02d}"
-    if number_format == "ordinal":
-        return f"{number}{_ordinal_ending(number)}"
-    if number_format == "cardinalText" and 0 <= number < len(_ONES):
-        return _ONES[number].capitalize()
-    if number_format == "decimalEnclosedParen":
-        return f"({number})"
-    return str(number)
-
-
-def _cased(text: str, number_format: str) -> str:
-    return text.upper() if number_format.startswith("upper") else text.lower()
-
-
-def _roman(number: int) -> str:
-    out = ""
-    for size, sign in _ROMAN:
-        while number >= size and len(out) < 40:
-            out += sign
-            number -= size
-    return out
-
-
-def _letters(number: int) -> str:
-    return chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 40) if number > 0 else ""
-
-
-def _ordinal_ending(number: int) -> str:
-    if 10 <= number % 100 <= 20:
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

@@ -16,9 +16,9 @@ from urllib.parse import urljoin
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.tables import TableCells, is_data_table
+from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
-    counted,
     counting,
     heading,
     hidden_piece,

@@ -22,10 +22,10 @@ from knowledge_mcp.readers.shared.containers import (
     parse_xml,
 )
 from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach, worded_header
-from knowledge_mcp.readers.shared.hidden import shown_length
+from knowledge_mcp.readers.shared.hidden import shown_length, unaccepted_changes
+from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
-    counted,
     facts,
     heading,
     hidden_piece,
@@ -98,9 +98,7 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     deleted = sum(1 for _ in body.iter(f"{_TEXT}deletion"))
     inserted = sum(1 for _ in body.iter(f"{_TEXT}insertion"))
     if deleted or inserted:
-        counts = ((inserted, "insertion"), (deleted, "deletion"))
-        told = ", ".join(how_many(count, what) for count, what in counts if count)
-        warnings.append(f"Tracked changes are not accepted yet ({told}): the text was read as if they were.")
+        warnings.append(unaccepted_changes(insertions=inserted, deletions=deleted))
     if next(body.iter("{*}image"), None) is not None:
         warnings.append("Text in pictures is not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)

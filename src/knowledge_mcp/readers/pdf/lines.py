@@ -7,6 +7,7 @@ whole width of the page; where a row is cut, the engine's blocks tell.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -122,14 +123,16 @@ _STOP_NEAR = 8
 
 def mark_underlined(lines: Sequence[Line], graphics: VectorGraphics | None) -> None:
     """Take underlined lines for bold ones, and what is underlined at a line's beginning for its lead: see `Line`."""
-    rules = [
-        (rule.y1, min(rule.x1, rule.x2), max(rule.x1, rule.x2))
-        for rule in (graphics.lines if graphics is not None else ())
+    rules = sorted(  # a drawing has thousands
+        (rule.y1, number, min(rule.x1, rule.x2), max(rule.x1, rule.x2))
+        for number, rule in enumerate(graphics.lines if graphics is not None else ())
         if abs(rule.y1 - rule.y2) < 1
-    ]
+    )
+    heights = [height for height, *_ in rules]
     for line in lines if rules else ():
-        near = [rule for rule in rules if line.y1 - _UNDER * line.size < rule[0] < line.y1 + _UNDER * line.size]
-        for _, start, end in near:
+        first = bisect_right(heights, line.y1 - _UNDER * line.size)
+        near = rules[first : bisect_left(heights, line.y1 + _UNDER * line.size)]
+        for _, start, end in sorted(rule[1:] for rule in near):  # as they were drawn
             if abs(end - line.x1) <= _SAME_END and abs(start - line.x0) <= _SAME_END:
                 line.bold = True
             elif not line.lead and line.x0 - _SAME_END <= start and end < line.x1 - _SAME_END:

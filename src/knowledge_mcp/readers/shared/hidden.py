@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 
 from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.support.wording import how_many
 
 WHITE = "FFFFFF"
 _HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
@@ -89,3 +90,10 @@ def _is_scripted(sign: str) -> bool:
     if code < 0x370 or 0x1E00 <= code <= 0x1EFF or 0x2000 <= code <= 0x206F or 0xE0000 <= code <= 0xE01EF:
         return False
     return _HIDING.match(sign) is None or 0xFE00 <= code <= 0xFE0F
+
+
+def unaccepted_changes(*, insertions: int = 0, deletions: int = 0, moves: int = 0) -> str:
+    """Say how many tracked changes nobody has accepted, and how the text was read."""
+    counts = ((insertions, "insertion"), (deletions, "deletion"), (moves, "move"))
+    told = ", ".join(how_many(count, what) for count, what in counts if count)
+    return f"Tracked changes are not accepted yet ({told}): the text was read as if they were."

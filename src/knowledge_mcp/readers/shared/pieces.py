@@ -117,19 +117,6 @@ def _cell(text: str) -> str:
     return flat.replace("|", "\\|") if "|" in flat else flat
 
 
-def counted(count: int, form: str) -> str:
-    """Write a count as digits, a letter or a Roman number, by its form: "1", "a", "A", "i" or "I"."""
-    if form in {"a", "A"} and 1 <= count <= 26:
-        letter = chr(ord("A") + count - 1)
-        return letter if form == "A" else letter.lower()
-    if form in {"i", "I"} and 1 <= count < 100:
-        tens, ones = divmod(count, 10)
-        roman = ("", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC")[tens]
-        roman += ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
-        return roman if form == "I" else roman.lower()
-    return str(count)
-
-
 def facts(*, title: str = "", metadata: Mapping[str, str] | None = None, warnings: Sequence[str] = ()) -> Piece:
     """Write what is known of the document as a whole; later ones add to earlier ones."""
     return {"facts": {"title": title, "metadata": dict(metadata or {}), "warnings": list(warnings)}}

@@ -55,6 +55,15 @@ class CloneFolder:
             raise disk_error(place.name, error) from error
         remove_folder(aside)
 
+    def remove(self, name: str) -> bool:
+        """Remove the clone of that name; tells whether there was one; errors as `locked` raises them."""
+        place = self.place(name)
+        with self.locked(name):
+            if not place.is_dir():
+                return False
+            self.discard(place)
+            return True
+
     @contextlib.contextmanager
     def locked(self, name: str) -> Generator[None]:
         """Work alone on one clone, across processes; what an earlier run left half done is removed first.

@@ -198,12 +198,7 @@ class GitClones:
 
     def remove(self, name: str) -> bool:
         """Remove a clone; tells whether there was one."""
-        place = self.place(name)
-        with self._folder.locked(name):
-            if not place.is_dir():
-                return False
-            self._folder.discard(place)
-            return True
+        return self._folder.remove(name)
 
     def worktree(self, path: str | os.PathLike[str], *, name: str = "") -> Checkout:
         """Describe a folder of this machine, a repository or not, with its uncommitted changes; it is only read.

@@ -15,10 +15,8 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceSpec
 from knowledge_mcp.model.source import Checkout, SourceItem
-from knowledge_mcp.sources.files import FileSource, lies_below, spelled
+from knowledge_mcp.sources.files import MOST_EXAMPLES, FileSource, lies_below, spelled
 from knowledge_mcp.sources.git.source import GitClones
-
-_EXAMPLES = 3
 
 
 class FolderSource:
@@ -169,7 +167,7 @@ class RepositorySource:
             if PurePosixPath(each).is_relative_to(self._spec.below)
         ]
         advice = "Register their repositories by themselves."
-        found = [LeftOut("submodules", len(below), tuple(below[:_EXAMPLES]), advice)] if below else []
+        found = [LeftOut("submodules", len(below), tuple(below[:MOST_EXAMPLES]), advice)] if below else []
         return (*self._files.left_out, *found)
 
     def close(self) -> None:

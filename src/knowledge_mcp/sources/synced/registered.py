@@ -17,7 +17,8 @@ from urllib.parse import quote
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus, Visited
-from knowledge_mcp.support.files import remove_folder, write_whole
+from knowledge_mcp.sources.git.folder import CloneFolder
+from knowledge_mcp.support.files import write_whole
 from knowledge_mcp.support.locks import locked
 
 
@@ -80,8 +81,8 @@ class SourceList:
             self._path(name).unlink(missing_ok=True)
             self._visited(name).unlink(missing_ok=True)
             self._mounts(name).unlink(missing_ok=True)
-            if clone:
-                remove_folder(self.clones / name)
+            if clone and status.spec.kind is SourceKind.GIT:
+                CloneFolder(self.clones).remove(name)
             return status
 
     def note(self, name: str, state: SourceState) -> None:

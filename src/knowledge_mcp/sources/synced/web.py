@@ -36,6 +36,7 @@ from knowledge_mcp.model.source import (
     advice_on_kind,
     is_unread_document,
 )
+from knowledge_mcp.sources.files import MOST_EXAMPLES
 from knowledge_mcp.sources.synced.listing import list_in_child
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.exchange import WebRequest
@@ -348,7 +349,6 @@ def _spelled(url: str) -> str:
 
 _MOST_SITEMAPS = 500
 """Sitemaps of one index; with 50,000 addresses each they name more than anybody syncs."""
-_EXAMPLES = 3
 
 Remember = Callable[[Mapping[str, Visited]], None]
 """Keep what the next sync should know of addresses."""
@@ -487,7 +487,9 @@ class SitemapSource:
             ("addresses of other sites", self._elsewhere, "Register them by themselves."),
             ("pages that are named and not there", self._absent, ""),
         )
-        return tuple(LeftOut(what, len(them), tuple(them)[:_EXAMPLES], advice) for what, them, advice in found if them)
+        return tuple(
+            LeftOut(what, len(them), tuple(them)[:MOST_EXAMPLES], advice) for what, them, advice in found if them
+        )
 
     def close(self) -> None:
         self._visitor.close()

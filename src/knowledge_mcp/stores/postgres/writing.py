@@ -38,6 +38,7 @@ _INDEXES = {
     "longs": f"postings (term) WHERE NOT {SHORT} AND",
     "vectors": "chunks USING hnsw ((vector::{half}) {ops}) WHERE",
 }
+"""Indexes of a large collection by the first part of their name: on what, up to the collection."""
 _MOST_DIMENSIONS = 4_000
 """Components up to which pgvector has an index."""
 
@@ -287,7 +288,7 @@ def index_chunks(session: PostgresSession, extension: Extension, place: Postgres
     """
     found = session.rows(
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s"
-        " AND c.relkind = 'i' AND c.relname ~ '^(filters|terms|longs|vectors)_[0-9]+$' AND NOT EXISTS"
+        f" AND c.relkind = 'i' AND c.relname ~ '^({'|'.join(_INDEXES)})_[0-9]+$' AND NOT EXISTS"
         f" (SELECT 1 FROM {SCHEMA}.collections WHERE split_part(c.relname, '_', 2) = id::text)",
         (SCHEMA,),
     )
@@ -298,6 +299,5 @@ def index_chunks(session: PostgresSession, extension: Extension, place: Postgres
     for name in index_names(place):
         what = _INDEXES[name.partition("_")[0]].format(half=f"{half}({place.space.dimensions})", ops=f"{half}_ip_ops")
         session.run(f"CREATE INDEX IF NOT EXISTS {name} ON {SCHEMA}.{what} collection = {place.id}")
-    session.run(
-        f"ANALYZE {SCHEMA}.chunks, {SCHEMA}.postings"
-    )  # else they are not used before the server finds the time
+    # else they are not used before the server finds the time
+    session.run(f"ANALYZE {SCHEMA}.chunks, {SCHEMA}.postings")
