@@ -337,6 +337,11 @@ def test_a_page_is_called_by_its_heading_where_its_title_adds_the_site() -> None
     assert read("<title>Crane safety | ACME</title><h1>Brakes</h1><p>Text.</p>").title == "Crane safety | ACME"
 
 
+def test_a_clause_beside_others_gives_the_document_no_name_and_a_chapter_alone_does() -> None:
+    assert read("<h1>1. Scope.</h1><p>Cranes.</p><h1>2. Terms.</h1><p>None.</p>", "cranes.html").title == "cranes"
+    assert read("<h1>5 Brakes</h1><p>Cranes.</p><h2>5.1 Terms</h2><p>None.</p>").title == "5 Brakes"
+
+
 def test_a_letter_without_a_title_is_called_by_its_subject() -> None:
     letter = "<p>To: J. Miller</p><p>From: A. Warden</p><p>Subject: Tests of crane No. 7</p><p>The crane is old.</p>"
     assert read(letter).title == "Tests of crane No. 7"

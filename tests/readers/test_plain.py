@@ -191,6 +191,11 @@ def test_a_text_without_headings_has_no_sections_and_is_called_by_its_file(text:
     assert document.title == "notes"
 
 
+def test_the_first_clause_gives_the_text_no_name() -> None:
+    words = "The pumps of a station are inspected each year by a person\nwho knows them, and what is found is written down.\n"
+    assert read(f"1. Scope\n\n{words}\n2. Terms\n\n{words}").title == "notes"
+
+
 def test_lines_that_are_ended_on_purpose_stay_lines() -> None:
     text = "2024-01-01 10:00 INFO start\n2024-01-01 10:01 INFO next thing happens\n2024-01-01 10:02 WARN end"
     assert blocks_of(read(text)) == [("paragraph", text, (1, 3))]

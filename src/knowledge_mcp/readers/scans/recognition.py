@@ -24,7 +24,7 @@ from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError, 
 from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, NOT_READ, OcrPage, RecognisedPage, ScanOptions
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
-from knowledge_mcp.readers.shared.assembly import DocumentBuilder, short_title
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, is_one_clause, short_title
 from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
 from knowledge_mcp.readers.shared.layout import unpacked
 from knowledge_mcp.support.events import log_event
@@ -368,6 +368,7 @@ class Assembly:
             *(
                 TitleCandidate(print_, TitleSource.SMALLER if place else TitleSource.LARGEST, recognised)
                 for place, print_ in enumerate(self.headlines)
+                if not is_one_clause(print_, document.sections)
             ),
             TitleCandidate(first_heading.title if first_heading else "", TitleSource.HEADING, recognised),
             TitleCandidate(self.running, TitleSource.RUNNING, recognised),

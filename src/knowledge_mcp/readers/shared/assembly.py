@@ -44,6 +44,7 @@ __all__ = [
     "DocumentBuilder",
     "NumberedTitle",
     "document_id",
+    "is_one_clause",
     "named_type",
     "normalise_text",
     "proposed_id",
@@ -102,6 +103,12 @@ def normalise_text(text: str, hidden: Counter[str] | None = None) -> str:
 def short_title(title: str) -> str:
     """Shorten a title that is no name any more: it stands at every chunk below it. The text keeps the whole."""
     return title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE].rstrip()} …"
+
+
+def is_one_clause(title: str, sections: Sequence[Section]) -> bool:
+    """Tell whether a title is the heading of a numbered clause beside others: "1 Scope" names no document."""
+    found = [each for each in sections if each.number and title.startswith(each.number) and title.endswith(each.title)]
+    return any(each.level == other.level and each is not other for each in found for other in sections)
 
 
 def too_long(item: SourceItem) -> UnreadableDocumentError:
@@ -334,12 +341,15 @@ class DocumentBuilder:
         if hidden:
             self.warn(hidden_sentence(hidden))
         text = "".join(self._parts)
+        sections = self._sections(text)
+        name = " ".join(normalise_text(title).split())
+        name = subject_of(text) if not name or is_one_clause(name, sections) else name
         return Document(
             id=id or document_id(item.name),
-            title=short_title(" ".join(normalise_text(title).split()) or subject_of(text)) or plain_name(item.name),
+            title=short_title(name) or plain_name(item.name),
             document_type=document_type,
             text=text,
-            sections=self._sections(text),
+            sections=sections,
             blocks=tuple(self._blocks),
             pages=self._build_pages(),
             source_uri=item.uri,
