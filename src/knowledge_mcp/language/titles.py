@@ -43,7 +43,8 @@ class TitleCandidate:
 
 _MADE_UP = re.compile(
     r"untitled.*|microsoft (?:word|powerpoint|excel).*|powerpoint.presentation|adobe .{1,40}|slide ?\d*|document ?\d*"
-    r"|title|cover|scan(?:ned)?.{0,40}|image ?\d*|print|.*\.(?:docx?|pdf|dvi|tex|indd|fm|book|qxd|odt|rtf|pptx?|xlsx?)",
+    r"|(?:front |back |title )?(?:title|cover)(?: page)?(?: \(.{1,20}\))?"
+    r"|scan(?:ned)?.{0,40}|image ?\d*|print|.*\.(?:docx?|pdf|dvi|tex|indd|fm|book|qxd|odt|rtf|pptx?|xlsx?)",
     re.IGNORECASE,
 )
 _KIND = re.compile(
