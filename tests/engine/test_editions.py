@@ -57,6 +57,13 @@ def test_a_search_is_answered_from_the_current_edition_and_says_that_there_is_an
     assert answer.editions == ("ACME 100: Lifts: the current edition is 2023; there are also 2018 (lifts-2018).",)
 
 
+@pytest.mark.parametrize("name", ["Lift Format (LF) Version {}", "Lift Format (LF) (Version {})"])
+def test_a_family_is_called_without_its_edition_and_with_its_parentheses(tmp_path: Path, name: str) -> None:
+    world = World(tmp_path).holding({"a.md": lifts(name.format("2.1"), 5), "b.md": lifts(name.format("2.2"), 4)})
+    (said,) = world.knowledge.search(SearchQuery("landing door shall close")).editions
+    assert said.startswith("Lift Format (LF): the current edition is Version 2.2")
+
+
 def test_an_edition_can_be_asked_for_by_name_date_or_all(world: World) -> None:
     assert found(world, "2018") == {"lifts-2018"}
     assert found(world, "all") == {"lifts-2018", "lifts-2023", "valves"}

@@ -339,8 +339,9 @@ def _rank_of(record: DocumentRecord) -> tuple[str, tuple[int, ...]]:
 
 
 def _title(record: DocumentRecord) -> str:
-    mark = facts_of(record).label
-    return re.sub(r"\s+", " ", record.title.replace(mark, "") if mark else record.title).strip(" ,:()-–—")
+    mark = re.escape(facts_of(record).label)
+    title = re.sub(rf"\(\s*{mark}\s*\)|{mark}", "", record.title) if mark else record.title
+    return " ".join(title.split()).strip(" ,:-–—")
 
 
 def _replaced_by(record: DocumentRecord, directory: Directory) -> list[DocumentRecord]:
