@@ -234,14 +234,14 @@ def build_readers(
 
 
 def build_library(
-    settings: Settings, *, start: Start | None = None, roots: Sequence[Path] = (), with_shelf: bool = False
+    settings: Settings, *, start: Start | None = None, roots: Sequence[Path] | None = (), with_shelf: bool = False
 ) -> SharedLibrary:
     """Put the library together in this process; errors as `build_base`.
 
     Args:
         settings: what was read.
         start: as in `build_base`.
-        roots: folders below which the originals of documents may be opened.
+        roots: folders below which the originals of documents may be opened; None for all.
         with_shelf: whether the collection that `knowledge-ingest` fills is shown and searched beside its own.
     """
     from knowledge_mcp.engine.ingest.plan import Pipeline

@@ -24,6 +24,7 @@ from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.cli.running import environment
+from tests.readers.pdf_files import standard
 from tests.rest.world import DEPLOYING, KEY
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.qdrant_server import QdrantServer
@@ -160,6 +161,30 @@ def test_without_a_key_only_this_machine_is_served_and_a_signal_is_a_clean_stop(
         assert process.wait(30) == 0
         assert process.stdout is not None
         assert process.stdout.read() == ""
+
+
+@pytest.mark.slow
+def test_pages_of_what_was_ingested_are_drawn_for_this_machine_alone_and_for_others_below_named_folders(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "cranes.pdf").write_bytes(standard(bookmarks=True))
+    models = {"DATA_PATH": str(tmp_path / "data"), "MODELS_PATH": str(default_cache())}
+    subprocess.run(
+        [sys.executable, "-m", "knowledge_mcp.cli.ingest", str(tmp_path / "elsewhere")],
+        cwd=tmp_path, env=environment(tmp_path, models), check=True, capture_output=True,
+    )  # fmt: skip
+    elsewhere = str(tmp_path / "elsewhere")
+    for extra, status in (
+        ({}, 200),
+        ({"RAG_API_KEY": KEY}, 404),
+        ({"RAG_API_KEY": KEY, "ALLOWED_ROOTS": elsewhere}, 200),
+    ):
+        with serving(tmp_path, "--engine", "none", **extra) as (_, port, _):
+            headers = {"Authorization": f"Bearer {KEY}"} if extra else {}
+            page = f"http://127.0.0.1:{port}/documents/cranes/pages/1"
+            answer = httpx.get(page, headers=headers, timeout=60)
+            assert answer.status_code == status, answer.text
 
 
 @pytest.mark.slow

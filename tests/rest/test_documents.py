@@ -226,6 +226,7 @@ async def test_a_search_that_finds_nothing_is_an_empty_list() -> None:
         answer = await world.client.post("/search", json={"query": "anything"})
         assert answer.status_code == 200
         assert (answer.json()["results"], answer.json()["total"]) == ([], 0)
+        assert answer.json()["note"] == "default holds no document."
         unknown = await world.client.post("/search", json={"query": "anything", "collection": "nowhere"})
         assert unknown.status_code == 404
 

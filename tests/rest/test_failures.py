@@ -85,7 +85,7 @@ BODIES: list[tuple[bytes, dict[str, str], int, str]] = [
     (b'{"query": "a", "mode": "magic"}', JSON, 422, "mode"),
     (b'{"query": "a", "weight": "0.5"}', JSON, 422, "weight"),
     (b'{"query": "a", "weight": true}', JSON, 422, "weight"),
-    (b'{"query": "a", "unknown": 1}', JSON, 422, "unknown"),
+    (b'{"query": "a", "unknown": 1}', JSON, 422, "unknown: there is no such field"),
     (b'{"query": "a", "filters": {"colour": "red"}}', JSON, 422, "filters.colour"),
     (b'{"query": "a", "filters": {"normative": "yes"}}', JSON, 422, "filters.normative"),
     (b'{"query": "a"}', {}, 415, "no type"),

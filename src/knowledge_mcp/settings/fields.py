@@ -100,7 +100,8 @@ class _OtherSettings(BaseModel, defer_build=True):
     allowed_roots: Words | None = _read(
         "ALLOWED_ROOTS", None,
         "Comma-separated folders that tools given a path may read. Unset: none for a network server, the working "
-        "directory and the home directory for stdio.",
+        "directory and the home directory for stdio. The console draws pages of files below them; unset, without keys "
+        "and on this machine alone, wherever they stand.",
         widens=True, example="~/documents,/srv/standards",
     )  # fmt: skip
 

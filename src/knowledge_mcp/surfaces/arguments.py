@@ -133,7 +133,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return by_fold[
             max(by_fold, key=lambda fold: difflib.SequenceMatcher(None, name[:200].casefold(), fold).ratio())
         ]
-    matches = difflib.get_close_matches(name[:200].casefold(), by_fold, n=1, cutoff=0.7)  # target is no misspelling of parents
+    matches = difflib.get_close_matches(
+        name[:200].casefold(), by_fold, n=1, cutoff=0.7
+    )  # target is no misspelling of parents
     return by_fold[matches[0]] if matches else None
 
 

@@ -21,6 +21,7 @@ from knowledge_mcp.cli.serve.starting import (
     ServerParser,
     add_config,
     add_log_level,
+    allowed_folders,
     audit_of,
     listen,
     listening_problems,
@@ -185,7 +186,7 @@ def _run(
     from knowledge_mcp import wiring
     from knowledge_mcp.transports.mcp.server import build_server, run_stdio
 
-    roots = _roots(settings, remote=arguments.transport != "stdio")
+    roots = allowed_folders(settings, unset=(Path.cwd(), Path.home()) if arguments.transport == "stdio" else ())
 
     def desk(surface: str) -> Desk:
         if surface in {"rag", "convert"} or arguments.remote:
@@ -217,13 +218,6 @@ def _run(
         )
     log_event(_logger, logging.INFO, "server_stop", transport=arguments.transport)
     return ExitCode.SUCCESS
-
-
-def _roots(settings: Settings, *, remote: bool) -> tuple[Path, ...]:
-    """List the folders that tools given a path may read: none for a network server unless they are named."""
-    if settings.allowed_roots is not None:
-        return tuple(Path(each).expanduser() for each in settings.allowed_roots)
-    return () if remote else (Path.cwd(), Path.home())
 
 
 def _log_start(

@@ -15,6 +15,7 @@ from knowledge_mcp.cli.serve.starting import (
     ServerParser,
     add_config,
     add_log_level,
+    allowed_folders,
     audit_of,
     is_loopback,
     listening_problems,
@@ -211,8 +212,11 @@ def _build(
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 
     hosts = (*settings.allowed_hosts, *own_hosts(*address))
-    roots = tuple(Path(each).expanduser() for each in settings.allowed_roots or ())
-    library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start, roots=roots, with_shelf=True))
+    roots = allowed_folders(settings, unset=())
+    # A file is drawn only while its bytes are those whose text is served anyway: alone on this machine, wherever it is.
+    is_alone = is_loopback(address[0]) and not keys.required and settings.oauth_issuer is None
+    drawn = allowed_folders(settings, unset=None if is_alone else ())
+    library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start, roots=drawn, with_shelf=True))
     providers = KnowledgeProviders(
         lambda name: wiring.build_local(settings, surface=name, start=start, roots=roots), engines
     )

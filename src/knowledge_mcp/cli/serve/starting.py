@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, reason_of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.wiring import Start
 
 _logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 class ServerParser(argparse.ArgumentParser):
@@ -119,6 +120,13 @@ def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
+
+
+def allowed_folders(settings: Settings, *, unset: _T) -> tuple[Path, ...] | _T:
+    """List the folders of ALLOWED_ROOTS; `unset` where nothing is set."""
+    if settings.allowed_roots is None:
+        return unset
+    return tuple(Path(each).expanduser() for each in settings.allowed_roots)
 
 
 def is_loopback(host: str) -> bool:

@@ -109,7 +109,7 @@ class LibraryDesk:
         folder: Path,
         is_reserved: Callable[[str], bool],
         shelf: str = "",
-        roots: Sequence[Path] = (),
+        roots: Sequence[Path] | None = (),
         drawer: PageDrawer | None = None,
         workers: int = 2,
         patience: float = 10.0,

@@ -160,11 +160,12 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
     for each in errors:
         place = [str(part) for part in each.get("loc", ())]
         name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]
-        words = str(each.get("msg", "is not valid"))
+        words = "there is no such field" if each.get("type") == "extra_forbidden" else each.get("msg", "is not valid")
         told.append(f"{name}: {words}" if name else words)
     shown = list(dict.fromkeys(told))
     more = f" (and {len(shown) - MAX_PROBLEMS} more)" if len(shown) > MAX_PROBLEMS else ""
-    return Failure(422, "; ".join(shown[:MAX_PROBLEMS]) + more, "Correct the fields named, and send it again.")
+    suggestion = "Correct the fields named, and send it again; /openapi.json lists those of each request."
+    return Failure(422, "; ".join(shown[:MAX_PROBLEMS]) + more, suggestion)
 
 
 def crashed(exc: BaseException, request_id: str, what: str) -> Failure:

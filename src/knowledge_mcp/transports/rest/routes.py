@@ -411,6 +411,8 @@ def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple
         more["also_asked"] = list(answer.also_asked)
     if answer.note:
         more["note"] = answer.note
+    elif not answer.searched_documents:
+        more["note"] = f"{'What you may read' if body.everywhere else body.collection} holds no document."
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     content = SearchAnswerBody(
