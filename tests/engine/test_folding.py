@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,18 @@ def test_a_sentence_more_is_another_passage() -> None:
 
 def test_short_passages_are_compared_too() -> None:
     assert [hit.also_in for hit in folded(hits_of("See Table 4.", "see table 4", "See Annex B."))] == [("place 1",), ()]
+
+
+def test_the_same_words_below_a_heading_of_another_number_are_a_repetition() -> None:
+    rule = "The operator shall change the password every 90 days."
+
+    def placed(title: str, *above: str) -> Hit:
+        path = (*above, f"2.1 {title}")
+        (hit,) = hits_of("\n\n".join((*path, rule)))
+        return replace(hit, citation=path[0], chunk=replace(hit.chunk, section_title=title, section_hierarchy=path))
+
+    first, other = folded([placed("Passwords"), placed("Passwords", "2 Requirements"), placed("Visitors")])
+    assert (first.also_in, other.citation) == (("2 Requirements",), "2.1 Visitors")
 
 
 def test_no_document_gives_more_hits_than_are_wanted() -> None:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
@@ -231,14 +232,14 @@ def folded(hits: Sequence[Hit]) -> list[Hit]:
 
     Two passages repeat each other when nine tenths of their runs of four words are the same, and all numbers, modal
     verbs and negations: an edition that changes one limit or one "shall" is never folded away. Words are compared
-    without case and punctuation.
+    without case and punctuation, and without the numbers of headings and the headings above the innermost one.
 
     Args:
         hits: best first.
     """
     kept: list[tuple[Hit, Shape]] = []
     for hit in hits:
-        shape = Shape.of(hit.chunk.content)
+        shape = Shape.of(_below_heading(hit.chunk))
         for place, (better, known) in enumerate(kept):
             if shape.repeats(known):
                 kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
@@ -246,6 +247,14 @@ def folded(hits: Sequence[Hit]) -> list[Hit]:
         else:
             kept.append((hit, shape))
     return [hit for hit, _ in kept]
+
+
+def _below_heading(chunk: Chunk) -> str:
+    """Write a passage below its own title, in place of the headings that it begins with."""
+    headings = {chunk.document_title, *chunk.section_hierarchy}
+    lines = chunk.content.splitlines()
+    said = "\n".join(dropwhile(lambda line: not line.strip() or line.strip() in headings, lines))
+    return f"{chunk.section_title}\n{said}" if len(said) < len(chunk.content) else said
 
 
 def per_document(hits: Sequence[Hit], most: int) -> list[Hit]:
