@@ -86,6 +86,19 @@ def test_quoted_words_that_no_passage_says_are_told(world: World) -> None:
     assert (by_words.hits, by_words.note) == ((), f"{told}.")
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("zebras", "No passage says a word of the question; the results are the nearest in meaning."),
+        ("?", "The question has no word to look for; the results are the nearest in meaning."),
+        ("zebras on a shift", ""),
+    ],
+)
+def test_results_that_say_no_word_of_the_question_are_called_so(world: World, question: str, told: str) -> None:
+    answer = world.knowledge.search(SearchQuery(question))
+    assert (len(answer.hits) > 1, answer.note) == (True, told)
+
+
 def test_a_filter_holds_for_quoted_words_too(world: World) -> None:
     elsewhere = SearchQuery('"6 am to 6 pm"', filter=Equals("document_id", "other"))
     assert world.knowledge.search(elsewhere).hits == ()

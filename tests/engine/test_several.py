@@ -107,6 +107,16 @@ def test_what_stands_in_two_collections_is_told_once(both: tuple[World, World]) 
     assert [hit.chunk.document_id for hit in found.hits].count("same") == 1
 
 
+def test_a_collection_that_says_no_word_of_the_question_keeps_what_is_near_in_meaning(
+    both: tuple[World, World],
+) -> None:
+    kb, _ = both
+    found = kb.knowledge.search(SearchQuery("steel", 50, collections=("*",)))
+    assert ({hit.collection for hit in found.hits}, found.note) == ({"kb", "plant"}, "")
+    nobody = kb.knowledge.search(SearchQuery("zebra", 50, collections=("*",)))
+    assert "No passage says a word of the question" in nobody.note
+
+
 def test_pages_follow_each_other_without_gap_or_repetition(both: tuple[World, World]) -> None:
     kb, _ = both
     whole = asked(kb, "valve of steel", 50)

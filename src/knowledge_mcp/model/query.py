@@ -186,7 +186,7 @@ class SearchAnswer:
         answerability: estimate, 0..1, that one of the ten best hits answers the question; None where the kind of search
             or the embedding space is not one that it was calibrated on.
         also_asked: phrases that were asked for beside the question's own words, which the documents do not use.
-        note: what to know of the answer that is no failure: that no passage says the quoted words together.
+        note: what to know of the answer that is no failure: that no passage says the quoted words together, or a word.
         editions: of which documents there are other editions than those that answered, one sentence each.
     """
 

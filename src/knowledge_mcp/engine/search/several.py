@@ -20,6 +20,7 @@ from knowledge_mcp.engine.core.health import sound_answer
 from knowledge_mcp.engine.search.blending import nearness, score_of, words_in_full
 from knowledge_mcp.engine.search.search import NAMED_FROM, candidates, folded, reranked, search, with_other_words
 from knowledge_mcp.language.names import asked_for
+from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Hit, SearchAnswer, SearchMode, SearchQuery
@@ -107,7 +108,9 @@ def merged(
     """
     told = [each.answer for each in answers]
     compare = all(each.in_full is not None for each in answers if each.answer.hits)
-    saying = [each for each in answers if each.answer.hits and not each.answer.note]  # the quoted words together
+    saying: list[Answered] = []
+    if phrases_in(query.text):
+        saying = [each for each in answers if each.answer.hits and not each.answer.note]  # the quoted words together
     hits = [hit for each in saying or answers for hit in _placed(each, compare=compare)]
     hits.sort(key=lambda hit: (-hit.score, hit.collection))
     failures = [*(words for each in told for words in each.degraded), *degraded]
