@@ -164,28 +164,50 @@ class NumberedTitle:
     informative: bool | None = None
     keyword: str = ""
 
+    def printed(self, line: str) -> str | None:
+        """Return a heading's line where it says more than number and title: "[F] 903.2.1 Title"; None where not."""
+        plain = line.startswith(self.number or "") and "*" not in line[: len(line) - len(self.title)]
+        return None if plain and not self.keyword and self.informative is None else line
+
 
 ANNEX_WORDS = r"annexe?|appendix|attachment|anhang|anexo|allegato"
-PART_WORDS = r"chapter|chapitre|kapitel|capítulo|part"
+PART_WORDS = r"chapter|chapitre|kapitel|capítulo|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
-_PART = r"(?:\d{1,3}[a-z]?|[A-Za-z])"
+_PART = r"(?:\d{1,4}[a-z]?|[A-Za-z])"
+_TAIL = r"(?:\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
+DEEP_NUMBER = (
+    r"(?:(?:\d{1,4}|[A-Z]{1,2}-?\d{1,4}|[A-Z])(?:\.\d{1,4}){1,8}"
+    rf"|(?!NO\.)[A-Z]{{2}}(?:\.\d{{1,4}}){{1,8}}|[A-Z]{{2}}-\d{{1,4}}){_TAIL}"
+)
+"""A number that says by itself that it is a clause's: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "1910.95(b)(1)"."""
+UNTITLED = re.compile(rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:[.*]{{0,2}}\s+(?![a-zß-ÿ\d])|\*?\Z)")
+"""How a clause without a title begins, or its number alone on a line."""
 _KEYWORD = re.compile(
-    rf"(?P<keyword>{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule|§)\s*"
-    rf"(?:(?P<number>(?:[A-Z]|\d{{1,3}}[a-z]?|[IVXLC]{{1,6}})(?:\.{_PART})*)(?=[\s.):,;–—-]|$))?",
+    rf"(?:national\s+)?(?P<keyword>{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule|§)\s*"
+    rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|([A-Z])\3)(?:\.{_PART})*{_TAIL})"
+    r"(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )
 _BARE = re.compile(
-    rf"(?P<number>\d{{1,3}}[a-z]?(?:\.{_PART})*(?=[.)]?(?:\s|$)|[.)]?[–—:])"  # 5  5.3.1  5.3.1.  5)
-    rf"|(?:[A-Z]|[IVX]{{2,4}})(?:\.{_PART})+(?=[.)]?(?:\s|$)|:)"  # A.1  IV.1
-    r"|[A-Z](?=[.)]\s)"  # A.
+    rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>(?:{DEEP_NUMBER}|\d{{1,3}}[a-z]?(?:\.{_PART})*)"
+    r"(?=[.)]?\*?(?:\s|$)|[.)]?[–—:])"  # 5  5.3.1  5.3.1.  5)  6.4.2*
+    rf"|(?:[A-Z]|[IVX]{{2,4}})(?:\.{_PART})+(?=[.)]?\*?(?:\s|$)|:)"  # A.1  IV.1
+    r"|[A-Z]\d{0,2}(?=[.)]\s)"  # A.  X1.
     r"|[IVX]{2,6}(?=[.)]\s))"  # II.
 )
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
-_SEPARATOR = re.compile(r"[.):,;\s]*(?:[–—-]\s+)?")
+_SEPARATOR = re.compile(r"[.):,;*\s]*(?:[–—-]\s+)?")
+_TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
+"""Annexes of a nation or of Europe, and of the parts of a standard that adds to another: NA, ZA, AA."""
 _FORCE_IN_BRACKETS = re.compile(
     r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[eo]?|non-normative|normativ[eo]?|mandatory)\s*+[)\]]\s*+",
     re.IGNORECASE,
 )
+
+
+def is_deep(number: str) -> bool:
+    """Tell a number of several parts, as only clauses have: "5.3", "UG-27", "A.1", not "5" or "II"."""
+    return not number.isalnum()
 
 
 def split_clause_number(text: str) -> NumberedTitle:
@@ -236,11 +258,13 @@ def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
         return len(line) == match.end() or (keyword == "annex" and line[match.end() - 1] == " ")
     if match.group("keyword") == "§":
         return number[0].isdigit()
-    if not line[len(match.group("keyword"))].isspace():
+    if not line[match.end("keyword")].isspace():
         return False
     if number[0].islower():
         return False
-    return not (number.isalpha() and len(number) > 1) or _ROMAN.fullmatch(number) is not None
+    if not (number.isalpha() and len(number) > 1) or _ROMAN.fullmatch(number) is not None:
+        return True
+    return re.fullmatch(ANNEX_WORDS, match["keyword"], re.IGNORECASE) is not None and bool(_TWO_LETTERS.fullmatch(number))
 
 
 def _is_possible(number: str) -> bool:

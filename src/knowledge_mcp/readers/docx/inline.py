@@ -355,6 +355,8 @@ class ParagraphReader:
                 self._run_part(part, properties, paragraph)
         if is_on(properties.get("b")):
             paragraph.bold += len(paragraph.text) - before
+        if is_on(properties.get("b")) or is_on(properties.get("i")) or (value(properties.get("u")) or "none") != "none":
+            paragraph.text.stand_out(before)
 
     def _drawing(self, element: Element, paragraph: Paragraph) -> None:
         reason = unseen_drawing(element)

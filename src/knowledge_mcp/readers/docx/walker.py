@@ -171,7 +171,7 @@ class DocxWalker:
         parts = split_clause_number(printed)
         if parts.number is None and label is not None and not label.is_bullet:
             parts = NumberedTitle(label.text.strip(" .:()"), words, parts.informative)
-        shown = printed if parts.keyword or parts.informative is not None else None
+        shown = parts.printed(printed)
         self._builder.heading(
             parts.title,
             level=outline + 1,
@@ -196,7 +196,7 @@ class DocxWalker:
             return False
         self._flush_code()
         level = 1 if parts.keyword else parts.number.count(".") + 1
-        printed = words if parts.keyword or parts.informative is not None else None
+        printed = parts.printed(words) if label is None else None
         self._builder.heading(
             parts.title,
             level=level,

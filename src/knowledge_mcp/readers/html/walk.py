@@ -38,6 +38,7 @@ _BLOCKS = frozenset(
     " section select summary table tbody td tfoot th thead title tr ul".split()
 )
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "head"})
+_EMPHASIS = frozenset({"b", "strong", "u", "i", "em"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"h[1-6]")
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
@@ -167,6 +168,7 @@ class _Walk:
         self._marker = ""
         self._links: list[tuple[int, str] | None] = []
         self._raised: list[str] = []
+        self._emphasised: list[int] = []
         self._table: TableCells | None = None
         self._names: list[str] = []
         self._named = 0
@@ -203,6 +205,8 @@ class _Walk:
             self._rich.add(" ")
         if place := _place(tag, element):
             self._raised.append(place)
+        if tag in _EMPHASIS:
+            self._emphasised.append(len(self._rich))
 
     def end(self, tag: str, element: Element) -> None:
         """Take an element's end."""
@@ -213,6 +217,8 @@ class _Walk:
             return
         if _place(tag, element):
             self._raised.pop()
+        if tag in _EMPHASIS and self._emphasised:
+            self._rich.stand_out(self._emphasised.pop())
         if tag == "a" and self._links:
             link = self._links.pop()
             if link is not None and link[1]:
@@ -237,6 +243,7 @@ class _Walk:
     def flush(self) -> None:
         """Close the open block."""
         rich, self._rich = self._rich, RichText(verbatim=self._pre > 0)
+        self._emphasised = [0] * len(self._emphasised)
         self._links = [(0, link[1]) if link else None for link in self._links]
         if rich.is_blank:
             self._out.extend([hidden_piece(rich.hidden)] if rich.hidden else [])

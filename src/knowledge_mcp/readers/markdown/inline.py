@@ -172,6 +172,7 @@ def inline_rich(tokens: Sequence[Token]) -> RichText:
     """Write inline tokens as text; links become references, images their alternative text."""
     rich = RichText()
     links: list[tuple[int, str]] = []
+    emphasised: list[int] = []
     place = ""
     for index, token in enumerate(tokens):
         kind = token.type
@@ -193,6 +194,10 @@ def inline_rich(tokens: Sequence[Token]) -> RichText:
         elif kind == "link_close" and links:
             start, target = links.pop()
             rich.mark(start, None if target.startswith("#") else ReferenceKind.LINK, target)
+        elif kind in {"strong_open", "em_open"}:
+            emphasised.append(len(rich))
+        elif kind in {"strong_close", "em_close"} and emphasised:
+            rich.stand_out(emphasised.pop())
         elif kind == "footnote_ref":
             rich.add(f"[^{footnote_label(token)}]")
     return rich

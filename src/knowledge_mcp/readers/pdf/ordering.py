@@ -328,7 +328,7 @@ def _asides(
     for aside in found:
         own = {id(item) for item in aside.items}
         woven = any(0 < sum(id(item) in own for item in part) < len(part) for row in parts for part in row)
-        if columns and not woven and aside.share > _COLUMN:
+        if columns and not woven and (aside.share > _COLUMN or _are_even(rows, page.width)):
             continue
         asides.append(aside)
         aside.lines = [line_of(row, page.number, places) for row in rows_of(aside.items)]
@@ -437,4 +437,24 @@ def _has_columns(rows: Sequence[Sequence[Line]], width: float, blocks: Sequence[
             if line.x1 - line.x0 > 0.2 * width and line.block not in tables and not is_figures(line.text)
         ]
         beside += len({line.block for line in wide}) > 1
-    return beside >= max(3, _COLUMN_ROWS * len(rows))
+    return beside >= max(3, _COLUMN_ROWS * len(rows)) or _are_even(rows, width)
+
+
+_CROSSING = 3
+"""Lines across the middle of a page of columns at most: its running head and foot, and a title."""
+
+
+def _are_even(rows: Sequence[Sequence[Line]], width: float) -> bool:
+    """Tell two columns of one width and print that begin at one height, of which the right one ends early."""
+    lines = [line for row in rows for line in row]
+    left = [line for line in lines if line.x1 < width / 2]
+    right = [line for line in lines if line.x0 > width / 2 and not is_figures(line.text)]
+    first = min((line.y0 for line in right), default=0.0)
+    left = [line for line in left if line.y0 > first - line.size and not is_figures(line.text)]
+    if len(lines) - len(left) - len(right) > _CROSSING or len(right) < _CROSSING or len(left) < len(right):
+        return False
+    wide = max(line.x1 for line in left) - min(line.x0 for line in left)
+    narrow = max(line.x1 for line in right) - min(line.x0 for line in right)
+    same = {round(line.size) for line in right} <= {round(line.size) for line in left}
+    even = 0.8 * wide < narrow < 1.05 * wide and wide > 0.3 * width
+    return same and even and min(line.y0 for line in left) - first < 2 * left[0].size

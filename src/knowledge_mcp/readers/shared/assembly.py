@@ -35,6 +35,7 @@ from knowledge_mcp.model.document import (
 )
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.shared.clauses import ClauseFinder, LaidHeading
 from knowledge_mcp.readers.shared.hidden import without_hidden
 from knowledge_mcp.support.checkpoints import checkpoint
 
@@ -135,17 +136,6 @@ def document_id(file_name: str) -> str:
 # ---- building -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Heading:
-    level: int
-    number: str | None
-    title: str
-    span: Span
-    source: HeadingSource
-    confidence: float
-    informative: bool | None
-
-
 @dataclass(slots=True)
 class _PageNote:
     label: str
@@ -163,7 +153,7 @@ class DocumentBuilder:
         self._parts: list[str] = []
         self._length = 0
         self._blocks: list[Block] = []
-        self._headings: list[_Heading] = []
+        self._headings: list[LaidHeading] = []
         self._pages: dict[int, _PageNote] = {}
         self._extents: dict[int, Span] = {}
         self._references: list[Reference] = []
@@ -171,7 +161,8 @@ class DocumentBuilder:
         self._warnings: dict[str, None] = {}
         self._hidden: Counter[str] = Counter()
         self._terms = TermsClause()
-        self._entries: set[int] = set()
+        self._leads: dict[int, int] = {}
+        self._plain: set[int] = set()
 
     @property
     def length(self) -> int:
@@ -225,10 +216,10 @@ class DocumentBuilder:
         span = self.block(BlockKind.HEADING, " ".join(line.split()), pages=pages, lines=lines, boxes=boxes)
         if span is not None:
             clean = short_title(" ".join(normalise_text(title).split()))
-            self._headings.append(_Heading(max(level, 1), number, clean, span, source, confidence, informative))
+            self._headings.append(
+                LaidHeading(max(level, 1), number, clean, span, source, confidence, informative, is_entry)
+            )
             self._blocks[-1] = replace(self._blocks[-1], section=len(self._headings) - 1)
-            if is_entry:
-                self._entries.add(len(self._headings) - 1)
         return span
 
     def block(
@@ -243,6 +234,7 @@ class DocumentBuilder:
         breaks: Sequence[int] = (),
         boxes: Sequence[Box] = (),
         rows: Sequence[int] = (),
+        lead: int = 0,
     ) -> Span | None:
         """Lay down one block; a list item's marker is put before its text unless it stands there already.
 
@@ -259,6 +251,7 @@ class DocumentBuilder:
                 each of its pages as a whole.
             boxes: where it stands on its pages.
             rows: the source line of each line of its text, where they do not follow one another.
+            lead: characters at its beginning that stand out, as those of a title before its text do.
 
         Returns:
             The block's span in the canonical text, None where the text is empty.
@@ -280,6 +273,10 @@ class DocumentBuilder:
             self._parts.append("\n\n")
             self._length += 2
         span = Span(self._length, self._length + len(clean))
+        if self._terms.is_open:
+            self._plain.add(span.start)
+        elif lead:
+            self._leads[span.start] = lead
         self._parts.append(clean)
         self._length = span.end
         section = len(self._headings) - 1 if self._headings else None
@@ -341,6 +338,8 @@ class DocumentBuilder:
         if hidden:
             self.warn(hidden_sentence(hidden))
         text = "".join(self._parts)
+        finder = ClauseFinder(text, self._leads, self._plain)
+        self._blocks, self._headings = finder.settled(self._blocks, self._headings)
         sections = self._sections(text)
         name = " ".join(normalise_text(title).split())
         name = subject_of(text) if not name or is_one_clause(name, sections) else name
@@ -412,10 +411,10 @@ class DocumentBuilder:
         """Name the entries whose heading is a number alone by the first line of the paragraph below: the term."""
         names: dict[int, str] = {}
         for block, below in itertools.pairwise(self._blocks):
-            if block.kind is BlockKind.HEADING and block.section in self._entries:
+            if block.kind is BlockKind.HEADING and block.section is not None and self._headings[block.section].is_entry:
                 name = below.span.of(text).partition("\n")[0] if below.kind is BlockKind.PARAGRAPH else ""
                 if 0 < len(name) <= _LONGEST_TERM:
-                    names[block.section or 0] = name
+                    names[block.section] = name
         return names
 
     def _stops(self, length: int) -> list[int]:

@@ -1,6 +1,24 @@
-"""Numbers as documents write them: in letters, Roman numerals, words."""
+"""Numbers as documents write them: in letters, Roman numerals, words; and the order that clause numbers have."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+NumberKey = tuple[int, ...]
+"""A clause number as integers. Letters before the first number count in `LETTERED`s, "A" being one and "AA" 27; a
+roman numeral is beyond all letters."""
+
+LETTERED = 10_000
+_ROMANS = LETTERED * 1000
+_ANY = 99
+_FIRST_ADDED = 101
+"""The number from which parts of IEC standards count what they add to a clause of the general one."""
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_FIRST = re.compile(r"([A-Z]{1,2})?-?(\d{1,4})?[a-z]?")
+_PARTS = re.compile(r"[.()]+")
+_CODES = 3
+"""Parts in brackets from which on codes of law count in roman numerals: (a)(1)(ii)."""
 
 _ROMAN = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
@@ -59,3 +77,96 @@ def _ordinal_ending(number: int) -> str:
     if 10 <= number % 100 <= 20:
         return "th"
     return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+# ---- numbers of clauses ---------------------------------------------------------------------------------------------
+
+
+def number_key(number: str, keyword: str = "") -> NumberKey | None:
+    """Turn "5.3.1", "A.2", "IV", "R302.5" or "1910.95(b)(1)" into a key; None for what numbers no clauses."""
+    plain, _, brackets = number.partition("(")
+    first, *others = plain.split(".")
+    key = [_first(first, roman=keyword == "part"), *map(_part, others)]
+    for depth, part in enumerate(filter(None, _PARTS.split(brackets)), 1):
+        key.append(_value(part.upper()) if depth == _CODES and part.isalpha() else _part(part))
+    return tuple(part for part in key if part is not None) if None not in key and len(key) <= 9 else None
+
+
+def _first(part: str, *, roman: bool) -> int | None:
+    numeral = bool(part) and all(letter in _ROMAN_VALUES for letter in part)
+    if numeral and (roman or len(part) > 1):
+        return _ROMANS + _value(part)
+    match = _FIRST.fullmatch(part)
+    if match is None or not part:
+        return None
+    if part.islower():
+        return _part(part)
+    letters = 0
+    for letter in match[1] or "":
+        letters = letters * 26 + ord(letter) - ord("A") + 1
+    return letters * LETTERED + int(match[2] or 0)
+
+
+def _part(part: str) -> int | None:
+    if match := re.fullmatch(r"(\d{1,4})[a-z]?", part):
+        return int(match.group(1))
+    if len(part) != 1 or not part.isalpha():
+        return None
+    return _ANY if part == "x" else ord(part.lower()) - ord("a") + 1
+
+
+def _value(numeral: str) -> int | None:
+    values = [_ROMAN_VALUES.get(letter, 0) for letter in numeral]
+    return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True)) if all(values) else None
+
+
+def by_hundreds(key: NumberKey, chapters: Collection[int]) -> NumberKey:
+    """Part "1003.2" into chapter, section and clause (10, 3, 2) where there is such a chapter, as building codes have."""
+    chapter, section = divmod(key[0] % LETTERED, 100) if key else (0, 0)
+    return (chapter, section, *key[1:]) if chapter in chapters else key
+
+
+def follows(one: NumberKey, other: NumberKey) -> bool:
+    """Tell whether `other` may come right after `one` in a numbered document; up to two numbers may be missing.
+
+    An "x" ("5.3.x") may come after anything of its own clause.
+    """
+    if other <= one:
+        return False
+    same = 0
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    if same == len(one):
+        return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY, _FIRST_ADDED}
+    step = other[same] - one[same] if same else _step(one[0], other[0])
+    if len(other) == same + 2:
+        return step == 1 and other[same + 1] == 1
+    return len(other) == same + 1 and (1 <= step <= 3 or other[same] == _ANY)
+
+
+def _step(one: int, other: int) -> int:
+    """Count from a first number to another; the first of other letters comes next, whatever stood before."""
+    if one // LETTERED == other // LETTERED or min(one, other) >= _ROMANS:
+        return other - one
+    if one >= LETTERED and one % LETTERED == other % LETTERED == 0 and (apart := (other - one) // LETTERED) <= 3:
+        return apart
+    opens = other - _ROMANS == 1 or (other // LETTERED % 26 in {1, 2} if other % LETTERED == 0 else other % LETTERED < 3)
+    return 1 if opens else LETTERED
+
+
+def family(key: NumberKey) -> NumberKey:
+    """Give what the numbers beside a number have in common; an annex, whose numbers may be those of the text, is one."""
+    return key[:1] if key[0] >= LETTERED and key[0] % LETTERED == 0 else key[:-1]
+
+
+def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()) -> bool:
+    """Tell whether a number comes next: the first below the last, or the one after it or after one above it.
+
+    Below a letter what explains a clause of the text has its number behind the letter: "A.6.4.2".
+    """
+    if key == (*last, 1):
+        return bool(last)
+    if 1 < len(key) <= len(last) and key == (*last[: len(key) - 1], last[len(key) - 1] + 1):
+        return True
+    explains = bool(last) and key[0] == last[0] >= LETTERED and key[0] % LETTERED == 0 and key > last
+    return explains and key[1:] in known

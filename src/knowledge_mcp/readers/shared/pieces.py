@@ -82,6 +82,8 @@ def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int 
     written = piece(kind, rich.text, marker=marker, depth=depth)
     if rich.marks:
         written["links"] = [[mark.start, mark.end, mark.target] for mark in rich.marks]
+    if rich.lead:
+        written["lead"] = rich.lead
     return counting(written, rich)
 
 
@@ -240,7 +242,7 @@ class Laying:
             source=HeadingSource.MARKUP,
             number=parts.number,
             informative=parts.informative,
-            printed=words if parts.keyword or parts.informative is not None else None,
+            printed=parts.printed(words),
         )
         self._name(names, span)
         for name in names:
@@ -266,11 +268,18 @@ class Laying:
         if not links:
             lines = (int(each["lines"][0]), int(each["lines"][1])) if "lines" in each else None
             span = self.builder.block(
-                kind, text, marker=marker, depth=each.get("depth", 0), lines=lines, rows=each.get("rows", ())
+                kind,
+                text,
+                marker=marker,
+                depth=each.get("depth", 0),
+                lines=lines,
+                rows=each.get("rows", ()),
+                lead=each.get("lead", 0),
             )
             self._name(names, span)
             return
         rich = RichText(text, verbatim=True)
+        rich.lead = each.get("lead", 0)
         for start, end, target in links:
             rich.mark_range(start, end, None if target.startswith("#") else ReferenceKind.LINK, target)
         span, pending = lay(self.builder, kind, rich, marker=marker, depth=each.get("depth", 0))

@@ -38,6 +38,7 @@ class RichText:
         self.marks: list[Mark] = []
         self.breaks: list[int] = []
         self.hidden: Counter[str] = Counter()
+        self.lead = 0
         if text:
             self.add(text)
 
@@ -87,6 +88,15 @@ class RichText:
         if start < end and target:
             self.marks.append(Mark(start, end, kind, target))
 
+    def stand_out(self, start: int) -> None:
+        """Say that everything from `start` to the end stands out: `lead` counts it where it begins the text.
+
+        A number may stand before it.
+        """
+        before = self.text[self.lead : start].split() if start < self._length else ["", ""]
+        if not before or (not self.lead and len(before) == 1 and any(map(str.isdigit, before[0]))):
+            self.lead = self._length
+
     def mark_range(self, start: int, end: int, kind: ReferenceKind | None, target: str) -> None:
         """Mark `[start, end)` as a reference; nothing where it lies outside."""
         if 0 <= start < end <= self._length and target:
@@ -103,6 +113,7 @@ class RichText:
         if escape_bars:
             text, positions = _escaped(text)
         base = self._length
+        self.lead = self.lead or (other.lead if not base else 0)
         self._append(text)
         self.hidden.update(other.hidden)
         for mark in other.marks:
@@ -189,7 +200,7 @@ def lay(
         breaks = breaks[1:]
     if len(breaks) != len(pages) - 1:
         breaks = []
-    span = builder.block(kind, text, pages=pages, marker=marker, depth=depth, lines=lines, breaks=breaks)
+    span = builder.block(kind, text, pages=pages, marker=marker, depth=depth, lines=lines, breaks=breaks, lead=rich.lead)
     if span is None:
         return None, []
     return span, _references(builder, rich, span, text, len(prefix))

@@ -4,75 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.language.openings import ANNEX_WORDS, PART_WORDS, NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import ANNEX_WORDS, DEEP_NUMBER, PART_WORDS, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
+from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows, number_key
 
-NumberKey = tuple[int, ...]
-"""A clause number as integers; a leading letter counts from 1001, a leading roman numeral from 2001."""
-
-_LETTERS, _ROMANS = 1000, 2000
-_ANY = 99
 _WINDOW = 300
 _BREAK = 3.5
 _LATE_START = 3.0
-_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-
-
-def number_key(number: str, keyword: str = "") -> NumberKey | None:
-    """Turn "5.3.1", "A.2" or "IV" into a key; None where a part is beyond what clauses are numbered with."""
-    parts: list[int] = []
-    for index, part in enumerate(number.split(".")):
-        value = _part(part, first=index == 0, roman=keyword == "part")
-        if value is None or (index > 0 and value > 199):
-            return None
-        parts.append(value)
-    return tuple(parts) if len(parts) <= 9 else None
-
-
-def _part(part: str, *, first: bool, roman: bool) -> int | None:
-    if part.isdigit():
-        return int(part)
-    if match := re.fullmatch(r"(\d+)([a-z])", part):
-        return int(match.group(1))
-    if not part.isalpha():
-        return None
-    if first and len(part) == 1 and part.isupper() and not (roman and part in _ROMAN_VALUES):
-        return _LETTERS + ord(part) - ord("A") + 1
-    if first and all(letter in _ROMAN_VALUES for letter in part):
-        return _ROMANS + _roman(part)
-    if len(part) > 1:
-        return None
-    return _ANY if part == "x" else ord(part.lower()) - ord("a") + 1
-
-
-def _roman(numeral: str) -> int:
-    values = [_ROMAN_VALUES[letter] for letter in numeral]
-    return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
-
-
-def follows(one: NumberKey, other: NumberKey) -> bool:
-    """Tell whether `other` may come right after `one` in a numbered document; up to two numbers may be missing.
-
-    An "x" ("5.3.x") may come after anything of its own clause.
-    """
-    if other <= one:
-        return False
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
-    if same == len(one):
-        return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY}
-    step = other[same] - one[same]
-    if len(other) == same + 2:
-        return step == 1 and other[same + 1] == 1
-    if len(other) != same + 1:
-        return False
-    if one[same] < _LETTERS <= other[same]:
-        return other[same] in {_LETTERS + 1, _LETTERS + 2, _ROMANS + 1}
-    return 1 <= step <= 3 or other[same] == _ANY
 
 
 def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
@@ -90,7 +31,7 @@ def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
                 continue
             previous = keys[earlier]
             if not follows(previous, key):
-                if key <= previous and not previous[0] >= _LETTERS > key[0]:
+                if key <= previous and not previous[0] >= LETTERED > key[0]:
                     continue
                 gain -= _BREAK
             if gain > best[index]:
@@ -117,10 +58,14 @@ _KEYWORD_ALONE = re.compile(
     rf"(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s+[A-Z0-9]{{1,4}}[.:]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
     re.IGNORECASE,
 )
-_STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
+STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
 _STATUS = re.compile(r"\((?:informativ[eo]?|normativ[eo]?)\)", re.IGNORECASE)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
-_NUMBER_FIRST = re.compile(rf"(?:{ANNEX_WORDS}|{PART_WORDS})?\s*(?:\d{{1,3}}|[A-Z])(?:\.\d+)*[.)]?\s", re.IGNORECASE)
+_NUMBER_FIRST = re.compile(
+    rf"(?:(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s*[A-Z]{{0,2}}\d{{1,4}}|{DEEP_NUMBER}|(?:{ANNEX_WORDS}|{PART_WORDS})?\s*"
+    r"(?:\d{1,3}|[A-Z])(?:\.\d+)*)[.)]?\*?(?:\s|$)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +194,7 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
     index = 0
     while index < len(lines):
         taken = _number_and_title(lines, index, body)
-        end = _wrapped_title(lines, index, index + taken, body, page.width)
+        end = _wrapped_title(lines, index, index + taken, body, page.width, edges)
         end, cut = _run_in_title(lines, index, end)
         used = lines[index:end]
         above = [line.y1 for line in lines[max(0, index - 3) : index] if line.y0 < used[0].y0 - 2]
@@ -367,7 +312,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     ):
         return 1
     other = lines[index + 1]
-    if _STOP_WITHIN.search(other.text):  # the title is missing, as where recognition lost it
+    if STOP_WITHIN.search(other.text):  # the title is missing, as where recognition lost it
         return 1
     if _STATUS.fullmatch(other.text) and index + 2 < len(lines):  # "Annex A", "(informative)", its title
         between, title = 0 < other.y0 - line.y1 < 2.5 * line.size, lines[index + 2]
@@ -380,6 +325,13 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     return 2 if beside or below or named else 1
 
 
+def _has_no_room(line: Line, other: Line, edges: Mapping[int, float]) -> bool:
+    """Tell whether the next line's first word had no room in its column, below a line that fills most of it."""
+    edge, letter = edges[round(line.x0 / 40)], (line.x1 - line.x0) / len(line.text)
+    flush = abs(line.x0 - other.x0) < line.size
+    return flush and line.x1 - line.x0 > 0.6 * (edge - line.x0) and edge - line.x1 < letter * len(other.text.split()[0])
+
+
 def _is_under(line: Line, other: Line) -> bool:
     """Tell whether a line stands below another as its title does: centred on it, flush or bolder, and no sentence."""
     centred = abs((line.x0 + line.x1) - (other.x0 + other.x1)) < 24 or (
@@ -390,7 +342,9 @@ def _is_under(line: Line, other: Line) -> bool:
     return (centred or flush) and worded and not _NUMBER_FIRST.match(other.text)
 
 
-def _wrapped_title(lines: Sequence[Line], start: int, end: int, body: Body, width: float) -> int:
+def _wrapped_title(
+    lines: Sequence[Line], start: int, end: int, body: Body, width: float, edges: Mapping[int, float]
+) -> int:
     """Extend a title that stands out over the lines below in the same style, as long as each is a full line."""
     line = lines[end - 1]
     centred = end - start == 2 and line.text.isupper() and _KEYWORD_ALONE.fullmatch(lines[start].text) is not None
@@ -400,7 +354,7 @@ def _wrapped_title(lines: Sequence[Line], start: int, end: int, body: Body, widt
         previous, other = lines[end - 1], lines[end]
         same = abs(other.size - line.size) < 0.3 and other.bold == line.bold and other.font == line.font
         close = 0 <= other.y0 - previous.y0 < 1.75 * line.size
-        full = previous.x1 - previous.x0 > 0.45 * width or (centred and _is_under(previous, other))
+        full = previous.x1 - previous.x0 > 0.45 * width or _has_no_room(previous, other, edges) or (centred and _is_under(previous, other))
         if not (same and close and full) or _NUMBER_FIRST.match(other.text):
             break
         end += 1

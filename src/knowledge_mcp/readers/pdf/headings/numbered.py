@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.language.openings import split_clause_number
+from knowledge_mcp.language.openings import is_deep, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
     Body,
@@ -21,11 +21,12 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     best_chain,
     candidates,
     is_semi_strong,
+    STOP_WITHIN,
     is_strong,
-    number_key,
 )
 from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, lettered_run_ins, levels_of, unnumbered
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
+from knowledge_mcp.readers.shared.numbering import by_hundreds, number_key
 
 _NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
 _FEWEST = 4
@@ -268,6 +269,9 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             _cut_run_in(candidate, body, led)
             if candidate.cut is not None or not _is_text(candidate, body):
                 possible.append(candidate)
+    chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
+    for candidate in possible:
+        candidate.key = by_hundreds(candidate.key or (), chapters)
     keys = [candidate.key or () for candidate in possible]
     chain: set[int] = set()
     links: list[int] = []
@@ -355,7 +359,7 @@ def _is_led(candidate: HeadingCandidate) -> bool:
 
 
 def _is_plain(candidate: HeadingCandidate, body: Body) -> bool:
-    return len(candidate.key or ()) == 1 and not candidate.numbered.keyword and not is_semi_strong(candidate.line, body)
+    return len(candidate.key or ()) == 1 and not is_deep(candidate.numbered.number or "") and not candidate.numbered.keyword and not is_semi_strong(candidate.line, body)
 
 
 def _may_be_numbered(candidate: HeadingCandidate, body: Body) -> bool:
@@ -363,7 +367,7 @@ def _may_be_numbered(candidate: HeadingCandidate, body: Body) -> bool:
     number, strong = candidate.numbered.number or "", is_strong(candidate.line, body)
     if len(candidate.text) > 170 or not _WORD.search(title) or (line.code and not line.bold):
         return False
-    deep = "." in number
+    deep = is_deep(number)
     if strong:
         return True
     if title[0].islower() and not (deep and is_semi_strong(line, body)):
@@ -384,13 +388,19 @@ def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[f
     title, number = candidate.numbered.title, candidate.numbered.number or ""
     if candidate.cut is not None:
         return
+    stop = STOP_WITHIN.search(title)
+    if stop is not None and is_deep(number):  # "1.2 Application. The ..."
+        candidate.cut = len(candidate.text) - len(title) + stop.start() + stop.group().index(".")
+        if not _SENTENCE.match(title):
+            return
+        candidate.cut = None
     if is_strong(candidate.line, body):
         match = _NAMED_FIRST.match(title) if candidate.line.style in led else None
         if match and (candidate.breaks or title.endswith(".")):
             candidate.cut = len(candidate.text) - len(title) + match.end("title")
         return
     match = _RUN_IN.match(title)
-    counts = "." in number or candidate.text[len(number) : len(number) + 1] == "."
+    counts = is_deep(number) or candidate.text[len(number) : len(number) + 1] == "."
     if match and counts and not _SENTENCE.match(match["title"]):
         candidate.cut = len(candidate.text) - len(title) + match.end("title")
 
@@ -401,6 +411,8 @@ def _is_text(candidate: HeadingCandidate, body: Body) -> bool:
         return True
     if is_semi_strong(candidate.line, body):
         return False
+    if candidate.cut is None and candidate.text.endswith(".") and _SENTENCE.match(candidate.numbered.title):
+        return True
     return candidate.flows or len(candidate.numbered.title) > 90
 
 

@@ -9,19 +9,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from knowledge_mcp.language.openings import UNTITLED
 from knowledge_mcp.model.document import HeadingSource
-from knowledge_mcp.readers.pdf.headings.candidates import NumberKey, number_key
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
+from knowledge_mcp.readers.shared.numbering import NumberKey, counts_on, family, number_key
 
-_NUMBERED = re.compile(r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})(?:\.?\s+[A-Z(“\"À-Þ]|\Z)")
 _ENDED = (".", ":", ";", "!", "?", ")")
 _SPACED = 0.3
 """Share of its size by which a line stands below the one above it where a paragraph begins."""
 _FLUSH = 3.0
 """Points from the leftmost line of its page up to which a clause begins."""
 _SIBLINGS = 2
-"""Clauses below one heading at least: a single number may be the beginning of a line that cites it."""
+"""Clauses below one heading at least, once in a document: a single number may be the beginning of a line that cites it."""
 _CONFIDENCE = 0.8
 
 
@@ -33,31 +33,36 @@ def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -
     level = 0
     found: list[tuple[NumberKey, Heading]] = []
     counted: Counter[NumberKey] = Counter()
+    known: set[NumberKey] = set()
     for page in pages:
         lines = [line for line in page.lines if not line.rotated and line.aside == 0]
-        edge = min((line.x0 for line in lines), default=0.0)
+        edges = _edges(lines, page.width)
         above: Line | None = None
         for line in lines:
             heading = starts.get(id(line))
             if heading is not None and heading.number is not None:
                 last, level = number_key(heading.number) or (), heading.level
-                counted[last[:-1]] += 1
-            elif id(line) not in inside and (match := _NUMBERED.match(line.text)) is not None:
+                counted[family(last)] += 1
+                known.add(last)
+            elif id(line) not in inside and (match := UNTITLED.match(line.text)) is not None:
                 key = number_key(match["number"]) or ()
                 begins = above is None or id(above) in inside or _begins(above, line)
-                if _counts_on(last, key) and begins and line.x0 <= edge + _FLUSH:
+                if counts_on(last, key, known) and begins and line.x0 <= edges[line.x0 > page.width / 2] + _FLUSH:
                     last, level = key, max(level + len(key) - len(last), 1)
-                    counted[key[:-1]] += 1
+                    counted[family(key)] += 1
+                    known.add(key)
                     found.append((key, _heading(line, match["number"], level)))
             above = line
-    return [heading for key, heading in found if counted[key[:-1]] >= _SIBLINGS]
+    sure = any(counted[family(key)] >= _SIBLINGS for key, _ in found)
+    return [heading for _, heading in found] if sure else []
 
 
-def _counts_on(last: NumberKey, key: NumberKey) -> bool:
-    """Tell whether a number comes next: the first one below the last, or the one after it or after one above it."""
-    if key == (*last, 1):
-        return bool(last)
-    return 1 < len(key) <= len(last) and key == (*last[: len(key) - 1], last[len(key) - 1] + 1)
+def _edges(lines: Sequence[Line], width: float) -> tuple[float, float]:
+    """Give the left edge of the page's lines, and that of its right column: where no line crosses its middle."""
+    left = min((line.x0 for line in lines), default=0.0)
+    crossing = sum(line.x0 < width / 2 < line.x1 for line in lines)
+    right = [line.x0 for line in lines if line.x0 > width / 2]
+    return left, min(right) if right and crossing < len(right) else left
 
 
 def _begins(above: Line, line: Line) -> bool:

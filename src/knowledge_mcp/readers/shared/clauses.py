@@ -1,0 +1,187 @@
+"""Clauses that no heading of the file names: "1003.1 Applicability. The ..." and "6.4.2.1 The pump shall ...".
+
+They are told when a whole document is laid down, in every format alike, by their numbers and by what stands out at the
+beginning of their paragraphs. No character of the text changes: a paragraph is only parted into heading and text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from knowledge_mcp.language.openings import UNTITLED, caption_label, split_clause_number
+from knowledge_mcp.model.document import Block, BlockKind, HeadingSource, Span
+from knowledge_mcp.readers.shared.numbering import NumberKey, counts_on, family, number_key
+
+_LONGEST_TITLE = 120
+_SIBLINGS = 2
+"""Clauses without a title below one heading at least, once in a document: a single number may be one that is cited."""
+_STOP = re.compile(r"[.:]?\s*(?:[–—-]\s*)?")
+_STOPS = " .:–—-"
+
+
+@dataclass(frozen=True, slots=True)
+class LaidHeading:
+    """Hold a heading that was laid down; fields as in `Section`, `span` being the heading's own."""
+
+    level: int
+    number: str | None
+    title: str
+    span: Span
+    source: HeadingSource
+    confidence: float
+    informative: bool | None
+    is_entry: bool = False
+
+
+@dataclass(slots=True)
+class _Found:
+    """Hold a clause found at the beginning of a paragraph: it ends behind `cut` characters of it."""
+
+    key: NumberKey
+    heading: LaidHeading
+    cut: int
+
+
+class ClauseFinder:
+    """Find the clauses of one document; used once.
+
+    Args:
+        text: the document's.
+        leads: by where a paragraph begins, how many of its first characters stand out.
+        plain: where paragraphs begin that open no clause: those of terms clauses.
+    """
+
+    def __init__(self, text: str, leads: Mapping[int, int], plain: set[int]) -> None:
+        self._text, self._leads, self._plain = text, leads, plain
+        self._open: list[tuple[NumberKey, int]] = []
+        self._last: NumberKey = ()
+        self._known: set[NumberKey] = set()
+        self._counted: Counter[NumberKey] = Counter()
+
+    def settled(
+        self, blocks: Sequence[Block], headings: Sequence[LaidHeading]
+    ) -> tuple[list[Block], list[LaidHeading]]:
+        """Return blocks and headings with the clauses found put in at their places."""
+        found: dict[int, _Found] = {}
+        for block in blocks:
+            if block.kind is BlockKind.HEADING and block.section is not None:
+                heading = headings[block.section]
+                if heading.number and (key := number_key(heading.number)):
+                    self._take(key, heading.level)
+                else:
+                    self._open = [each for each in self._open if each[1] < heading.level]
+            elif block.kind is BlockKind.PARAGRAPH and block.span.start not in self._plain:
+                clause = self._titled(block) or self._untitled(block)
+                if clause is not None:
+                    self._take(clause.key, clause.heading.level)
+                    found[block.span.start] = clause
+        numbered = {family(each.key) for each in found.values() if not each.heading.title}
+        sure = any(self._counted[each] >= _SIBLINGS for each in numbered)
+        kept = found if sure else {place: each for place, each in found.items() if each.heading.title}
+        return self._joined(*self._parted(blocks, headings, kept))
+
+    def _take(self, key: NumberKey, level: int) -> None:
+        self._last = key
+        self._known.add(key)
+        self._counted[family(key)] += 1
+        self._open = [*(each for each in self._open if each[1] < level), (key, level)]
+
+    def _titled(self, block: Block) -> _Found | None:
+        """Read a number and a title that stand out, alone or before running text."""
+        text = block.span.of(self._text)
+        lead = min(self._leads.get(block.span.start, 0), len(text))
+        words = text[:lead].rstrip()
+        parts = split_clause_number(words) if 0 < lead <= _LONGEST_TITLE + 20 else None
+        if parts is None or parts.number is None or not (key := number_key(parts.number, parts.keyword)):
+            return None
+        alone, title = lead == len(text), parts.title.rstrip(_STOPS)
+        cut = len(words) + len((_STOP.match(text[len(words) :]) or [""])[0].rstrip())
+        deep = len(key) > 1 or bool(parts.keyword)
+        if not deep or not title or "\n" in words or caption_label(words, is_sure=True) is not None:
+            return None
+        if alone and words.endswith((";", ",")):
+            return None
+        heading = LaidHeading(
+            self._level(key),
+            parts.number,
+            title,
+            Span(block.span.start, block.span.start + cut),
+            HeadingSource.TYPOGRAPHY,
+            0.8,
+            parts.informative,
+        )
+        return _Found(key, heading, cut)
+
+    def _untitled(self, block: Block) -> _Found | None:
+        """Read a number that goes on with the numbering, before text or alone."""
+        text = block.span.of(self._text)
+        match = UNTITLED.match(text)
+        key = number_key(match["number"]) if match else None
+        if match is None or not key or not counts_on(self._last, key, self._known):
+            return None
+        cut = len(match.group().rstrip())
+        span = Span(block.span.start, block.span.start + cut)
+        heading = LaidHeading(self._level(key), match["number"], "", span, HeadingSource.NUMBERING, 0.8, None)
+        return _Found(key, heading, cut)
+
+    def _level(self, key: NumberKey) -> int:
+        """Put a clause below the open one whose number it goes on, else beside or below the last."""
+        for above, level in reversed(self._open):
+            if above == key[: len(above)]:
+                return level + len(key) - len(above)
+            if above[:-1] == key[:-1]:
+                return level
+        return self._open[-1][1] + 1 if self._open else len(key)
+
+    def _parted(
+        self, blocks: Sequence[Block], headings: Sequence[LaidHeading], found: Mapping[int, _Found]
+    ) -> tuple[list[Block], list[LaidHeading]]:
+        out: list[Block] = []
+        laid: list[LaidHeading] = []
+        for block in blocks:
+            if block.kind is BlockKind.HEADING and block.section is not None:
+                laid.append(headings[block.section])
+            clause = found.get(block.span.start) if block.kind is BlockKind.PARAGRAPH else None
+            if clause is not None:
+                laid.append(clause.heading)
+                section = len(laid) - 1
+                out.append(replace(block, kind=BlockKind.HEADING, span=clause.heading.span, section=section))
+                rest = Span(clause.heading.span.end, block.span.end).trimmed(self._text)
+                if len(rest):
+                    out.append(replace(block, span=rest, section=section))
+            else:
+                out.append(replace(block, section=len(laid) - 1 if laid else None))
+        return out, laid
+
+    def _joined(
+        self, blocks: Sequence[Block], headings: Sequence[LaidHeading]
+    ) -> tuple[list[Block], list[LaidHeading]]:
+        """Join "SECTION 1003" with the title on the line below."""
+        out: list[Block] = []
+        laid: list[LaidHeading] = []
+        for block in blocks:
+            heading = headings[block.section] if block.kind is BlockKind.HEADING and block.section is not None else None
+            above = laid[-1] if out and out[-1].kind is BlockKind.HEADING else None
+            if above is not None and self._is_title_of(above, block, heading):
+                words = " ".join(block.span.of(self._text).split())
+                laid[-1] = replace(above, title=words, span=Span(above.span.start, block.span.end))
+                out[-1] = replace(out[-1], span=laid[-1].span)
+                continue
+            if heading is not None:
+                laid.append(heading)
+            out.append(replace(block, section=len(laid) - 1 if laid else None))
+        return out, laid
+
+    def _is_title_of(self, above: LaidHeading, block: Block, heading: LaidHeading | None) -> bool:
+        line = " ".join(above.span.of(self._text).split())
+        parts = split_clause_number(line)
+        if not parts.keyword or parts.number is None or parts.title != line or above.title != line:
+            return False
+        if heading is not None:
+            below = split_clause_number(heading.title)
+            return heading.level == above.level and not (heading.number or below.number or below.keyword)
+        whole = 0 < len(block.span) <= min(self._leads.get(block.span.start, 0), _LONGEST_TITLE)
+        return block.kind is BlockKind.PARAGRAPH and whole and block.span.start not in self._plain
