@@ -55,8 +55,26 @@ FIRST = {
     "contract": "S SECTION C=C;H C.1;T;H C.5;H C.5.1;H C.5.3;H C.5.3.1;H C.5.3.2;T;S SECTION H=H;H H.1;H H.2",
     "space": "S 1=1;S 5=5;H 5.1;H 5.2;H 5.2.1;I a.;I b.;H 5.2.2;I a.;I b.;I c.;S Annex A=A;H A.1;H A.1.1;I a.",
     "plants": "S I.=I;T;S II.=II;H A.=A;T;H B.=B;S III.=III;H A.=A;I 1.;I a.;H G.=G;I 1.;I 2.",
+}
+SECOND = {
+    "plumbing": "C CHAPTER 4=4;H SECTION 401=401;R 401.1;R 401.2;R 401.2.1;H SECTION 402=402;R 402.1;R [P] 402.2=402.2;R [P] 402.2.1=402.2.1;"
+    "R 402.3;C CHAPTER 5=5;H SECTION 501=501;R 501.1;R 501.2;I 1.;I 2.;R 501.3",
+    "wiring": "C ARTICLE 210=210;S Part I.=I;R 210.1;R 210.2;R 210.8;I (A);I (1);I (2);R 210.8(C)=210.8(C);S Part II.=II;R 210.19;R 210.20;"
+    "C ARTICLE 215=215;R 215.1;R 215.2;I (A)",
+    "petroleum": "S 1=1;H 1.1;H 1.2;S 5=5;H 5.1;U 5.1.1;U 5.1.2;U 5.1.2.1;U 5.1.2.2;H 5.2;H 5.2.1;U 5.2.1.1;U 5.2.1.2;S Annex A=A;H A.1;U A.1.1;U A.1.2",
+    "railway": "S Part 1=1;H 1.1;U 1.1.1;U 1.1.2;H 1.2;U 1.2.1;S Part 2=2;H 2.1;U 2.1.1;U 2.1.1.1;U 2.1.1.2;H 2.2;U 2.2.1;U 2.2.2;C Appendix A=A;U A.1;U A.2",
+    "guides": "S A.=A;T;S B.=B;T;S C.=C;H 1.=1;I a.;I b.;H 2.=2;H 2.1;T;H 2.2;S D.=D;T",
+    "clauses": "S 52.2=52.2;H 52.212-1=52.212-1;I (a);I (1);H 52.212-2=52.212-2;I (a);H 52.212-4=52.212-4;I (a);I (b);H 52.213-1=52.213-1;I (a)",
+    "statute": "C PART 1=1;H 1=1;I (1);I (2);H 2=2;I (1);C PART 2=2;H 3=3;I (1);I (a);H 4=4;T;H 5=5;I (1);C SCHEDULE 1=1;T",
+    "union": "C CHAPTER I=I;C Article 1=1;I 1.;I 2.;C Article 2=2;I 1.;C CHAPTER II=II;C Article 3=3;I 1.;I 2.;C Article 4=4;T;C ANNEX I=I;T",
+    "welding": "C 4.=4;H 4.1;R 4.1.1;R 4.1.2;R 4.1.2.1;H 4.2;R 4.2.1;R 4.2.2;S Annex C=C;U C-4.1.1;U C-4.1.2;U C-4.2.1",
+    "lifts": "S SECTION 2.11=2.11;R 2.11.1;R 2.11.1.1;R 2.11.1.2;R 2.11.7;R 2.11.7.1;R 2.11.7.1.1;R 2.11.7.1.2;S SECTION 2.12=2.12;R 2.12.1;R 2.12.2;R 2.12.2.1",
+    "concrete": "C CHAPTER 9—=9;H 9.1—=9.1;U 9.1.1;U 9.1.2;H 9.5—=9.5;U 9.5.1;U 9.5.1.1;U 9.5.1.2;U 9.5.2;C CHAPTER 10—=10;H 10.1—=10.1;U 10.1.1;U 10.1.2",
+    "indian": "S 1=1;T;S 5=5;H 5.1;R 5.1.1;R 5.1.2;S ANNEX A=A;S A-1=A-1;U A-1.1;U A-1.2;S A-2=A-2;U A-2.1;S ANNEX B=B;S B-1=B-1;U B-1.1;U B-1.2",
+    "southern": "C SECTION C=C;H C1=C1;H C1.1;U C1.1.1;U C1.1.2;H C1.2;H C2=C2;H C2.1;U C2.1.1;U C2.1.2;H C2.2;T",
+    "masterformat": "S PART 1=1;H 1.1;I A.;I B.;I 1.;H 1.2;I A.;S PART 2=2;H 2.1;I A.;I 1.;I 2.;H 2.2;I A.;S PART 3=3;H 3.1;I A.",
+    "drainage": "C Chapter 12=12;H 12-1=12-1;T;H 12-1.1=12-1.1;H 12-2=12-2;T;H 12-2.1=12-2.1;H 12-2.2=12-2.2;C Chapter 13=13;H 13-1=13-1;H 13-1.1=13-1.1",
 }  # fmt: skip
-SECOND: dict[str, str] = {}
 _TITLES = (
     "General", "Scope", "Means of access", "Protection of openings", "Separation of rooms", "Guards and handrails",
     "Height of platforms", "Testing of valves", "Marking", "Storage of liquids", "Alarm signals", "Design pressure",

@@ -173,24 +173,26 @@ class NumberedTitle:
 ANNEX_WORDS = r"annexe?|appendix|attachment|anhang|anexo|allegato"
 PART_WORDS = r"chapter|chapitre|kapitel|capítulo|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
+NUMBERED_WORDS = rf"{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule"
+"""These, and those before the numbers of clauses."""
 _PART = r"(?:\d{1,4}[a-z]?|[A-Za-z])"
 _TAIL = r"(?:\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
 DEEP_NUMBER = (
-    r"(?:(?:\d{1,4}|[A-Z]{1,2}-?\d{1,4}|[A-Z])(?:\.\d{1,4}){1,8}"
-    rf"|(?!NO\.)[A-Z]{{2}}(?:\.\d{{1,4}}){{1,8}}|[A-Z]{{2}}-\d{{1,4}}){_TAIL}"
+    r"(?:(?:\d{1,4}|[A-Z]{1,2}\d{1,4}|[A-Z]|(?!NO\.)[A-Z]{2})(?:\.\d{1,4}){1,8}(?:-\d{1,3})?"
+    rf"|(?:[A-Z]{{1,2}}|\d{{1,3}})-\d{{1,4}}(?:\.\d{{1,4}}){{0,8}}){_TAIL}"
 )
-"""A number that says by itself that it is a clause's: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "1910.95(b)(1)"."""
+"""A number that says by itself that it is a clause's: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4", "1910.95(b)(1)"."""
 UNTITLED = re.compile(rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:[.*]{{0,2}}\s+(?![a-zß-ÿ\d])|\*?\Z)")
 """How a clause without a title begins, or its number alone on a line."""
 _KEYWORD = re.compile(
-    rf"(?:national\s+)?(?P<keyword>{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule|§)\s*"
+    rf"(?:national\s+)?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
     rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|([A-Z])\3)(?:\.{_PART})*{_TAIL})"
     r"(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )
 _BARE = re.compile(
     rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>(?:{DEEP_NUMBER}|\d{{1,3}}[a-z]?(?:\.{_PART})*)"
-    r"(?=[.)]?\*?(?:\s|$)|[.)]?[–—:])"  # 5  5.3.1  5.3.1.  5)  6.4.2*
+    r"(?=[.)]?\*?(?:\s|$)|[.)]?(?:[–—:]|-\s))"  # 5  5.3.1  5.3.1.  5)  6.4.2*
     rf"|(?:[A-Z]|[IVX]{{2,4}})(?:\.{_PART})+(?=[.)]?\*?(?:\s|$)|:)"  # A.1  IV.1
     r"|[A-Z]\d{0,2}(?=[.)]\s)"  # A.  X1.
     r"|[IVX]{2,6}(?=[.)]\s))"  # II.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
+from knowledge_mcp.readers.pdf.flow.gutter import gutter_of
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, mark_underlined, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
@@ -258,8 +259,14 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
+    gutter = gutter_of(items, page.width) if not any(block.kind == "table" for block in blocks) else None
+    if gutter is not None:
+        gutter = gutter.crossed(table.top for table in tables if table.left < gutter.x < table.box[2])
+        places.update({id(item): gutter.place(item.x, item.x + item.width, item.y + item.height / 2) for item in items})
+        for table in tables:
+            table.block = gutter.place(table.left, table.box[2], table.top)
     parts = _parts(items, places)
-    asides = _asides(items, parts, blocks, places, page)
+    asides = _asides(items, parts, blocks, places, page) if gutter is None else []
     if asides:
         taken = {id(item) for aside in asides for item in aside.items}
         items = [item for item in items if id(item) not in taken]
@@ -268,7 +275,7 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     mark_underlined([line for row in rows_of_lines for line in row], parsed.vector_graphics)
     rotated = [line_of([item], page.number, places) for item in items if is_rotated(item)]
     guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places)
-    columns = _has_columns(rows_of_lines, page.width, blocks)
+    columns = gutter is not None or _has_columns(rows_of_lines, page.width, blocks)
     page.elements = _in_order(rows_of_lines, tables, guessed, columns)
     if (not asides and _is_loose(page.lines, columns)) or not all(aside.clear for aside in asides):
         page.doubt = LAYOUT_UNCERTAIN
@@ -328,7 +335,7 @@ def _asides(
     for aside in found:
         own = {id(item) for item in aside.items}
         woven = any(0 < sum(id(item) in own for item in part) < len(part) for row in parts for part in row)
-        if columns and not woven and (aside.share > _COLUMN or _are_even(rows, page.width)):
+        if columns and not woven and aside.share > _COLUMN:
             continue
         asides.append(aside)
         aside.lines = [line_of(row, page.number, places) for row in rows_of(aside.items)]
@@ -437,24 +444,4 @@ def _has_columns(rows: Sequence[Sequence[Line]], width: float, blocks: Sequence[
             if line.x1 - line.x0 > 0.2 * width and line.block not in tables and not is_figures(line.text)
         ]
         beside += len({line.block for line in wide}) > 1
-    return beside >= max(3, _COLUMN_ROWS * len(rows)) or _are_even(rows, width)
-
-
-_CROSSING = 3
-"""Lines across the middle of a page of columns at most: its running head and foot, and a title."""
-
-
-def _are_even(rows: Sequence[Sequence[Line]], width: float) -> bool:
-    """Tell two columns of one width and print that begin at one height, of which the right one ends early."""
-    lines = [line for row in rows for line in row]
-    left = [line for line in lines if line.x1 < width / 2]
-    right = [line for line in lines if line.x0 > width / 2 and not is_figures(line.text)]
-    first = min((line.y0 for line in right), default=0.0)
-    left = [line for line in left if line.y0 > first - line.size and not is_figures(line.text)]
-    if len(lines) - len(left) - len(right) > _CROSSING or len(right) < _CROSSING or len(left) < len(right):
-        return False
-    wide = max(line.x1 for line in left) - min(line.x0 for line in left)
-    narrow = max(line.x1 for line in right) - min(line.x0 for line in right)
-    same = {round(line.size) for line in right} <= {round(line.size) for line in left}
-    even = 0.8 * wide < narrow < 1.05 * wide and wide > 0.3 * width
-    return same and even and min(line.y0 for line in left) - first < 2 * left[0].size
+    return beside >= max(3, _COLUMN_ROWS * len(rows))

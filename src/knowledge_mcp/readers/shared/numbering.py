@@ -15,7 +15,7 @@ _ANY = 99
 _FIRST_ADDED = 101
 """The number from which parts of IEC standards count what they add to a clause of the general one."""
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_FIRST = re.compile(r"([A-Z]{1,2})?-?(\d{1,4})?[a-z]?")
+_FIRST = re.compile(r"([A-Z]{1,2})?(\d{1,4})?[a-z]?")
 _PARTS = re.compile(r"[.()]+")
 _CODES = 3
 """Parts in brackets from which on codes of law count in roman numerals: (a)(1)(ii)."""
@@ -85,8 +85,8 @@ def _ordinal_ending(number: int) -> str:
 def number_key(number: str, keyword: str = "") -> NumberKey | None:
     """Turn "5.3.1", "A.2", "IV", "R302.5" or "1910.95(b)(1)" into a key; None for what numbers no clauses."""
     plain, _, brackets = number.partition("(")
-    first, *others = plain.split(".")
-    key = [_first(first, roman=keyword == "part"), *map(_part, others)]
+    first, *others = re.split(r"[.-]", plain)
+    key = [_first(first, roman=keyword in {"part", "chapter"}), *map(_part, others)]
     for depth, part in enumerate(filter(None, _PARTS.split(brackets)), 1):
         key.append(_value(part.upper()) if depth == _CODES and part.isalpha() else _part(part))
     return tuple(part for part in key if part is not None) if None not in key and len(key) <= 9 else None

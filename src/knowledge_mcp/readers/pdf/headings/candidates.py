@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.language.openings import ANNEX_WORDS, DEEP_NUMBER, PART_WORDS, NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import ANNEX_WORDS, DEEP_NUMBER, NUMBERED_WORDS, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows, number_key
 
@@ -51,18 +51,18 @@ _PLAIN_WORD = re.compile(r"(?<!\S)[(\"'“‘]?[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)
 _FEW_WORDS = 4
 _PLAIN = 0.85
 _DRAWN = re.compile(r"[|+].*[|+]|[^\w\s](?:[^\w\s]|\s|[\w\s]{1,3}(?=[^\w\s]))*")
-_ALONE = re.compile(rf"(?:(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s+)?[A-Z0-9][\w.]{{0,12}}[.:]?", re.IGNORECASE)
+_ALONE = re.compile(rf"(?:(?:{NUMBERED_WORDS})\s+)?[A-Z0-9][\w.]{{0,12}}[.:–—-]?", re.IGNORECASE)
 _LONGEST_ALONE = 23
 """Letters of a keyword, a blank and a number at most."""
 _KEYWORD_ALONE = re.compile(
-    rf"(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s+[A-Z0-9]{{1,4}}[.:]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
+    rf"(?:{NUMBERED_WORDS})\s+[A-Z0-9]{{1,4}}[.:–—-]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
     re.IGNORECASE,
 )
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
 _STATUS = re.compile(r"\((?:informativ[eo]?|normativ[eo]?)\)", re.IGNORECASE)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
 _NUMBER_FIRST = re.compile(
-    rf"(?:(?:{ANNEX_WORDS}|{PART_WORDS}|section)\s*[A-Z]{{0,2}}\d{{1,4}}|{DEEP_NUMBER}|(?:{ANNEX_WORDS}|{PART_WORDS})?\s*"
+    rf"(?:(?:{NUMBERED_WORDS})\s*(?:[A-Z]{{0,2}}\d{{1,4}}|[IVXLC]{{1,6}})|{DEEP_NUMBER}|(?:{NUMBERED_WORDS})?\s*"
     r"(?:\d{1,3}|[A-Z])(?:\.\d+)*)[.)]?\*?(?:\s|$)",
     re.IGNORECASE,
 )
@@ -308,7 +308,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
         index + 1 >= len(lines)
         or len(line.text) > _LONGEST_ALONE
         or not _ALONE.fullmatch(line.text)
-        or not re.search(rf"\d|{ANNEX_WORDS}", line.text, re.I)
+        or not re.search(rf"\d|{NUMBERED_WORDS}", line.text, re.I)
     ):
         return 1
     other = lines[index + 1]

@@ -26,7 +26,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
 )
 from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, lettered_run_ins, levels_of, unnumbered
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
-from knowledge_mcp.readers.shared.numbering import by_hundreds, number_key
+from knowledge_mcp.readers.shared.numbering import by_hundreds, follows, number_key
 
 _NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
 _FEWEST = 4
@@ -282,7 +282,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             candidate.score += _LISTED_BONUS if _is_anchored(candidate, anchors) else 0.0
         links = best_chain(keys, [candidate.score for candidate in possible])
         chain = set(links) - _lists(links, possible, body)
-    chain |= _copied(chain, possible)
+    chain |= _copied(chain, possible) | _series(possible, body)
     styles = Counter(possible[index].line.style for index in chain)
     return [
         candidate
@@ -291,6 +291,20 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         or _is_anchored(candidate, anchors)
         or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
     ]
+
+
+def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
+    """Find chapters, articles and the like that count up by their own word: other numbers may run through them."""
+    by_word: defaultdict[str, list[int]] = defaultdict(list)
+    for index, each in enumerate(possible):
+        if each.numbered.keyword and is_strong(each.line, body) and not each.flows:
+            by_word[each.numbered.keyword].append(index)
+    chosen: set[int] = set()
+    for members in by_word.values():
+        keys = [possible[index].key or () for index in members]
+        if len(keys) > 1 and all(follows(one, other) for one, other in itertools.pairwise(keys)):
+            chosen.update(members)
+    return chosen
 
 
 _COPIED = 0.5
@@ -386,14 +400,13 @@ def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[f
     The parser may give a whole line the face of its first words; `led` are the styles of which that is known.
     """
     title, number = candidate.numbered.title, candidate.numbered.number or ""
+    start = len(candidate.text) - len(title)
+    stop = STOP_WITHIN.search(title)
+    if stop is not None and is_deep(number) and not _SENTENCE.match(title):  # "1.2 Application. The ..."
+        end = start + stop.start() + stop.group().index(".")
+        candidate.cut = min(candidate.cut or end, end)
     if candidate.cut is not None:
         return
-    stop = STOP_WITHIN.search(title)
-    if stop is not None and is_deep(number):  # "1.2 Application. The ..."
-        candidate.cut = len(candidate.text) - len(title) + stop.start() + stop.group().index(".")
-        if not _SENTENCE.match(title):
-            return
-        candidate.cut = None
     if is_strong(candidate.line, body):
         match = _NAMED_FIRST.match(title) if candidate.line.style in led else None
         if match and (candidate.breaks or title.endswith(".")):

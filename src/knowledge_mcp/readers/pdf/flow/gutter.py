@@ -1,0 +1,89 @@
+"""The free strip in the middle of a page of two columns, and the order that it gives: left column, then right one.
+
+The engine's blocks mix the columns up where their headings are centred or one of them ends early.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.pdf.lines import rows_of, size_of
+
+if TYPE_CHECKING:
+    from liteparse.types import TextItem
+
+_NARROWEST = 9.0
+"""Points of a gutter at least, as of the strip beside an aside."""
+_MIDDLE = (0.42, 0.58)
+"""Shares of the page's width between which a gutter is looked for: columns are of one width."""
+_FEWEST, _SHORTEST = 6, 2
+"""Rows of the longer and of the shorter column at least."""
+_CROSSING = 0.25
+"""Share of the rows that may reach over both columns: titles, running lines, a figure's caption."""
+_EVEN = 0.75
+"""Share of the wider column's width that the other has at least; its last lines are short."""
+_FULL, _RUNNING = 0.6, 0.5
+"""Share of its column's width that a line of running text fills, and share of the rows that do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gutter:
+    """Hold where it is, and the heights of the rows that reach over both columns, from the top."""
+
+    x: float
+    crossing: tuple[float, ...]
+
+    def crossed(self, heights: Iterable[float]) -> Gutter:
+        """Add the heights of tables that reach over both columns."""
+        return replace(self, crossing=tuple(sorted([*self.crossing, *heights])))
+
+    def place(self, x0: float, x1: float, y: float) -> float:
+        """Number a place in reading order: rows that cross part the page, between them the left column comes first."""
+        above = bisect_left(self.crossing, y - 0.5)
+        side = 1 if x1 <= self.x else 2 if x0 >= self.x else 3
+        return float(3 * above + side)
+
+
+def gutter_of(items: Sequence[TextItem], width: float) -> Gutter | None:
+    """Find the gutter of a page of two columns of running text; None where it has none."""
+    rows = rows_of(list(items))
+    if len(rows) < _FEWEST:
+        return None
+    low, high = (share * width for share in _MIDDLE)
+    places = [low + step for step in range(0, max(int(high - low), 1), 3)]
+    best = min(places, key=lambda x: sum(_crosses(item, x) for item in items))
+    beside: list[tuple[list[TextItem], list[TextItem]]] = []
+    crossing: list[float] = []
+    for row in rows:
+        if any(_crosses(item, best) for item in row):
+            crossing.append(min(item.y + item.height / 2 for item in row))
+        else:
+            cut = next((index for index, item in enumerate(row) if item.x > best), len(row))
+            beside.append((row[:cut], row[cut:]))
+    sides = [[row[side] for row in beside if row[side]] for side in (0, 1)]
+    lengths = sorted(map(len, sides))
+    if lengths[0] < _SHORTEST or lengths[1] < _FEWEST or len(crossing) > max(2, _CROSSING * len(rows)):
+        return None
+    spans = [(min(row[0].x for row in side), max(row[-1].x + row[-1].width for row in side)) for side in sides]
+    wide = [end - start for start, end in spans]
+    if spans[1][0] - spans[0][1] < _NARROWEST or min(wide) < _EVEN * max(wide) or max(wide) < 0.3 * width:
+        return None
+    for side, across in zip(sides, wide, strict=True):
+        full = [row[-1].x + row[-1].width - row[0].x > _FULL * across and not _has_gap(row) for row in side]
+        if statistics.mean(full) < _RUNNING:
+            return None
+    return Gutter((spans[0][1] + spans[1][0]) / 2, tuple(sorted(crossing)))
+
+
+def _crosses(item: TextItem, x: float) -> bool:
+    return item.x < x < item.x + item.width
+
+
+def _has_gap(row: Sequence[TextItem]) -> bool:
+    """Tell a row of cells from a line of text."""
+    return any(two.x - one.x - one.width > 1.5 * size_of(one) for one, two in itertools.pairwise(row))
