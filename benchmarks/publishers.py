@@ -30,51 +30,112 @@ from benchmarks.reading import read_document
 from knowledge_mcp.readers.shared.layout import letters_of
 
 FIRST = {
-    "building": "C CHAPTER 10=10;C SECTION 1001=1001;R 1001.1;R 1001.2;C SECTION 1003=1003;R 1003.1;T;R 1003.2;R 1003.2.1;"
-    "I 1.;I 2.;R 1003.3;R 1003.3.1;R 1003.3.1.1;C SECTION 1004=1004;R 1004.1;R [F] 1004.2=1004.2;R [F] 1004.2.1=1004.2.1",
-    "residential": "C CHAPTER 3=3;C SECTION R301=R301;R R301.1;R R301.1.1;R R301.2;C SECTION R302=R302;R R302.1;R R302.5;"
-    "R R302.5.1;R R302.5.2;R R302.6;C SECTION R303=R303;R R303.1;R R303.2",
-    "fire": "C Chapter 1=1;H 1.1*=1.1;U 1.1.1;U 1.1.2;H 1.2=1.2;U 1.2.1*=1.2.1;U 1.2.2;C Chapter 6=6;H 6.1*=6.1;R 6.1.1;"
-    "U 6.1.1.1;U 6.1.1.2*=6.1.1.2;R 6.1.2*=6.1.2;H 6.2;U 6.2.1;U 6.2.2;C Annex A=A;U A.1.1;U A.1.2.1;U A.6.1;U A.6.1.1.2",
-    "particular": "H 201.1;H 201.1.1;H 201.3;T;H 201.7;H 201.7.2;H 201.7.2.101;T;H 201.7.9;H 201.7.9.2;H 201.7.9.2.101;"
-    "H 202;H 202.6.2;H 202.6.2.101;H 206;H 206.101",
-    "methods": "S 1.=1;U 1.1;U 1.2;S 2.=2;U 2.1;S 3.=3;U 3.1;R 3.1.1;R 3.1.2;S 4.=4;U 4.1;U 4.2;U 4.2.1;U 4.2.2;"
-    "G APPENDIX;S X1.=X1;U X1.1;U X1.2;U X1.2.1;S X2.=X2;U X2.1",
-    "electrical": "S 1.=1;H 1.1;H 1.2;S 4.=4;H 4.1;H 4.1.1;H 4.1.2;H 4.2;T;S Annex A=A;H A.1;H A.1.1;H A.2;S Annex B=B;H B.1",
-    "military": "S 1.=1;R 1.1;R 1.2;S 3.=3;R 3.1;R 3.2;R 3.2.1;R 3.2.1.1;R 3.2.2;S 4.=4;R 4.1;R 4.1.1;C APPENDIX A=A;"
-    "H A.1;R A.1.1;R A.1.2;H A.2;R A.2.1",
-    "national": "S 1=1;T;S 2=2;H 2.1;H 2.2;S National Annex NA=NA;H NA.1;T;H NA.2;H NA.2.1;H NA.2.2;H NA.3;S Annex ZA=ZA;"
-    "H ZA.1;H ZA.2",
-    "structures": "S 1=1;H 1.1;P (1);P (2)P;H 1.2;P (1)P;P (2);P (3);S 2=2;H 2.1;P (1)P;H 2.1.1;P (1);P (2);S Annex A=A;H A.1;P (1);P (2)",
-    "boilers": "S PART UG=UG;H UG-1=UG-1;T;H UG-27=UG-27;I (a);I (b);I (1);H UG-28=UG-28;I (a);H UG-99=UG-99;T;S PART UW=UW;"
-    "H UW-1=UW-1;H UW-2=UW-2;U PG-5.1;U PG-5.2;U PG-5.3",
-    "aviation": "S PART 25=25;H Subpart F=F;H § 25.1301=25.1301;I (a);I (b);H § 25.1303=25.1303;I (a);I (1);I (2);"
-    "H § 25.1309=25.1309;I (a);I (1);H Subpart G=G;H § 25.1501=25.1501;I (a);H § 25.1503=25.1503",
-    "labour": "H 1910.95=1910.95;U 1910.95(a);U 1910.95(b);U 1910.95(b)(1);U 1910.95(b)(2);U 1910.95(c);U 1910.95(c)(1);"
-    "H 1910.96=1910.96;U 1910.96(a);U 1910.96(b)",
+    "building": (
+        "C CHAPTER 10=10;C SECTION 1001=1001;R 1001.1;R 1001.2;C SECTION 1003=1003;R 1003.1;T;R 1003.2;"
+        "R 1003.2.1;I 1.;I 2.;R 1003.3;R 1003.3.1;R 1003.3.1.1;C SECTION 1004=1004;R 1004.1;R [F] 1004.2=1004.2;"
+        "R [F] 1004.2.1=1004.2.1"
+    ),
+    "residential": (
+        "C CHAPTER 3=3;C SECTION R301=R301;R R301.1;R R301.1.1;R R301.2;C SECTION R302=R302;R R302.1;R R302.5;"
+        "R R302.5.1;R R302.5.2;R R302.6;C SECTION R303=R303;R R303.1;R R303.2"
+    ),
+    "fire": (
+        "C Chapter 1=1;H 1.1*=1.1;U 1.1.1;U 1.1.2;H 1.2=1.2;U 1.2.1*=1.2.1;U 1.2.2;C Chapter 6=6;H 6.1*=6.1;"
+        "R 6.1.1;U 6.1.1.1;U 6.1.1.2*=6.1.1.2;R 6.1.2*=6.1.2;H 6.2;U 6.2.1;U 6.2.2;C Annex A=A;U A.1.1;U A.1.2.1;"
+        "U A.6.1;U A.6.1.1.2"
+    ),
+    "particular": (
+        "H 201.1;H 201.1.1;H 201.3;T;H 201.7;H 201.7.2;H 201.7.2.101;T;H 201.7.9;H 201.7.9.2;H 201.7.9.2.101;"
+        "H 202;H 202.6.2;H 202.6.2.101;H 206;H 206.101"
+    ),
+    "methods": (
+        "S 1.=1;U 1.1;U 1.2;S 2.=2;U 2.1;S 3.=3;U 3.1;R 3.1.1;R 3.1.2;S 4.=4;U 4.1;U 4.2;U 4.2.1;U 4.2.2;"
+        "G APPENDIX;S X1.=X1;U X1.1;U X1.2;U X1.2.1;S X2.=X2;U X2.1"
+    ),
+    "electrical": (
+        "S 1.=1;H 1.1;H 1.2;S 4.=4;H 4.1;H 4.1.1;H 4.1.2;H 4.2;T;S Annex A=A;H A.1;H A.1.1;H A.2;S Annex B=B;H B.1"
+    ),
+    "military": (
+        "S 1.=1;R 1.1;R 1.2;S 3.=3;R 3.1;R 3.2;R 3.2.1;R 3.2.1.1;R 3.2.2;S 4.=4;R 4.1;R 4.1.1;C APPENDIX A=A;"
+        "H A.1;R A.1.1;R A.1.2;H A.2;R A.2.1"
+    ),
+    "national": (
+        "S 1=1;T;S 2=2;H 2.1;H 2.2;S National Annex NA=NA;H NA.1;T;H NA.2;H NA.2.1;H NA.2.2;H NA.3;S Annex ZA=ZA;"
+        "H ZA.1;H ZA.2"
+    ),
+    "structures": (
+        "S 1=1;H 1.1;P (1);P (2)P;H 1.2;P (1)P;P (2);P (3);S 2=2;H 2.1;P (1)P;H 2.1.1;P (1);P (2);S Annex A=A;"
+        "H A.1;P (1);P (2)"
+    ),
+    "boilers": (
+        "S PART UG=UG;H UG-1=UG-1;T;H UG-27=UG-27;I (a);I (b);I (1);H UG-28=UG-28;I (a);H UG-99=UG-99;T;"
+        "S PART UW=UW;H UW-1=UW-1;H UW-2=UW-2;U PG-5.1;U PG-5.2;U PG-5.3"
+    ),
+    "aviation": (
+        "S PART 25=25;H Subpart F=F;H § 25.1301=25.1301;I (a);I (b);H § 25.1303=25.1303;I (a);I (1);I (2);"
+        "H § 25.1309=25.1309;I (a);I (1);H Subpart G=G;H § 25.1501=25.1501;I (a);H § 25.1503=25.1503"
+    ),
+    "labour": (
+        "H 1910.95=1910.95;U 1910.95(a);U 1910.95(b);U 1910.95(b)(1);U 1910.95(b)(2);U 1910.95(c);"
+        "U 1910.95(c)(1);H 1910.96=1910.96;U 1910.96(a);U 1910.96(b)"
+    ),
     "contract": "S SECTION C=C;H C.1;T;H C.5;H C.5.1;H C.5.3;H C.5.3.1;H C.5.3.2;T;S SECTION H=H;H H.1;H H.2",
     "space": "S 1=1;S 5=5;H 5.1;H 5.2;H 5.2.1;I a.;I b.;H 5.2.2;I a.;I b.;I c.;S Annex A=A;H A.1;H A.1.1;I a.",
     "plants": "S I.=I;T;S II.=II;H A.=A;T;H B.=B;S III.=III;H A.=A;I 1.;I a.;H G.=G;I 1.;I 2.",
 }
 SECOND = {
-    "plumbing": "C CHAPTER 4=4;H SECTION 401=401;R 401.1;R 401.2;R 401.2.1;H SECTION 402=402;R 402.1;R [P] 402.2=402.2;R [P] 402.2.1=402.2.1;"
-    "R 402.3;C CHAPTER 5=5;H SECTION 501=501;R 501.1;R 501.2;I 1.;I 2.;R 501.3",
-    "wiring": "C ARTICLE 210=210;S Part I.=I;R 210.1;R 210.2;R 210.8;I (A);I (1);I (2);R 210.8(C)=210.8(C);S Part II.=II;R 210.19;R 210.20;"
-    "C ARTICLE 215=215;R 215.1;R 215.2;I (A)",
-    "petroleum": "S 1=1;H 1.1;H 1.2;S 5=5;H 5.1;U 5.1.1;U 5.1.2;U 5.1.2.1;U 5.1.2.2;H 5.2;H 5.2.1;U 5.2.1.1;U 5.2.1.2;S Annex A=A;H A.1;U A.1.1;U A.1.2",
-    "railway": "S Part 1=1;H 1.1;U 1.1.1;U 1.1.2;H 1.2;U 1.2.1;S Part 2=2;H 2.1;U 2.1.1;U 2.1.1.1;U 2.1.1.2;H 2.2;U 2.2.1;U 2.2.2;C Appendix A=A;U A.1;U A.2",
+    "plumbing": (
+        "C CHAPTER 4=4;H SECTION 401=401;R 401.1;R 401.2;R 401.2.1;H SECTION 402=402;R 402.1;R [P] 402.2=402.2;"
+        "R [P] 402.2.1=402.2.1;R 402.3;C CHAPTER 5=5;H SECTION 501=501;R 501.1;R 501.2;I 1.;I 2.;R 501.3"
+    ),
+    "wiring": (
+        "C ARTICLE 210=210;S Part I.=I;R 210.1;R 210.2;R 210.8;I (A);I (1);I (2);R 210.8(C)=210.8(C);"
+        "S Part II.=II;R 210.19;R 210.20;C ARTICLE 215=215;R 215.1;R 215.2;I (A)"
+    ),
+    "petroleum": (
+        "S 1=1;H 1.1;H 1.2;S 5=5;H 5.1;U 5.1.1;U 5.1.2;U 5.1.2.1;U 5.1.2.2;H 5.2;H 5.2.1;U 5.2.1.1;U 5.2.1.2;"
+        "S Annex A=A;H A.1;U A.1.1;U A.1.2"
+    ),
+    "railway": (
+        "S Part 1=1;H 1.1;U 1.1.1;U 1.1.2;H 1.2;U 1.2.1;S Part 2=2;H 2.1;U 2.1.1;U 2.1.1.1;U 2.1.1.2;H 2.2;"
+        "U 2.2.1;U 2.2.2;C Appendix A=A;U A.1;U A.2"
+    ),
     "guides": "S A.=A;T;S B.=B;T;S C.=C;H 1.=1;I a.;I b.;H 2.=2;H 2.1;T;H 2.2;S D.=D;T",
-    "clauses": "S 52.2=52.2;H 52.212-1=52.212-1;I (a);I (1);H 52.212-2=52.212-2;I (a);H 52.212-4=52.212-4;I (a);I (b);H 52.213-1=52.213-1;I (a)",
-    "statute": "C PART 1=1;H 1=1;I (1);I (2);H 2=2;I (1);C PART 2=2;H 3=3;I (1);I (a);H 4=4;T;H 5=5;I (1);C SCHEDULE 1=1;T",
-    "union": "C CHAPTER I=I;C Article 1=1;I 1.;I 2.;C Article 2=2;I 1.;C CHAPTER II=II;C Article 3=3;I 1.;I 2.;C Article 4=4;T;C ANNEX I=I;T",
-    "welding": "C 4.=4;H 4.1;R 4.1.1;R 4.1.2;R 4.1.2.1;H 4.2;R 4.2.1;R 4.2.2;S Annex C=C;U C-4.1.1;U C-4.1.2;U C-4.2.1",
-    "lifts": "S SECTION 2.11=2.11;R 2.11.1;R 2.11.1.1;R 2.11.1.2;R 2.11.7;R 2.11.7.1;R 2.11.7.1.1;R 2.11.7.1.2;S SECTION 2.12=2.12;R 2.12.1;R 2.12.2;R 2.12.2.1",
-    "concrete": "C CHAPTER 9—=9;H 9.1—=9.1;U 9.1.1;U 9.1.2;H 9.5—=9.5;U 9.5.1;U 9.5.1.1;U 9.5.1.2;U 9.5.2;C CHAPTER 10—=10;H 10.1—=10.1;U 10.1.1;U 10.1.2",
-    "indian": "S 1=1;T;S 5=5;H 5.1;R 5.1.1;R 5.1.2;S ANNEX A=A;S A-1=A-1;U A-1.1;U A-1.2;S A-2=A-2;U A-2.1;S ANNEX B=B;S B-1=B-1;U B-1.1;U B-1.2",
+    "clauses": (
+        "S 52.2=52.2;H 52.212-1=52.212-1;I (a);I (1);H 52.212-2=52.212-2;I (a);H 52.212-4=52.212-4;I (a);I (b);"
+        "H 52.213-1=52.213-1;I (a)"
+    ),
+    "statute": (
+        "C PART 1=1;H 1=1;I (1);I (2);H 2=2;I (1);C PART 2=2;H 3=3;I (1);I (a);H 4=4;T;H 5=5;I (1);C SCHEDULE 1=1;T"
+    ),
+    "union": (
+        "C CHAPTER I=I;C Article 1=1;I 1.;I 2.;C Article 2=2;I 1.;C CHAPTER II=II;C Article 3=3;I 1.;I 2.;"
+        "C Article 4=4;T;C ANNEX I=I;T"
+    ),
+    "welding": (
+        "C 4.=4;H 4.1;R 4.1.1;R 4.1.2;R 4.1.2.1;H 4.2;R 4.2.1;R 4.2.2;S Annex C=C;U C-4.1.1;U C-4.1.2;U C-4.2.1"
+    ),
+    "lifts": (
+        "S SECTION 2.11=2.11;R 2.11.1;R 2.11.1.1;R 2.11.1.2;R 2.11.7;R 2.11.7.1;R 2.11.7.1.1;R 2.11.7.1.2;"
+        "S SECTION 2.12=2.12;R 2.12.1;R 2.12.2;R 2.12.2.1"
+    ),
+    "concrete": (
+        "C CHAPTER 9—=9;H 9.1—=9.1;U 9.1.1;U 9.1.2;H 9.5—=9.5;U 9.5.1;U 9.5.1.1;U 9.5.1.2;U 9.5.2;"
+        "C CHAPTER 10—=10;H 10.1—=10.1;U 10.1.1;U 10.1.2"
+    ),
+    "indian": (
+        "S 1=1;T;S 5=5;H 5.1;R 5.1.1;R 5.1.2;S ANNEX A=A;S A-1=A-1;U A-1.1;U A-1.2;S A-2=A-2;U A-2.1;S ANNEX B=B;"
+        "S B-1=B-1;U B-1.1;U B-1.2"
+    ),
     "southern": "C SECTION C=C;H C1=C1;H C1.1;U C1.1.1;U C1.1.2;H C1.2;H C2=C2;H C2.1;U C2.1.1;U C2.1.2;H C2.2;T",
-    "masterformat": "S PART 1=1;H 1.1;I A.;I B.;I 1.;H 1.2;I A.;S PART 2=2;H 2.1;I A.;I 1.;I 2.;H 2.2;I A.;S PART 3=3;H 3.1;I A.",
-    "drainage": "C Chapter 12=12;H 12-1=12-1;T;H 12-1.1=12-1.1;H 12-2=12-2;T;H 12-2.1=12-2.1;H 12-2.2=12-2.2;C Chapter 13=13;H 13-1=13-1;H 13-1.1=13-1.1",
-}  # fmt: skip
+    "masterformat": (
+        "S PART 1=1;H 1.1;I A.;I B.;I 1.;H 1.2;I A.;S PART 2=2;H 2.1;I A.;I 1.;I 2.;H 2.2;I A.;S PART 3=3;H 3.1;I A."
+    ),
+    "drainage": (
+        "C Chapter 12=12;H 12-1=12-1;T;H 12-1.1=12-1.1;H 12-2=12-2;T;H 12-2.1=12-2.1;H 12-2.2=12-2.2;"
+        "C Chapter 13=13;H 13-1=13-1;H 13-1.1=13-1.1"
+    ),
+}
 _TITLES = (
     "General", "Scope", "Means of access", "Protection of openings", "Separation of rooms", "Guards and handrails",
     "Height of platforms", "Testing of valves", "Marking", "Storage of liquids", "Alarm signals", "Design pressure",
@@ -152,7 +213,9 @@ def as_pdf(units: Sequence[Unit], *, columns: int = 1) -> bytes:
         if unit.look == "C":
             flow += [Paragraph(html.escape(unit.printed), centred), Paragraph(html.escape(unit.title), centred)]
         elif unit.look in "HSG":
-            flow.append(Paragraph(line if unit.look != "G" else html.escape(unit.title), large if unit.look == "S" else bold))
+            flow.append(
+                Paragraph(line if unit.look != "G" else html.escape(unit.title), large if unit.look == "S" else bold)
+            )
             flow += [Paragraph(words, text)] if words else []
         elif unit.look == "R":
             flow.append(Paragraph(f"<b>{line}.</b> {words}", text))
@@ -218,7 +281,10 @@ def as_text(units: Sequence[Unit]) -> bytes:
         if unit.look == "C":
             out += [unit.printed, unit.title]
         elif unit.look in "HSG":
-            out += [unit.line if unit.look != "G" else unit.title, *(["", *textwrap.wrap(unit.text)] if unit.text else [])]
+            out += [
+                unit.line if unit.look != "G" else unit.title,
+                *(["", *textwrap.wrap(unit.text)] if unit.text else []),
+            ]
         else:
             stop = "." if unit.look == "R" else ""
             out += textwrap.wrap(f"{unit.line}{stop} {unit.text}".strip())
@@ -273,7 +339,9 @@ def main() -> None:
                 suffix, write = FORMATS[name]
                 path = Path(folder) / f"{manner}-{name}{suffix}"
                 path.write_bytes(write(units))
-                sections = [(section.number or "", letters_of(section.title)) for section in read_document(path).sections]
+                sections = [
+                    (section.number or "", letters_of(section.title)) for section in read_document(path).sections
+                ]
                 wanted = gold(units)
                 left = list(wanted)
                 wrong = [key for key in sections if not (key in left and not left.remove(key))]

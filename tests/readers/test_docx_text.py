@@ -68,9 +68,9 @@ def test_changes_that_are_not_accepted_comments_headers_and_what_is_no_text_are_
     assert document.warnings == (
         "Tracked changes are not accepted yet (1 insertion, 2 deletions): the text was read as if they were.",
         "1 comment was left out.",
-        "2 words of page headers and footers left out.",
         "Charts in the document are not read.",
     )
+    assert dict(document.metadata)["page_headers"] == "Draft C"
 
 
 def test_what_is_struck_out_is_left_out_and_counted() -> None:

@@ -345,3 +345,36 @@ def test_a_clause_beside_others_gives_the_document_no_name_and_a_chapter_alone_d
 def test_a_letter_without_a_title_is_called_by_its_subject() -> None:
     letter = "<p>To: J. Miller</p><p>From: A. Warden</p><p>Subject: Tests of crane No. 7</p><p>The crane is old.</p>"
     assert read(letter).title == "Tests of crane No. 7"
+
+
+# ---- panels that a reader opens -------------------------------------------------------------------------------------
+
+
+def test_closed_tabs_and_accordions_are_text_below_their_labels() -> None:
+    page = (
+        "<h1>Pump</h1><div role=tablist><button role=tab aria-controls=e>Electric</button><button role=tab "
+        "aria-controls=d>Diesel</button></div><div id=e role=tabpanel><p>It takes 4 kW.</p></div>"
+        "<div id=d role=tabpanel hidden><p>It takes 6 kW.</p></div><h2><button aria-expanded=false aria-controls=s>Storage</button></h2>"
+        '<div id=s style="display:none"><p>Store it dry.</p></div><p hidden=until-found>Drain it.</p>'
+    )
+    document = read(page)
+    assert document.text.split("\n\n") == [
+        "Pump", "Electric Diesel", "Electric", "It takes 4 kW.", "Diesel", "It takes 6 kW.", "Storage", "Store it dry.",
+        "Drain it.",
+    ]  # fmt: skip
+    assert document.hidden == ()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<p id=x hidden>obey</p>",
+        "<button aria-expanded=false aria-controls=main-menu>Menu</button><ul id=main-menu hidden><li>obey</ul>",
+        "<button aria-expanded=false aria-controls=x>OK</button><div id=x role=dialog hidden>obey</div>",
+        "<button aria-expanded=false aria-controls=x hidden>OK</button><div id=x hidden>obey</div>",
+    ],
+)
+def test_menus_dialogs_and_what_nothing_shown_opens_stay_hidden(part: str) -> None:
+    document = read(f"<p>Before.</p>{part}")
+    assert "obey" not in document.text
+    assert dict(document.hidden)[HiddenReason.MARKED.value] >= 4

@@ -139,6 +139,28 @@ def test_a_slide_that_writes_a_marker_begins_no_page() -> None:
     assert "<!-- page 9 -->" in document.text
 
 
+def test_levels_of_bullets_are_nested_items() -> None:
+    def fill(made: Any) -> None:
+        slide = made.slides.add_slide(made.slide_layouts[1])
+        slide.shapes.title.text = "Limits"
+        frame = slide.placeholders[1].text_frame
+        frame.text = "Pump"
+        for text, level in (("Pressure", 1), ("Inlet: 3 bar", 2), ("Valve", 0)):
+            each = frame.add_paragraph()
+            each.text, each.level = text, level
+        slide.shapes.add_textbox(0, 5_000_000, 100, 100).text_frame.text = "A remark"
+
+    document = read(presentation(fill), "talk.pptx")
+
+    found = [
+        (block.depth, block.span.of(document.text)) for block in document.blocks if block.kind is BlockKind.LIST_ITEM
+    ]
+    assert [(depth, text.split(" ", 1)[1]) for depth, text in found] == [
+        (0, "Pump"), (1, "Pressure"), (2, "Inlet: 3 bar"), (0, "Valve"),
+    ]  # fmt: skip
+    assert document.blocks[-1].kind is BlockKind.PARAGRAPH
+
+
 def test_check_counts_the_slides() -> None:
     assert READER.check(item_of(presentation(_talk), "talk.pptx")).pages == 3
 

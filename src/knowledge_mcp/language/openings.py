@@ -181,7 +181,7 @@ DEEP_NUMBER = (
     r"(?:(?:\d{1,4}|[A-Z]{1,2}\d{1,4}|[A-Z]|(?!NO\.)[A-Z]{2})(?:\.\d{1,4}){1,8}(?:-\d{1,3})?"
     rf"|(?:[A-Z]{{1,2}}|\d{{1,3}})-\d{{1,4}}(?:\.\d{{1,4}}){{0,8}}){_TAIL}"
 )
-"""A number that says by itself that it is a clause's: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4", "1910.95(b)(1)"."""
+"""A number that says by itself that it is a clause's: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4"."""
 UNTITLED = re.compile(rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:[.*]{{0,2}}\s+(?![a-zß-ÿ\d])|\*?\Z)")
 """How a clause without a title begins, or its number alone on a line."""
 _KEYWORD = re.compile(
@@ -266,7 +266,9 @@ def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
         return False
     if not (number.isalpha() and len(number) > 1) or _ROMAN.fullmatch(number) is not None:
         return True
-    return re.fullmatch(ANNEX_WORDS, match["keyword"], re.IGNORECASE) is not None and bool(_TWO_LETTERS.fullmatch(number))
+    return re.fullmatch(ANNEX_WORDS, match["keyword"], re.IGNORECASE) is not None and bool(
+        _TWO_LETTERS.fullmatch(number)
+    )
 
 
 def _is_possible(number: str) -> bool:

@@ -39,6 +39,8 @@ _NOT_READ = {
     "oleObject": "Embedded objects",
 }
 """What a document holds beside its text, by the kinds of relations that lead there."""
+_LONGEST_AROUND = 1000
+"""Characters of headers and footers that are kept: they are facts of the document, no text."""
 _NO_TEXT = "It has no text."
 _NO_TEXT_SUGGESTION = "If its pages are pictures, save it as PDF and ingest that with OCR."
 
@@ -48,7 +50,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-6"
+        return "docx-7"
 
     def check(self, item: SourceItem) -> Inspection:
 
@@ -68,6 +70,7 @@ class DocxReader:
         with open_package(item) as package:
             properties = read_properties(package)
             title = _walk(package, builder)
+            properties |= _around(package)
         if not builder.has_text:
             raise unreadable(item, UnreadableReason.EMPTY, _NO_TEXT, suggestion=_NO_TEXT_SUGGESTION)
         document_type, warning = named_type(properties)
@@ -119,17 +122,18 @@ def _told(package: Package, changes: Counter[str]) -> Iterator[str]:
     comments = sum(1 for _ in root.iter("{*}comment")) if root is not None else 0
     if comments:
         yield f"{how_many(comments, 'comment was', 'comments were')} left out."
-    around = {word for name in package.headers for word in _words(package.member(name))}
-    if around:
-        yield f"{how_many(len(around), 'word')} of page headers and footers left out."
     kinds = {relation.kind for relation in package.relations.values()}
     for kind, what in _NOT_READ.items():
         if kind in kinds:
             yield f"{what} in the document are not read."
 
 
-def _words(data: bytes | None) -> list[str]:
-    return " ".join(text.text or "" for text in parse(data).iter(f"{_W}t")).split() if data else []
+def _around(package: Package) -> dict[str, str]:
+    """Give what stands in page headers and footers, each text once: designation, edition, classification."""
+    parts = [parse(data) for name in package.headers if (data := package.member(name))]
+    said = ["".join(text.text or "" for text in each.iter(f"{_W}t")) for part in parts for each in part.iter(f"{_W}p")]
+    words = " | ".join(dict.fromkeys(" ".join(each.split()) for each in said if each.strip()))
+    return {"page_headers": words[:_LONGEST_AROUND]} if words else {}
 
 
 def _parsed(package: Package, kind: str) -> Element | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.readers.html.panels import open_panels
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import shown_length
 
@@ -221,6 +222,7 @@ def take_out_hidden(root: Element) -> Counter[str]:
     sheet = Sheet.of(root)
     counted: Counter[str] = Counter()
     first = _State(background=None if sheet.is_partial else _WHITE)
+    panels = open_panels(root, lambda element: _is_cut(element, sheet))
     open_: list[tuple[Element, _State]] = [(root, first)]
     while open_:
         element, above = open_.pop()
@@ -229,6 +231,8 @@ def take_out_hidden(root: Element) -> Counter[str]:
             continue
         told = sheet.style_of(element, tag)
         attributes = cast("Mapping[str, str]", element.attrib)
+        if element in panels:
+            told, attributes = {}, {}
         reason = _cut(tag, attributes, told)
         if reason is not None:
             counted[reason] += _said(element)
@@ -240,6 +244,11 @@ def take_out_hidden(root: Element) -> Counter[str]:
             _blank(element, reason, counted)
         open_.extend((child, state) for child in element)
     return +counted
+
+
+def _is_cut(element: Element, sheet: Sheet) -> bool:
+    tag = local_name(element).lower()
+    return _cut(tag, cast("Mapping[str, str]", element.attrib), sheet.style_of(element, tag)) is not None
 
 
 def reason_of(tag: str, attributes: Mapping[str, str]) -> HiddenReason | None:

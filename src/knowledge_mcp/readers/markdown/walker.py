@@ -166,7 +166,7 @@ class MarkdownWalker:
         informative = parts.informative if stated is None else stated
         shown = " ".join(words.split())
         is_told = _NUMBER.search(pairs) is not None
-        printed = shown if parts.keyword or parts.informative is not None or is_told else None
+        printed = shown if is_told else parts.printed(shown)
         span = self._builder.heading(
             parts.title,
             level=depth,

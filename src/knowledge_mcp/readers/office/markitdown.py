@@ -34,6 +34,8 @@ _DEFAULT_NAME = re.compile(
     r"|\S{1,200}\.(?:png|jpe?g|gif|emf|wmf|svg|bmp|tiff?)",
     re.ASCII | re.IGNORECASE,
 )
+_ITEM = re.compile(r"(?P<levels>\ufdd0{1,9})(?P<number>\d{0,4})\ufdd0")
+"""What `SlideConverter` writes before an item."""
 _TABLE_END = re.compile(r"\|\s*$")
 
 
@@ -155,6 +157,9 @@ def _slide(content: str) -> tuple[list[str], int]:
 
 def _settled_line(line: str) -> str:
     flat = " ".join(line.split())
+    if item := _ITEM.match(flat):
+        marker = f"{item['number']}." if item["number"] else "-"
+        return f"{'    ' * (len(item['levels']) - 1)}{marker} {escaped(flat[item.end() :].strip())}"
     for mark in ("# ", "### "):
         if line.startswith(mark):
             return mark + escaped(flat.removeprefix(mark.strip()).strip())

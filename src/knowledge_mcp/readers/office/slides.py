@@ -1,4 +1,4 @@
-"""In the child: MarkItDown's converter of presentations, with tables whose cells may hold bars.
+"""In the child: MarkItDown's converter of presentations, with tables whose cells may hold bars, and levels of lists.
 
 Imported only where MarkItDown is installed. Should a later MarkItDown no longer call what is replaced here, its own way
 of writing tables is back, and nothing breaks.
@@ -6,16 +6,38 @@ of writing tables is back, and nothing breaks.
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
 
+import pptx
 from markitdown.converters import PptxConverter
 
 from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach, worded_header
 from knowledge_mcp.readers.shared.pieces import escaped, table_piece
 
+ITEM = "\ufdd0"
+"""Before the words of a list item: one for each level, a number where it has one, and one more."""
+
 
 class SlideConverter(PptxConverter):
-    """Convert presentations; a table's cells are escaped, so that each stays one cell."""
+    """Convert presentations; a table's cells are escaped, so that each stays one cell, and list items are marked."""
+
+    def convert(self, file_stream: BinaryIO, stream_info: Any, **kwargs: Any) -> Any:
+        presentation: Any = pptx.Presentation(file_stream)
+        marked = False
+        for slide in presentation.slides:
+            title = slide.shapes.title
+            for shape in _texts(slide.shapes):
+                if title is None or shape.shape_id != title.shape_id:
+                    marked = _mark_items(shape.text_frame.paragraphs) or marked
+        file_stream.seek(0)
+        if marked:
+            file_stream = io.BytesIO()
+            presentation.save(file_stream)
+            file_stream.seek(0)
+        return super().convert(file_stream, stream_info, **kwargs)
 
     def _convert_table_to_markdown(self, table: Any, **kwargs: Any) -> str:
         rows: list[list[str]] = []
@@ -34,3 +56,41 @@ class SlideConverter(PptxConverter):
                 above = rows[index - 1][column] if column < len(rows[index - 1]) else ""
                 rows[index][column] = rows[index][column] or (above if len(above) <= LONGEST_REPEATED else "")
         return f"\n{table_piece(worded_header(rows, reaches))['text']}\n\n"
+
+
+def _texts(shapes: Iterable[Any]) -> Iterator[Any]:
+    """Give the shapes with text, those of groups too."""
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            yield from _texts(shape.shapes)
+        elif shape.has_text_frame:
+            yield shape
+
+
+def _mark_items(paragraphs: Iterable[Any]) -> bool:
+    """Mark the items of a text that has levels or bullets of its own; tells whether there are any."""
+    written = [each for each in paragraphs if each.text.strip()]
+    if not any(each.level or _bullet(each) for each in written):
+        return False
+    counted: Counter[int] = Counter()
+    above = -1
+    for each in written:
+        kind = _bullet(each)
+        if kind == "buNone" and not each.level:
+            above = -1
+            continue
+        level = above = min(each.level, above + 1)
+        for deeper in [known for known in counted if known > level or (known == level and kind != "buAutoNum")]:
+            del counted[deeper]
+        counted[level] += kind == "buAutoNum"
+        number = str(counted[level]) if kind == "buAutoNum" else ""
+        run = each.runs[0] if each.runs else each.add_run()
+        run.text = f"{ITEM * (level + 1)}{number}{ITEM}{run.text}"
+    return True
+
+
+def _bullet(paragraph: Any) -> str:
+    """Return how a paragraph itself says that it has a bullet, a number or none; empty where it says nothing."""
+    settings = paragraph._p.pPr  # noqa: SLF001 - python-pptx has no other way to bullets
+    names = {element.tag.rpartition("}")[2] for element in settings} if settings is not None else set[str]()
+    return next((name for name in ("buNone", "buAutoNum", "buChar", "buBlip") if name in names), "")

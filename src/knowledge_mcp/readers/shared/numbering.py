@@ -17,6 +17,8 @@ _FIRST_ADDED = 101
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _FIRST = re.compile(r"([A-Z]{1,2})?(\d{1,4})?[a-z]?")
 _PARTS = re.compile(r"[.()]+")
+_YEARS = range(1950, 2050)
+"""What stands behind a stop and is a year: "5.1999" is a month, "25.1309" a clause."""
 _CODES = 3
 """Parts in brackets from which on codes of law count in roman numerals: (a)(1)(ii)."""
 
@@ -109,7 +111,7 @@ def _first(part: str, *, roman: bool) -> int | None:
 
 def _part(part: str) -> int | None:
     if match := re.fullmatch(r"(\d{1,4})[a-z]?", part):
-        return int(match.group(1))
+        return None if int(match.group(1)) in _YEARS else int(match.group(1))
     if len(part) != 1 or not part.isalpha():
         return None
     return _ANY if part == "x" else ord(part.lower()) - ord("a") + 1
@@ -121,7 +123,7 @@ def _value(numeral: str) -> int | None:
 
 
 def by_hundreds(key: NumberKey, chapters: Collection[int]) -> NumberKey:
-    """Part "1003.2" into chapter, section and clause (10, 3, 2) where there is such a chapter, as building codes have."""
+    """Part "1003.2" into chapter, section and clause (10, 3, 2) where there is such a chapter: in building codes."""
     chapter, section = divmod(key[0] % LETTERED, 100) if key else (0, 0)
     return (chapter, section, *key[1:]) if chapter in chapters else key
 
@@ -150,12 +152,14 @@ def _step(one: int, other: int) -> int:
         return other - one
     if one >= LETTERED and one % LETTERED == other % LETTERED == 0 and (apart := (other - one) // LETTERED) <= 3:
         return apart
-    opens = other - _ROMANS == 1 or (other // LETTERED % 26 in {1, 2} if other % LETTERED == 0 else other % LETTERED < 3)
+    opens = other - _ROMANS == 1 or (
+        other // LETTERED % 26 in {1, 2} if other % LETTERED == 0 else other % LETTERED < 3
+    )
     return 1 if opens else LETTERED
 
 
 def family(key: NumberKey) -> NumberKey:
-    """Give what the numbers beside a number have in common; an annex, whose numbers may be those of the text, is one."""
+    """Give what the numbers beside a number share; an annex, whose numbers may be those of the text, is one."""
     return key[:1] if key[0] >= LETTERED and key[0] % LETTERED == 0 else key[:-1]
 
 

@@ -200,7 +200,9 @@ def lay(
         breaks = breaks[1:]
     if len(breaks) != len(pages) - 1:
         breaks = []
-    span = builder.block(kind, text, pages=pages, marker=marker, depth=depth, lines=lines, breaks=breaks, lead=rich.lead)
+    span = builder.block(
+        kind, text, pages=pages, marker=marker, depth=depth, lines=lines, breaks=breaks, lead=rich.lead
+    )
     if span is None:
         return None, []
     return span, _references(builder, rich, span, text, len(prefix))

@@ -43,7 +43,7 @@ class Gutter:
         return replace(self, crossing=tuple(sorted([*self.crossing, *heights])))
 
     def place(self, x0: float, x1: float, y: float) -> float:
-        """Number a place in reading order: rows that cross part the page, between them the left column comes first."""
+        """Return a place's number in reading order: between two rows that cross, the left column comes first."""
         above = bisect_left(self.crossing, y - 0.5)
         side = 1 if x1 <= self.x else 2 if x0 >= self.x else 3
         return float(3 * above + side)

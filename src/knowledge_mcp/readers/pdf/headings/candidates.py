@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.language.openings import ANNEX_WORDS, DEEP_NUMBER, NUMBERED_WORDS, NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import DEEP_NUMBER, NUMBERED_WORDS, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows, number_key
 
@@ -354,7 +354,11 @@ def _wrapped_title(
         previous, other = lines[end - 1], lines[end]
         same = abs(other.size - line.size) < 0.3 and other.bold == line.bold and other.font == line.font
         close = 0 <= other.y0 - previous.y0 < 1.75 * line.size
-        full = previous.x1 - previous.x0 > 0.45 * width or _has_no_room(previous, other, edges) or (centred and _is_under(previous, other))
+        full = (
+            previous.x1 - previous.x0 > 0.45 * width
+            or _has_no_room(previous, other, edges)
+            or (centred and _is_under(previous, other))
+        )
         if not (same and close and full) or _NUMBER_FIRST.match(other.text):
             break
         end += 1

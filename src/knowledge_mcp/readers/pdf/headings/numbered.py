@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from knowledge_mcp.language.openings import is_deep, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
+    STOP_WITHIN,
     Body,
     HeadingCandidate,
     best_chain,
     candidates,
     is_semi_strong,
-    STOP_WITHIN,
     is_strong,
 )
 from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, lettered_run_ins, levels_of, unnumbered
@@ -373,7 +373,12 @@ def _is_led(candidate: HeadingCandidate) -> bool:
 
 
 def _is_plain(candidate: HeadingCandidate, body: Body) -> bool:
-    return len(candidate.key or ()) == 1 and not is_deep(candidate.numbered.number or "") and not candidate.numbered.keyword and not is_semi_strong(candidate.line, body)
+    return (
+        len(candidate.key or ()) == 1
+        and not is_deep(candidate.numbered.number or "")
+        and not candidate.numbered.keyword
+        and not is_semi_strong(candidate.line, body)
+    )
 
 
 def _may_be_numbered(candidate: HeadingCandidate, body: Body) -> bool:

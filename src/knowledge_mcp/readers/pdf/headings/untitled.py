@@ -5,7 +5,6 @@ Their numbers count on from the headings around them without a gap; nothing but 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -21,7 +20,7 @@ _SPACED = 0.3
 _FLUSH = 3.0
 """Points from the leftmost line of its page up to which a clause begins."""
 _SIBLINGS = 2
-"""Clauses below one heading at least, once in a document: a single number may be the beginning of a line that cites it."""
+"""Clauses below one heading at least, once in a document: a single number may begin a line that cites it."""
 _CONFIDENCE = 0.8
 
 
