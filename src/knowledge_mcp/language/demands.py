@@ -11,13 +11,14 @@ from knowledge_mcp.language.multilingual.recognition import language_of
 
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
 _FORCE = re.compile(
-    rf"\b(?:(?P<word>shall|must|should|may|can|cannot|will|ought\s+to|need(?=\s+not))\b{_NOT}"
+    rf"\b(?:(?P<word>shall|must|should|may|can|cannot|will|ought\s+to|need(?=\s+not))\b{_NOT}(?P<only>(?<=[mc]a[yn])\s+only\b)?"
     r"|(?:(?<=\bis )|(?<=\bare )|(?<=\bbe ))(?P<denied>not\s+)?"
     r"(?P<state>required|recommended|optional|permitted|allowed)\b)",
     re.IGNORECASE,
 )
 _CAPITAL_FORCE = re.compile(
     r"\b(?P<word>SHALL|MUST|SHOULD|MAY|CANNOT|CAN|REQUIRED|RECOMMENDED|OPTIONAL)\b(?P<not>\s+NOT\b)?"
+    r"(?P<only>(?<=[MC]A[YN])\s+(?:only|ONLY)\b)?"
 )
 _SMALL_FORCE = re.compile(r"\b(?:shall|must|should|may)\b(?:\s+not\b)?")
 _NORMAL = {
@@ -30,19 +31,37 @@ _NORMAL = {
     "allowed": "may",
 }
 _NUMBER = re.compile(
-    r"(?<![\w.,/])(?<![A-Za-z][+-])(?:[<>≤≥±~]\s?)?(?:(?<![\w)−–+-])[+−-])?\d+(?:[.,\u2009\u00a0]\d{3})*(?:[.,]\d+)?(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits"
-    r"|byte|bytes)|mm|cm|km|in|ft|dB|min|h|°C|K|kg))(?![\w]))?(?![\w]|[.,]\d)"
+    r"(?<![\w.,/])(?<![A-Za-z][+-])(?:[<>≤≥±~]\s?)?(?:(?<![\w)−–+-])[+−-])?\d+(?:[.,\u2009\u00a0]\d{3})*(?:[.,]\d+)?"
+    r"(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in|ft|dB|min|h|°C|K|kg)"
+    r"(?:/(?:s|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]))?(?![\w]|[.,]\d)"
 )
 _NAMED_UNIT = re.compile(
     r"[\s-](?P<unit>(?:(?:nano|micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|inch(?:es)?|foot|feet"
-    r"|(?:nano|micro|milli|centi|kilo)?(?:metres?|meters?|grams?)|tonnes?|percent|degrees?|(?:kilo|mega|giga)?(?:bytes?|bits?)"
+    r"|[cdk]?m[²³]|bar|mbar|psi|lbs?|oz|yd|rpm|ppm|lux|lx|litres?|°F|[kMG]?Ω|kWh|Wh|VA"
+    r"|yards?|miles?|pounds?|ounces?|gallons?|(?:milli)?lit(?:re|er)s?|hectares?|acres?|decibels?|per\s?cent|octets?"
+    r"|(?:square\s|cubic\s)?(?:nano|micro|milli|centi|kilo)?(?:metres?|meters?|grams?)|tonnes?|percent|degrees?|(?:kilo|mega|giga)?(?:bytes?|bits?)"
     r"|(?:milli|kilo)?(?:volts?|amperes?|amps?|watts?)|(?:kilo|mega|giga)?hertz"
     r"|Sekunden?|Minuten?|Stunden?|Tagen?|Wochen?|Monaten?|Jahren?|Prozent))\b",
     re.IGNORECASE,
 )
-_NUMBER_WORDS = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
-    r"|hundred|thousand|half|twice|double)\b",
+_COUNTED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty"
+).split()
+_TENS = "thirty forty fifty sixty seventy eighty ninety hundred".split()
+NUMBER_WORDS = {
+    **{word: place for place, word in enumerate(_COUNTED)},
+    **{word: 10 * place for place, word in enumerate(_TENS, 3)},
+    "thousand": 1000,
+}
+"""What numbers that are written as words come to."""
+_NUMBER_WORDS = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)}|half|twice|double)\b", re.IGNORECASE)
+_MONTH = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember)"
+)
+_DATE = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s)?{_MONTH},?\s\d{{4}}\b|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b",
     re.IGNORECASE,
 )
 _NAMED_PLACE = re.compile(
@@ -92,7 +111,8 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
         word = " ".join((parts["word"] or parts["state"]).lower().split())
         is_negated = word == "cannot" or bool(parts["not"] or parts.get("denied"))
         plain = "can" if word == "cannot" else _NORMAL.get(word, word)
-        found.append(PrintedMark(f"{plain} not" if is_negated else plain, match.group(), *match.span()))
+        manner = " not" if is_negated else " only" if parts["only"] else ""
+        found.append(PrintedMark(f"{plain}{manner}", match.group(), *match.span()))
     if convention.capitals:
         found += [
             PrintedMark(
@@ -117,14 +137,16 @@ def named_places(sentence: str) -> list[PrintedMark]:
 
 
 def limits(sentence: str) -> list[PrintedMark]:
-    """List the numbers with their units, and number words; those of references and editions are left out."""
+    """List the numbers with their units, number words and dates; those of references and editions are left out."""
     text = mask_places(sentence)
-    found: list[PrintedMark] = []
+    found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in _DATE.finditer(text)]
+    text = _DATE.sub(lambda date: "x" * len(date[0]), text)
     for pattern in (_NUMBER, _NUMBER_WORDS):
         for match in pattern.finditer(text):
             behind = _NAMED_UNIT.match(text, match.end())
             unit = behind["unit"] if behind else ""
-            number = "".join(match.group().split()) if pattern is _NUMBER else match.group().lower()
+            word = match.group().lower()
+            number = "".join(match.group().split()) if pattern is _NUMBER else str(NUMBER_WORDS.get(word, word))
             key = f"{number} {unit.lower().removesuffix('s')}"
             end = behind.end() if behind else match.end()
             found.append(PrintedMark(key, match.group().strip(), match.start(), end, unit))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from knowledge_mcp.language.demands import mask_places
+from knowledge_mcp.language.demands import NUMBER_WORDS, mask_places
 
 
 class Bound(StrEnum):
@@ -114,23 +114,10 @@ _NAMES = {
     "watt": ("W", 1.0),
     "hertz": ("Hz", 1.0),
 }
-_WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty"
-).split()
-_VALUES = {
-    **{word: float(place) for place, word in enumerate(_WORDS)},
-    "thirty": 30.0,
-    "forty": 40.0,
-    "fifty": 50.0,
-    "sixty": 60.0,
-    "ninety": 90.0,
-    "hundred": 100.0,
-}
 _NUMBER = re.compile(
     r"(?<![\w.,/-])[+−-]?\d{1,3}(?:[,\u2009\u00a0]\d{3}){1,6}(?:\.\d{1,9})?(?![\w]|[.,]\d)"
     r"|(?<![\w.,/])(?<![A-Za-z]-)[+−-]?\d{1,15}(?:\.\d{1,9})?(?!\d|[.,]\d|[A-Za-z]{0,9}[\d_])"
-    rf"|\b(?:{'|'.join(sorted(_VALUES, key=len, reverse=True))})\b",
+    rf"|\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b",
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"[ \u00a0\u2009-]{0,2}(?P<unit>[°%‰µμΩA-Za-z][A-Za-z/()]{0,19})?")
@@ -203,7 +190,7 @@ def _base(printed: str) -> tuple[str, float]:
 
 
 def _value(printed: str) -> float:
-    known = _VALUES.get(printed.lower())
+    known = NUMBER_WORDS.get(printed.lower())
     if known is not None:
         return known
     return float(re.sub(r"[,\u2009\u00a0+]", "", printed).replace("−", "-"))

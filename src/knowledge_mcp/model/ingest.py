@@ -148,7 +148,7 @@ class IngestReport:
         embedding_tokens: tokens of the passages embedded in this run.
         billed_tokens: tokens that the embedding service counted, 0 where none is asked.
         price: USD per million tokens, 0.0 where nothing is paid, None where it is not known.
-        editions: of what documents were taken as an edition, one sentence each.
+        editions: what documents were taken for, one sentence each: an edition, or one whose file moved and was edited.
     """
 
     documents: tuple[IngestedDocument, ...] = ()

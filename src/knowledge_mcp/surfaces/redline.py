@@ -12,7 +12,15 @@ from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, Marked, TextChange, side_by_side
+from knowledge_mcp.engine.changes.differences import (
+    ChangeType,
+    ClauseChange,
+    Marked,
+    TextChange,
+    Weights,
+    side_by_side,
+    word_weights,
+)
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
@@ -134,13 +142,14 @@ def _folded(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator
         for each in above if is_changed[place] else ():
             is_changed[each] = True
         above.append(place)
+    weights = word_weights(each.link for each in changes)
     open_ones: list[int] = []
     for each, level, changed in zip(changes, levels, is_changed, strict=True):
         while open_ones and open_ones[-1] >= level:
             open_ones.pop()
             yield "</details>"
         open_ones.append(level)
-        yield _clause(each, drawn, is_open=changed)
+        yield _clause(each, drawn, weights, is_open=changed)
     yield "</details>" * len(open_ones)
 
 
@@ -149,7 +158,7 @@ def _level(each: ClauseChange) -> int:
     return max(shown.level if shown else 1, 1)
 
 
-def _clause(each: ClauseChange, drawn: Collection[str], *, is_open: bool) -> str:
+def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_open: bool) -> str:
     """Write a clause up to where those below it stand."""
     old, new = each.link.old, each.link.new
     kinds = "".join(
@@ -157,7 +166,7 @@ def _clause(each: ClauseChange, drawn: Collection[str], *, is_open: bool) -> str
         for kind in ChangeType
         if any(change.kind is kind for change in each.changes)
     )
-    rows = "".join(_row(*pair) for pair in side_by_side(each))
+    rows = "".join(_row(*pair) for pair in side_by_side(each, weights))
     return (
         f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
         f'<summary><span class="became">{each.link.kind.value}</span> {_named(old, new)}{kinds}</summary>'

@@ -12,7 +12,7 @@ from typing import Any, cast
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause
-from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, side_by_side
+from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, Weights, side_by_side, word_weights
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks, marked
 from knowledge_mcp.engine.tracing.conflicts import (
@@ -129,16 +129,17 @@ def changed(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: i
     pair = EditionPair(old.record, new.record)
     found = _comparisons().of(cast("Knowledge", _Pair(old, new)), pair)
     kept = [each for each in found if each.link.kind is not LinkKind.SAME or each.changes]
+    weights = word_weights(each.link for each in found)
     return {
         "old": _named(old),
         "new": _named(new),
         "summary": counted(found),
         "total": len(kept),
-        "clauses": [_clause(each, old, new) for each in kept[offset : offset + limit]],
+        "clauses": [_clause(each, old, new, weights) for each in kept[offset : offset + limit]],
     }
 
 
-def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument) -> dict[str, Any]:
+def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weights: Weights) -> dict[str, Any]:
     shown = each.link.new or each.link.old
     return {
         "became": each.link.kind.value,
@@ -147,7 +148,7 @@ def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument) -> d
         "new": _side(each.link.new, new),
         "kinds": list(dict.fromkeys(change.kind.value for change in each.changes)),
         "obligations": list(dict.fromkeys(change.requirement for change in each.changes if change.requirement)),
-        "rows": [[_pieces(before), _pieces(after)] for before, after in side_by_side(each)],
+        "rows": [[_pieces(before), _pieces(after)] for before, after in side_by_side(each, weights)],
     }
 
 

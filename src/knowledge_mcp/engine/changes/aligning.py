@@ -142,6 +142,10 @@ class _Side:
             (clause.file, clause.parent, head) for clause, head in zip(clauses, self.heads, strict=True)
         )
         self.tops = Counter(clause.file for clause in clauses if clause.parent is None and clause.level)
+        self.paths: list[tuple[str, ...]] = []
+        for place, clause in enumerate(clauses):  # without the document's title, which says the edition
+            above = self.paths[clause.parent] if clause.parent is not None else ()
+            self.paths.append(() if self.is_title(place) else (*above, plain(clause.heading)))
         self.weights: list[dict[str, float]] = []
         self.lengths: list[float] = []
         self.by_term: defaultdict[str, list[int]] = defaultdict(list)
@@ -248,22 +252,31 @@ class _Matcher:
         return pairs
 
     def _join_same_words(self, pairs: _Pairs) -> None:
-        """Join what is left with what has the very same words, as twins have that each moved elsewhere."""
+        """Join what is left with what has the very same words, as twins have that each moved elsewhere.
+
+        What every chapter says is not taken from a chapter that is gone to one that is new.
+        """
         olds, news = (
             _by_words(clause for clause in side.clauses if clause.index not in joined and not clause.is_only_a_note)
             for side, joined in ((self._old, pairs.forward), (self._new, pairs.backward))
         )
+        said = Counter(_said(clause) for side in (self._old, self._new) for clause in side.clauses)
         for words, places in olds.items():
             if len(places) == len(news.get(words, ())) == 1 and not (
                 places[0] in self._notes and self._notes[places[0]].went_to
             ):
-                pairs.join(places[0], news[words][0])
+                one, other = self._old.clauses[places[0]], self._new.clauses[news[words][0]]
+                is_common = said[words] > 2
+                is_held = one.parent is None or other.parent is None
+                is_held = is_held or one.parent in pairs.forward or other.parent in pairs.backward
+                if is_held or not is_common:
+                    pairs.join(one.index, other.index)
 
     @staticmethod
     def _called(side: _Side, place: int, file: str) -> Iterator[tuple[str, ...]]:
         """Yield what a clause may be found by: its names, and that it is the title of its document."""
         clause = side.clauses[place]
-        yield ("path", file, *map(plain, clause.path))
+        yield ("path", file, *side.paths[place])
         if side.is_title(place):
             yield "title", file, str(min(clause.level, 1))
         yield from _names_of(clause)
@@ -327,7 +340,8 @@ class _Matcher:
         old, new = self._old.clauses[one], self._new.clauses[other]
         if known is not None:
             return known.hold(old, new, self._files) or known.neighbours_went(old, new)
-        return old.path[:-1] == new.path[:-1] and self._files.get(old.file, old.file) == new.file
+        paths = self._old.paths[one], self._new.paths[other]
+        return paths[0][:-1] == paths[1][:-1] and self._files.get(old.file, old.file) == new.file
 
     def _is_named_alike(self, one: int, other: int, each: _Evidence) -> bool:
         """Tell whether two clauses are the only ones of their name where they stand, as two titles of documents are."""
@@ -481,10 +495,10 @@ def _own_head(clause: Clause, clauses: Sequence[Clause]) -> str:
 
 
 def _names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
-    """Yield what a clause may be found by in the other edition: its number, else its heading."""
+    """Yield what a clause may be found by in the other edition: its number and its heading."""
     if clause.number:
         yield "number", clause.number
-    elif clause.heading:
+    if clause.heading:
         yield "heading", plain(clause.heading)
 
 
@@ -499,10 +513,13 @@ def _by_words(clauses: Iterable[Clause]) -> dict[tuple[str, ...], list[int]]:
     """Map heading and words of clauses that have any to their places."""
     found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for clause in clauses:
-        words = words_of(clause.text)
-        if words:
-            found[plain(clause.heading), *words].append(clause.index)
+        if words_of(clause.text):
+            found[_said(clause)].append(clause.index)
     return found
+
+
+def _said(clause: Clause) -> tuple[str, ...]:
+    return plain(clause.heading), *words_of(clause.text)
 
 
 def _in_order(links: Iterable[ClauseLink], pairs: _Pairs) -> list[ClauseLink]:

@@ -149,15 +149,18 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     found: list[Clause] = []
     open_ones: list[Clause] = []
     starts = [entry.span.start for entry in part.sections] + [len(part.text)]
+    counted = _counted_by_hundreds(part.sections)
     before = Span(0, starts[0])
     if before.of(part.text).strip():
-        found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, 1, None, ()))
+        lines = [part.line_of(entry.span.start) for entry in part.sections]
+        line = 1 if not lines or any(lines) else None
+        found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, line, None, ()))
     for position, entry in enumerate(checked(part.sections)):
         begin = _after_heading(part.text, entry)
         span = Span(begin, max(begin, min(starts[position + 1], entry.span.end)))
         while open_ones and open_ones[-1].level >= entry.level:
             open_ones.pop()
-        number, heading = _named(entry)
+        number, heading = counted.get(position) or _named(entry)
         clause = Clause(
             index=first + len(found),
             file=part.file,
@@ -175,7 +178,7 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
         _take_note(clause)
         open_ones.append(clause)
         found.append(clause)
-    _share_out(part.chunks, found)
+    _share_out(part.chunks, found, [0] * (len(found) > len(part.sections)) + starts[:-1])
     return found
 
 
@@ -202,6 +205,33 @@ def _named(entry: OutlineEntry) -> tuple[str, str]:
     return (identifier, rest) if entry.title.lstrip("[( ").startswith(identifier) else ("", entry.title)
 
 
+_BY_HUNDREDS = re.compile(r"(?P<number>\d{4})(?P<below>(?:\.\d{1,3})*)\.?\s+(?P<title>\D.*)")
+
+
+def _counted_by_hundreds(entries: Sequence[OutlineEntry]) -> dict[int, tuple[str, str]]:
+    """Part numbers of four digits from headings, as building codes have them: they count up from 1001, 1101 …
+
+    A year counts up too, but not from such a number.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    first: tuple[int, tuple[str, str]] | None = None
+    last = 0
+    for place, entry in enumerate(entries):
+        match = None if entry.number else _BY_HUNDREDS.fullmatch(entry.title)
+        if match is None:
+            continue
+        named = (match["number"] + match["below"], match["title"])
+        number = int(match["number"])
+        if number == last + 1 and not match["below"]:
+            found |= {first[0]: first[1], place: named} if first else {place: named}
+            first, last = None, number
+        elif number % 100 == 1 and not match["below"]:
+            first, last = (place, named), number
+        elif number == last:
+            found[place] = named
+    return found
+
+
 def _take_note(clause: Clause) -> None:
     """Read "[Withdrawn: Incorporated into AC-2.]" and its like, where a clause or its heading has nothing else."""
     aside = _IN_BRACKETS.search(clause.heading)
@@ -213,9 +243,8 @@ def _take_note(clause: Clause) -> None:
     clause.has_moved = into is not None and into["moved"] is not None
 
 
-def _share_out(chunks: Iterable[Chunk], clauses: Sequence[Clause]) -> None:
-    """Give each clause the definitions and references that stand in its own text, each once."""
-    starts = [clause.span.start for clause in clauses]
+def _share_out(chunks: Iterable[Chunk], clauses: Sequence[Clause], starts: Sequence[int]) -> None:
+    """Give each clause, by where its heading starts, the definitions and references that stand there, each once."""
     seen: set[tuple[int, int, str]] = set()
     for chunk in checked(chunks):
         for definition in chunk.definitions:

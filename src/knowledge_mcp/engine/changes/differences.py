@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
+from types import MappingProxyType
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
@@ -79,8 +81,9 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     }
     both = _common(old.convention, new.convention)
     found: dict[int, list[TextChange]] = {}
+    weights = word_weights(links)
     for group in checked(_together(links)):
-        for place, change in _inside([(place, links[place]) for place in group], both, numbers):
+        for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights):
             found.setdefault(place, []).append(change)
     for place, change in _standing(links):
         found.setdefault(place, []).append(change)
@@ -132,7 +135,7 @@ def _together(links: Sequence[ClauseLink]) -> list[list[int]]:
 
 
 def _inside(
-    group: Sequence[tuple[int, ClauseLink]], convention: Convention, numbers: Mapping[str, str]
+    group: Sequence[tuple[int, ClauseLink]], convention: Convention, numbers: Mapping[str, str], weights: Weights
 ) -> Iterator[tuple[int, TextChange]]:
     """Yield the changes of clauses that belong together, each with the place of its link."""
     olds = list({link.old.index: link.old for _, link in group if link.old is not None}.values())
@@ -142,11 +145,13 @@ def _inside(
     texts, others = [text for text, _ in before], [text for text, _ in after]
     if texts == others:
         return
-    for left, right in _paired(texts, others):
+    places = _printed_targets((*olds, *news))
+    for left, right in _paired(texts, others, weights):
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
         if left and right:
-            found = _between(one, other, convention, numbers)
+            marked = (_marked_up(one, convention, places), _marked_up(other, convention, places))
+            found = _between(*marked, one, other, numbers)
         else:
             obliges = any(word.counts for word in force_words(one or other, convention))
             kind = ("added" if right else "withdrawn") if obliges else ""
@@ -185,9 +190,12 @@ def _sentences(clause: Clause) -> list[str]:
 
 
 Places = tuple[int, ...]
+Weights = Mapping[str, float]
+"""What words count for."""
+_ALL_ALIKE: Weights = MappingProxyType({})
 
 
-def _paired(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Places, Places]]:
+def _paired(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[tuple[Places, Places]]:
     """Pair the sentences that differ, in reading order: each with the most alike that is left, or with none.
 
     Sentences that were joined into one, or one that was cut, stand together on their side.
@@ -195,7 +203,7 @@ def _paired(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Place
     left, right = _unmatched(before, after)
     bags = {place: Counter(words_of(before[place])) for place in left}
     others = {place: Counter(words_of(after[place])) for place in right}
-    joined = _joined(bags, others)
+    joined = _joined(bags, others, weights)
     back = {other: one for one, other in joined.items()}
     lefts = _taken_in(bags, others, joined)
     rights = _taken_in(others, bags, back)
@@ -216,7 +224,7 @@ def _paired(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Place
         yield (), (other,)
 
 
-def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]) -> dict[int, int]:
+def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], weights: Weights) -> dict[int, int]:
     """Join sentences that have half of their words in common at least, the most alike first."""
     postings: dict[str, list[int]] = {}
     for other, bag in others.items():
@@ -232,7 +240,7 @@ def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]
         scored += [
             (-likeness, abs(one - other), one, other)
             for other in near
-            if (likeness := _likeness(bag, others[other])) >= _ALIKE
+            if (likeness := _likeness(bag, others[other], weights)) >= _ALIKE
         ]
     joined: dict[int, int] = {}
     taken: set[int] = set()
@@ -278,24 +286,43 @@ def _unmatched(before: Sequence[str], after: Sequence[str]) -> tuple[list[int], 
     return left(before), left(after)
 
 
-def _likeness(one: Counter[str], other: Counter[str]) -> float:
-    total = one.total() + other.total()
-    return 2 * (one & other).total() / total if total else 0.0
+def _likeness(one: Counter[str], other: Counter[str], weights: Weights) -> float:
+    total = _weight(one, weights) + _weight(other, weights)
+    return 2 * _weight(one & other, weights) / total if total else 0.0
+
+
+def _weight(words: Counter[str], weights: Weights) -> float:
+    return sum(count * weights.get(word, 1.0) for word, count in words.items())
+
+
+def word_weights(links: Iterable[ClauseLink]) -> Weights:
+    """Weigh words by how few clauses of both editions have them: what sentences are about, not how they are built.
+
+    Numbers, which are rare, count as the most usual word: they are what changes.
+    """
+    clauses = {id(side): side for link in links for side in (link.old, link.new) if side is not None}
+    counts = Counter(word for clause in clauses.values() for word in set(words_of(clause.text)))
+    usual = max(counts.values(), default=1)
+    return {
+        word: math.log(1 + len(clauses) / (usual if word[0].isdigit() else count)) for word, count in counts.items()
+    }
 
 
 # ---- between two sentences
 
+_Marked = tuple[str, PrintedMark | None]
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
 
-def _between(one: str, other: str, convention: Convention, numbers: Mapping[str, str]) -> Iterator[TextChange]:
+def _between(
+    before: Sequence[_Marked], after: Sequence[_Marked], one: str, other: str, numbers: Mapping[str, str]
+) -> Iterator[TextChange]:
     """Tell what changed from one sentence to another; words are a change of their own only where more changed.
 
     In a sentence that was written again, numbers are no changes of their own, and force is one where each has it once.
     """
-    before, after = _marked_up(one, convention), _marked_up(other, convention)
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
-    if _likeness(Counter(rest), Counter(other_rest)) < _SAME:
+    if _likeness(Counter(rest), Counter(other_rest), _ALL_ALIKE) < _SAME:
         was, now = ([mark for word, mark in side if mark and word == _FORCE_KEY] for side in (before, after))
         if len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
@@ -307,15 +334,22 @@ def _between(one: str, other: str, convention: Convention, numbers: Mapping[str,
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
 
-_Marked = tuple[str, PrintedMark | None]
 _FORCE_KEY, _NUMBER_KEY = "<force>", "<number>"
 
 
-def _marked_up(sentence: str, convention: Convention) -> list[_Marked]:
+def _printed_targets(clauses: Iterable[Clause]) -> re.Pattern[str] | None:
+    """Find what clauses refer to by a number with a dot, which is no limit where it stands without "clause"."""
+    targets = {each.target for clause in clauses for each in clause.references if "." in each.target}
+    dotted = "|".join(sorted(map(re.escape, targets), key=len, reverse=True))
+    return re.compile(rf"(?<![\w.])(?:{dotted})(?![\w]|\.\d)") if dotted else None
+
+
+def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | None) -> list[_Marked]:
     """List the words of a sentence; for words of force, numbers and references, what they are."""
-    marks = [(_FORCE_KEY, mark) for mark in force_words(sentence, convention)]
+    named = [PrintedMark(found[0], found[0], *found.span()) for found in places.finditer(sentence)] if places else []
+    marks = [("<place>", mark) for mark in (*named, *named_places(sentence))]
+    marks += [(_FORCE_KEY, mark) for mark in force_words(sentence, convention)]
     marks += [(_NUMBER_KEY, mark) for mark in limits(sentence)]
-    marks += [("<place>", mark) for mark in named_places(sentence)]
     found: list[_Marked] = []
     end = 0
     for key, mark in sorted(marks, key=lambda each: each[1].start):
@@ -339,7 +373,7 @@ def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> Iterator[t
                     alone = one or other
                     if alone is not None and _weighs_alone(alone, kind):
                         yield kind, one.text if one else "", other.text if other else ""
-                elif one.key != other.key and one.text == other.text:
+                elif one.unit != other.unit and (one.text.startswith(other.text) or other.text.startswith(one.text)):
                     yield kind, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
                 elif (one.key, one.counts) != (other.key, other.counts):
                     yield kind, one.text, other.text
@@ -407,11 +441,11 @@ def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[str]:
 # ---- side by side
 
 
-def side_by_side(change: ClauseChange) -> Iterator[tuple[Marked, Marked]]:
+def side_by_side(change: ClauseChange, weights: Weights = _ALL_ALIKE) -> Iterator[tuple[Marked, Marked]]:
     """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed.
 
     A sentence that stands in another clause, which this one was merged with or split from, has not changed. A clause
-    that became normative or informative says so in a first row.
+    that became normative or informative says so in a first row. `weights` are those of all clauses.
     """
     old, new = change.link.old, change.link.new
     before, after = (_sentences(side) if side else [] for side in (old, new))
@@ -427,7 +461,7 @@ def side_by_side(change: ClauseChange) -> Iterator[tuple[Marked, Marked]]:
             for one, other in zip(before[a:b], after[c:d], strict=True):
                 yield ((one, False),), ((other, False),)
             continue
-        for left, right in _paired(before[a:b], after[c:d]):
+        for left, right in _paired(before[a:b], after[c:d], weights):
             one, other = " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
             if (left and right) or (one or other) in told:
                 yield _marked_words(one, other)

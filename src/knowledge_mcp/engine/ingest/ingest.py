@@ -144,10 +144,11 @@ class Ingest:
         plan = make_plan(self._base, self._pipeline, source, self._options, self._on_event, self._cancelled)
         goes_on = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
         planned: tuple[PlannedDocument, ...] = ()
+        taken: list[str] = []
         if goes_on:
             self._outcomes.plan(item.uri for item in plan.todo)
             there = (*(item.uri for item in plan.todo), *(each.source for each in plan.skipped))
-            names = Names(plan.known, self._options.vanished, (*self._options.held, *there))
+            names = Names(plan.known, self._options.vanished, (*self._options.held, *there), plan.todo)
             for record in plan.unchanged:
                 names.keep(record)
                 self._done.append(IngestedDocument(record, embedded=0, reused=0, unchanged=True))
@@ -155,6 +156,7 @@ class Ingest:
                 planned = tuple(self._dry_run(plan, names))
             elif plan.todo:
                 self._store_all(plan, names)
+                taken = [self._told_taken(each.record, names) for each in self._done]
         return IngestReport(
             documents=tuple(self._done),
             planned=planned,
@@ -164,7 +166,17 @@ class Ingest:
             embedding_tokens=self._tokens,
             billed_tokens=self._budget.billed_tokens,
             price=self._base.embedder.price,
+            editions=tuple(filter(None, taken)),
         )
+
+    def _told_taken(self, record: DocumentRecord, names: Names) -> str:
+        """Tell that a document stays what it was, though its file moved and was edited; empty for others."""
+        before = names.taken_over.get(record.source_path)
+        if before is None:
+            return ""
+        told = f"{record.source_path}: taken as '{record.id}', moved from {before} and edited."
+        self._on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=told))
+        return told
 
     def _store_all(self, plan: Plan, names: Names) -> None:
         """Store what is planned; what is not stored is skipped where the run was cancelled, failed where it broke off.

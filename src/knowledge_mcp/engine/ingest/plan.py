@@ -7,7 +7,8 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp import __version__
@@ -241,21 +242,35 @@ class PreparedDocument:
         return told
 
 
+_OF_AN_EDITION = ("edition", "version")
+_NEARLY_ALL = 0.9
+"""Share of words that a file has in common at least with one that is gone and that it is: an edit here and there."""
+
+
 class Names:
     """Give every source one document id, the same in every run.
 
     A file keeps the id that it has. A new file takes the id that its reader proposes, unless another file holds it:
     then a short hash of its place is added. A file with the bytes of a record that is not part of this run has moved,
-    and takes the record over.
+    and takes the record over. So does the only new file of a kind, where only one of that kind is gone and it is that
+    one, edited.
 
     Args:
         records: of the documents that are there.
         vanished: sources that are gone: a new file with the bytes of one takes its record over, whatever it is called.
         held: sources that are there, as part of this run or not: their ids are theirs.
+        read: what this run reads.
+
+    Attributes:
+        taken_over: where files that moved and were edited lay before, by where they lie.
     """
 
     def __init__(
-        self, records: Sequence[DocumentRecord], vanished: Sequence[str] = (), held: Sequence[str] = ()
+        self,
+        records: Sequence[DocumentRecord],
+        vanished: Sequence[str] = (),
+        held: Sequence[str] = (),
+        read: Sequence[SourceItem] = (),
     ) -> None:
         gone, kept = frozenset(vanished), frozenset(held)
         self._moved: dict[str, list[DocumentRecord]] = {}  # copies have the same bytes: each is one to be found again
@@ -265,6 +280,47 @@ class Names:
         self._by_source = {record.source_path: record for record in records}
         self._by_id = {record.id: record for record in records}
         self._claimed = {record.id: record.source_path for record in records if record.source_path in kept}
+        self._successors = dict(self._lone_pairs(read))
+        self.taken_over: dict[str, str] = {}
+
+    def _lone_pairs(self, read: Sequence[SourceItem]) -> Iterator[tuple[str, DocumentRecord]]:
+        """Yield a new place with the one that is gone, where there is one of each of a kind, and their bytes differ."""
+        left = {digest: len(records) for digest, records in self._moved.items()}
+        fresh: list[SourceItem] = []
+        for item in read:
+            if item.uri in self._by_source:
+                continue
+            if left.get(item.sha256):
+                left[item.sha256] -= 1
+            else:
+                fresh.append(item)
+        gone = [record for digest, count in left.items() if count for record in self._moved[digest]]
+        for kind in {item.media_type for item in fresh}:
+            items = [item for item in fresh if item.media_type == kind]
+            records = [record for record in gone if record.media_type == kind]
+            if len(items) == len(records) == 1:
+                yield items[0].uri, records[0]
+
+    def take_over(self, base: Base, item: SourceItem, read: Document) -> None:
+        """Give a new file the record of the only one that is gone, if it is that: one title, nearly all words.
+
+        Another number in its path or another edition in its metadata makes it another edition, which is a document.
+        """
+        record = self._successors.pop(item.uri, None)
+        if record is None or record.id in self._claimed or record.title != (item.title or read.title):
+            return
+        told = dict(read.metadata)
+        is_other = any(told.get(key, "") != record.label(key) for key in _OF_AN_EDITION if told.get(key))
+        if is_other or re.findall(r"\d+", record.source_path) != re.findall(r"\d+", item.uri):
+            return
+        with noticing():
+            parts = base.opened.parts(record.id)
+        if parts is None or parts.text is None:
+            return
+        before, after = Counter(parts.text.split()), Counter(read.text.split())
+        if 2 * (before & after).total() >= _NEARLY_ALL * (before.total() + after.total()):
+            self.taken_over[item.uri] = record.source_path
+            self._by_source[item.uri] = self._by_id[record.id] = dataclasses.replace(record, source_path=item.uri)
 
     def earlier(self, uri: str) -> DocumentRecord | None:
         """Return the record of an earlier ingest of this source, None where it is new."""
@@ -330,6 +386,7 @@ def prepare(
     on_event(IngestEvent(IngestEventKind.READING, item.uri))
     reader = pipeline.readers[item.media_type]
     read = reader.read(item, lambda done, total: on_event(IngestEvent(IngestEventKind.READING, item.uri, done, total)))
+    names.take_over(base, item, read)
     earlier = names.earlier(item.uri)
     given = item.document_id or dict(read.metadata).get("document_id")
     document_id = names.claim(item, item.document_id or read.id, is_given=bool(given))

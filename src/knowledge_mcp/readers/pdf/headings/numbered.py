@@ -273,6 +273,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
     for candidate in possible:
         candidate.key = by_hundreds(candidate.key or (), chapters)
     keys = [candidate.key or () for candidate in possible]
+    alone = _set_apart(found)
     chain: set[int] = set()
     links: list[int] = []
     for _ in range(2):
@@ -281,7 +282,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             candidate.score = _score(candidate, body, settings)
             candidate.score += _LISTED_BONUS if _is_anchored(candidate, anchors) else 0.0
         links = best_chain(keys, [candidate.score for candidate in possible])
-        chain = set(links) - _lists(links, possible, body)
+        chain = set(links) - _lists(links, possible, body, alone)
     chain |= _copied(chain, possible) | _series(possible, body)
     styles = Counter(possible[index].line.style for index in chain)
     return [
@@ -307,6 +308,8 @@ def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
     return chosen
 
 
+_BLANK = 0.5
+"""Times its size that is free above and below a line that stands alone."""
 _COPIED = 0.5
 """Share of a numbering that stands once more, title by title, from which on the document is in the file again."""
 
@@ -351,15 +354,29 @@ def _tight_lists(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
     return tight
 
 
-def _lists(links: Sequence[int], possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
+def _set_apart(found: Sequence[HeadingCandidate]) -> set[int]:
+    """Find the numbered lines that stand between blank lines, with text or a clause of their own below them."""
+    apart: set[int] = set()
+    for one, below in itertools.pairwise(found):
+        own = not below.key or (below.key[:-1] == one.key and one.page == below.page)
+        if one.key and own and min(one.gap, one.next_gap) > _BLANK * one.line.size:
+            apart.add(id(one))
+    return apart
+
+
+def _lists(links: Sequence[int], possible: Sequence[HeadingCandidate], body: Body, alone: Collection[int]) -> set[int]:
     """Find runs of four and more plain numbers that nothing but their numbers makes headings: lists, table rows.
 
-    Titles that run into their text are no list where clauses of the second depth are set so as well.
+    Titles that run into their text are no list where clauses of the second depth are set so as well, nor are those
+    that stand `alone` where no number is set as a heading, as on a typewriter.
     """
+    typed = not any(is_semi_strong(possible[link].line, body) for link in links)
     members_of = Counter(_setting(possible[link]) for link in links if len(possible[link].key or ()) > 1)
     weak: set[int] = set()
     for plain, run in itertools.groupby(links, key=lambda link: _is_plain(possible[link], body)):
         members = list(run)
+        if typed and all(id(possible[link]) in alone for link in members):
+            continue
         if plain and len(members) >= _LIST_LENGTH:
             weak.update(
                 link for link in members if possible[link].cut is None or members_of[_setting(possible[link])] < 3
