@@ -1,0 +1,139 @@
+"""Two editions as files: what is read in them decides what is the same clause, and what changed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
+from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.settings import load_settings
+
+Read = Callable[..., list[ClauseChange]]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def both(old: str, new: str, suffix: str = ".md") -> list[ClauseChange]:
+        sides: list[str] = []
+        for name, text in (("old", old), ("new", new)):
+            (tmp_path / f"{name}{suffix}").write_text(text)
+            sides.append(str(tmp_path / f"{name}{suffix}"))
+        settings = load_settings()
+        return compared(edition_at(settings, sides[0]), edition_at(settings, sides[1]))
+
+    return both
+
+
+def kinds(found: list[ClauseChange]) -> dict[str, LinkKind]:
+    return {(each.link.new or each.link.old).label: each.link.kind for each in found if each.link.new or each.link.old}
+
+
+def told(found: list[ClauseChange]) -> list[tuple[str, str, str]]:
+    return [(change.kind.value, change.before, change.after) for each in found for change in each.changes]
+
+
+TEXT = "A pump is kept free of dust and of oil by the people who run it."
+
+
+def test_a_chapter_without_text_is_found_by_its_heading_below_a_title_that_says_the_year(read: Read) -> None:
+    old = f"# Pumps 2018\n\n## 1 Scope\n\n{TEXT}\n\n## 2 Requirements\n\n### 2.1 Wear\n\nRings wear out.\n\n"
+    old += "### 2.2 Age\n\nHoses age.\n"
+    new = old.replace("2018", "2023").replace("## 2 Req", "## 2 Safety\n\nGuards protect hands.\n\n## 3 Req")
+    new = new.replace("2.1", "3.1").replace("### 2.2 Age\n\nHoses age.", "### 3.2 Noise\n\nFans are loud at night.")
+    assert kinds(read(old, new))["3 Requirements"] is LinkKind.RENUMBERED
+
+
+def test_a_definition_belongs_to_the_term_that_is_its_heading(read: Read) -> None:
+    old = f"# Pumps\n\n## 1 Scope\n\n{TEXT}\n\n## 2 Terms and definitions\n\n### 2.1 outage\n\n"
+    old += "period in which no water moves\n"
+    found = read(old, old.replace("no water moves", "little water moves"))
+    assert told(found)[0] == ("definition", "period in which no water moves", "period in which little water moves")
+    assert kinds(found)["2.1 outage"] is LinkKind.EDITED
+
+
+def test_a_reference_by_number_alone_that_was_only_renumbered_is_no_limit(read: Read) -> None:
+    old = f"# Pumps\n\n## 2 Tests\n\n{TEXT}\n\n### 2.1 Flow\n\nFlow is measured as 2.2.1 says, see 2.2.1.\n\n"
+    old += "### 2.2 Heat\n\n#### 2.2.1 Oil\n\nOil is warm.\n"
+    new = old.replace("# Pumps\n", "# Pumps\n\n## 2 Safety\n\nHands are kept off.\n").replace(
+        "## 2 Tests", "## 3 Tests"
+    )
+    new = new.replace("2.1 F", "3.1 F").replace("2.2 H", "3.2 H").replace("2.2.1", "3.2.1")
+    assert [each for each in told(read(old, new)) if each[0] != "words"] == []
+    assert [each for each in told(read(old, new)) if "2.2.1" in each[1]] == []
+
+
+def test_sections_of_four_digits_are_numbers_and_years_are_none(read: Read) -> None:
+    old = f"# Code\n\n## Chapter 9 Ways out\n\n### 901 General\n\n{TEXT}\n\n### 902 Doors\n\nDoors open outwards.\n"
+    new = old.replace("Chapter 9", "Chapter 10").replace("901", "1001").replace("902", "1002")
+    assert kinds(read(old, new))["1002 Doors"] is LinkKind.RENUMBERED
+    years = "# Reports\n\n## 2023 Results\n\nSales rose.\n\n## 2024 Results\n\nSales fell.\n"
+    assert {each.link.new.number for each in read(years, years) if each.link.new} == {""}
+
+
+def test_what_every_chapter_says_is_not_moved_from_one_that_is_gone_to_one_that_is_new(read: Read) -> None:
+    general = "### General\n\nThis chapter applies in addition to the first.\n"
+    first = f"# Code\n\n## Scope\n\n{TEXT}\n\n## Stairs\n\n{general}\n### Treads\n\nTreads are flat and even.\n"
+    first += f"\n## Doors\n\n{general}\n### Hinges\n\nHinges turn without noise.\n"
+    old = f"{first}\n## Chimneys\n\n{general}\n### Soot\n\nSoot is swept away in autumn.\n"
+    new = f"{first}\n## Balconies\n\n{general}\n### Rails\n\nRails carry plants in boxes.\n"
+    found = read(old, new)
+    assert [
+        each.link.kind for each in found if each.link.new and each.link.new.path[-2:] == ("Balconies", "General")
+    ] == [LinkKind.ADDED]
+
+
+def test_sentences_of_one_pattern_about_other_things_are_not_one_that_changed(read: Read) -> None:
+    filler = "".join(
+        f"## {noun}\n\nThe {noun} shall be fitted so that the {part} is clean.\n\n" for noun, part in _PARTS
+    )
+    old = f"# Parts\n\n{filler}## Other\n\nThe boiler shall be fitted so that the flue is clean. "
+    old += "Paint is blue, as the buyer wants it to be.\n"
+    new = old.replace("The boiler shall be fitted so that the flue", "The ladder should be fitted so that the rung")
+    assert [each[0] for each in told(read(old, new))] == ["words", "words"]
+
+
+_PARTS = tuple(
+    zip(
+        "valve gate sensor panel motor brake cable filter".split(),
+        "cover seal bearing shaft bolt handle lamp plate".split(),
+        strict=True,
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("at 78 kPa", "at 78 bar", ("number", "78 kPa", "78 bar")),
+        ("over 3 m² of roof", "over 4 m² of roof", ("number", "3", "4")),
+        ("until 1 May 2025", "until 1 July 2026", ("number", "1 May 2025", "1 July 2026")),
+        ("may be opened", "may only be opened", ("force", "may", "may only")),
+        ("within two days", "within 2 days", ("words", "two", "2")),
+        ("within seventy days", "within eighty days", ("number", "seventy", "eighty")),
+    ],
+)
+def test_limits_are_told_with_their_units_and_as_they_are_written(
+    read: Read, before: str, after: str, expected: tuple[str, str, str]
+) -> None:
+    text = f"# Tanks\n\n## 1 Lids\n\n{TEXT}\n\n"
+    text += "The lid of the tank is shut {} by the keeper, who shall tell the others.\n"
+    assert told(read(text.format(before), text.format(after))) == [expected]
+
+
+def test_chapters_on_a_typewriter_are_headings_though_no_clause_is_below_them(read: Read) -> None:
+    chapters = ("Scope", "Terms", "Wear", "Tests", "Marking")
+    text = "Pumps\n\n" + "".join(f"{place} {each}\n\n{TEXT}\n{TEXT}\n\n" for place, each in enumerate(chapters, 1))
+    found = read(text, text, ".txt")
+    assert [each.link.new.heading for each in found if each.link.new and each.link.new.number] == list(chapters)
+    listed = "Tools\n\nThese are needed:\n\n1 Hammer\n\n2 Saw\n\n3 File\n\n4 Drill\n\n5 Vice\n\n" + TEXT + "\n"
+    assert not any(each.link.new and each.link.new.number for each in read(listed, listed, ".txt"))
+
+
+def test_the_line_of_a_first_part_is_known_only_where_lines_are(read: Read) -> None:
+    text = f"<html><body><p>{TEXT}</p><h1>Pumps</h1><p>{TEXT}</p></body></html>"
+    assert {each.link.new.line for each in read(text, text, ".html") if each.link.new} == {None}
+    assert read(f"{TEXT}\n\n# Pumps\n\n{TEXT}\n", f"{TEXT}\n\n# Pumps\n\n{TEXT}\n")[0].link.new.line == 1  # type: ignore[union-attr]
