@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import TimedOutError
-from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix
+from knowledge_mcp.model.query import And, Equals, Filter, In, LegHit, NotIn, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.postgres import search, store, writing
@@ -101,6 +103,56 @@ def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_sto
         made.create_collection("c", SPACE)
         put(made, "e", passages(500))
         assert rows(url, made_for) == [("filters",), ("longs",), ("terms",), ("vectors",)]
+
+
+def test_words_read_in_part_give_the_scores_of_all_words(database: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "INDEX_FROM_CHUNKS", 400)
+    monkeypatch.setattr(search, "_READ_FIRST", 30)
+    draw = random.Random(4)
+    words = [f"word{number}" for number in range(60)]
+    chances = [1 / (1 + number) for number in range(60)]
+    read: list[int] = []
+    reading = search.postings
+
+    def counted(*asked: Any) -> search.Postings:
+        found = reading(*asked)
+        read.append(sum(len(keys) for keys, _ in found.values()))
+        return found
+
+    monkeypatch.setattr(search, "postings", counted)
+
+    def found(text: str, kept: Filter | None, limit: int, least: int) -> Sequence[LegHit]:
+        monkeypatch.setattr(search, "INDEX_FROM_CHUNKS", least)
+        read.clear()
+        return made.open("c").search(vector=None, text=text, filter=kept, limit=limit).lexical or ()
+
+    with closing(PostgresStore(database(), ANALYSER)) as made:
+        made.create_collection("c", SPACE)
+        for number in range(30):
+            said = [" ".join(draw.choices(words, chances, k=draw.randint(3, 12))) for _ in range(18)]
+            put(
+                made,
+                f"d{number}",
+                [SamplePassage(each, document_type=f"kind{number % 9}") for each in [*said, said[0]]],
+            )
+        fewer = 0
+        hidden = NotIn("document_id", ("d3", "d4"), absent=True)
+        for turn in range(40):
+            text = " ".join({*draw.choices(words, chances, k=3), *draw.sample(words, 2)})
+            for kept in (
+                None,
+                Equals("document_type", "kind3"),
+                hidden,
+                And((hidden, Equals("document_type", "kind5"))),
+            ):
+                limit = draw.choice((1, 3, 10, 40))
+                everything, size = found(text, kept, limit, 10**6), sum(read)
+                assert found(text, kept, limit, 400) == everything, (text, kept, limit)
+                assert found(text, kept, limit, 400) == everything  # how many chunks hold a word is known by now
+                fewer += kept is None and sum(read) < size
+            if turn % 10 == 0:
+                put(made, f"d{turn}", [text, "word0 word1 word59"])
+        assert fewer > 20
 
 
 def test_an_index_that_cannot_be_made_now_fails_no_publish(

@@ -2,13 +2,14 @@
 
 Dense: in a small collection, or where a filter keeps little, every vector is compared; else the index chooses, and goes
 on where a filter leaves too few (of 20,000 chunks it finds .997 of the true ten). What was chosen is scored here in
-double precision, as every store does. Lexical: BM25 over the posting lists of all query terms; the counters are of the
-same snapshot, so the scores are exact.
+double precision, as every store does. Lexical: BM25 over the posting lists of the terms; the counters are of the
+same snapshot, so the scores are exact. In a large collection the lists of rare terms are read first, and of the others
+only what can still change who is among the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Equals, Filter, In, LegHit, LegResults, NotIn
-from knowledge_mcp.stores.postgres.tables import SCHEMA, Extension, PostgresPlace, PostgresSession, PostgresVector
+from knowledge_mcp.stores.postgres.tables import SCHEMA, Extension, PostgresPlace, PostgresSession, PostgresVector, Row
 from knowledge_mcp.stores.postgres.writing import ENTRY, INDEX_FROM_CHUNKS, SHORT
 from knowledge_mcp.stores.shared.filters import absent_in, simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE
-from knowledge_mcp.stores.shared.ranking import K1, B, inverse_frequency, products, ranked, run_legs
+from knowledge_mcp.stores.shared.ranking import K1, B, best_hits, inverse_frequency, products, run_legs
 
 _CANDIDATES_PER_HIT, _FEWEST_CANDIDATES, _MOST_CANDIDATES = 4, 100, 1_000
 """What the index looks at beside the hits asked for; pgvector takes no more than 1,000."""
@@ -33,6 +34,16 @@ _NAMES_PER_HIT, _FEWEST_NAMES = 20, 500
 """Best scored chunks that are looked up first; where a filter leaves too few of them, all that it keeps are."""
 _MOST_GAPS = 8
 """Keys for each posting, up to which every key in between has a sum: no more memory than sorting the postings takes."""
+_READ_FIRST = 20_000
+"""Postings that are read before it is looked whether more can matter: some 2 ms, as long as a statement more takes."""
+_ROUNDING = 1e-9
+"""Share of a score by which sums in another order may differ, and much more."""
+_MOST_KNOWN = 20_000
+"""Terms of which it is remembered how many chunks hold them; a megabyte or two."""
+Postings = dict[str, tuple[NDArray[np.int64], NDArray[Any]]]
+"""Of each term the keys of the chunks that hold it, and its entries, in no order."""
+Known = dict[tuple[str, frozenset[str], str], int]
+"""How many chunks hold a term, by a collection's state, the documents that count as absent, and the term."""
 _BLOCK = np.dtype([("first", ">i8"), ("bytes", ">i4")])
 
 
@@ -43,6 +54,7 @@ class Search:
     Attributes:
         where: what a filter keeps, as SQL that begins with AND; empty for all.
         values: of its place holders.
+        known: what earlier searches have counted, to be added to.
         absent: documents without which words are weighed.
     """
 
@@ -52,11 +64,18 @@ class Search:
     where: str
     values: tuple[object, ...]
     limit: int
+    known: Known
     absent: frozenset[str] = frozenset()
 
     @classmethod
     def of(
-        cls, session: PostgresSession, extension: Extension, place: PostgresPlace, filter: Filter | None, limit: int
+        cls,
+        session: PostgresSession,
+        extension: Extension,
+        place: PostgresPlace,
+        filter: Filter | None,
+        limit: int,
+        known: Known,
     ) -> Search:
         """Prepare a search."""
         parts: list[str] = []
@@ -75,7 +94,7 @@ class Search:
                 stem = each.value.rstrip(".")  # what begins with it and a dot lies before "/", which follows the dot
                 parts.append(" AND (clause_number = %s OR clause_number >= %s AND clause_number < %s)")
                 values.extend((stem, f"{stem}.", f"{stem}/"))
-        return cls(session, extension, place, "".join(parts), tuple(values), max(0, limit), absent_in(filter))
+        return cls(session, extension, place, "".join(parts), tuple(values), max(0, limit), known, absent_in(filter))
 
     def legs(self, vector: Vector | None, terms: Sequence[str] | None) -> LegResults:
         """Run the legs asked for; where there are two and the postings are damaged, the dense hits are given."""
@@ -92,10 +111,16 @@ class Search:
         if self.place.chunks >= INDEX_FROM_CHUNKS and "_id = " not in self.where:
             found = self._by_index(vector)
             if len(found) >= self.limit:
-                return _scored(found, vector)[: self.limit]
+                return self._scored(found, vector)
         # no index is on this sum, so that all are compared
         order = f"(vector OPERATOR({self.extension.schema}.<#>) %s) + 0, chunk_id"
-        return _scored(self._nearest(order, PostgresVector(vector), self.limit), vector)
+        return self._scored(self._nearest(order, PostgresVector(vector), self.limit), vector)
+
+    def _scored(self, found: Sequence[tuple[str, bytes]], vector: Vector) -> tuple[LegHit, ...]:
+        names = [name for name, _ in found]
+        every, numbers = np.arange(len(names)), np.frombuffer(b"".join(data[HEAD:] for _, data in found), ">f4")
+        scores = products(numbers.reshape(-1, self.place.space.dimensions).astype(np.float32), every, vector)
+        return best_hits(every, scores, self.limit, lambda some: map(names.__getitem__, some))
 
     def _by_index(self, vector: Vector) -> list[tuple[str, bytes]]:
         wanted = min(_MOST_CANDIDATES, max(_FEWEST_CANDIDATES, _CANDIDATES_PER_HIT * self.limit))
@@ -117,47 +142,59 @@ class Search:
 
     def lexical(self, terms: Sequence[str]) -> tuple[LegHit, ...]:
         """Rank by BM25 the chunks that hold any of the terms and that the filter keeps."""
-        keys, scores = self._scores(terms)
+        count = max(_FEWEST_NAMES, _NAMES_PER_HIT * self.limit) if self.where else self.limit
+        if not count:
+            return ()
+        keys, scores = self._scores(terms, count)
         best = np.arange(len(keys))
-        count = max(_FEWEST_NAMES, _NAMES_PER_HIT * self.limit)
         if count < len(keys):
             best = np.flatnonzero(scores >= np.partition(scores, -count)[-count])  # equal scores stay together
         hits = self._named(keys[best], scores[best], "key = ANY(%s)", keys[best].tolist())
-        if len(hits) < self.limit and len(best) < len(keys):
-            hits = self._named(keys, scores, "collection = %s", self.place.id)
-        return tuple(hits[: self.limit])
+        if len(hits) < self.limit and count <= len(keys):
+            hits = self._named(*self._scores(terms), "collection = %s", self.place.id)
+        return hits
 
-    def _named(self, keys: NDArray[np.int64], scores: NDArray[np.float64], among: str, value: object) -> list[LegHit]:
+    def _named(
+        self, keys: NDArray[np.int64], scores: NDArray[np.float64], among: str, value: object
+    ) -> tuple[LegHit, ...]:
         """Rank those of some scored chunks, in order of their keys, that the filter keeps."""
         found = self.session.rows(
             f"SELECT key, chunk_id FROM {SCHEMA}.chunks WHERE {among}{self.where}", (value, *self.values)
         )
-        kept = np.array([key for key, _ in found], np.int64)
-        places = np.searchsorted(keys, kept)
-        places[places == len(keys)] = 0
-        scored = zip(found, keys[places] == kept, scores[places].tolist(), strict=True) if len(keys) else ()
-        return ranked(LegHit(name, score) for (_, name), is_scored, score in scored if is_scored)
+        names: dict[int, str] = dict(found)
+        kept = np.flatnonzero(np.isin(keys, np.fromiter(names, np.int64, len(names))))
+        return best_hits(kept, scores[kept], self.limit, lambda some: [names[key] for key in keys[some].tolist()])
 
-    def _scores(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Sum up every chunk's BM25; gives keys and scores."""
-        found = postings(self.session, self.place, terms)
-        all_keys: list[NDArray[np.int64]] = []
-        shares: list[NDArray[np.float64]] = []
+    def _scores(self, terms: Sequence[str], count: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Sum up BM25; gives keys and scores of all chunks, or at least of so many that score best."""
         hidden, chunks, words = self._counted()
         mean = words / max(1, chunks) or 1.0
-        for term in terms:
-            if term in found:
-                keys, entries = found[term]
-                if len(hidden):
-                    kept = ~np.isin(keys, hidden)
-                    keys, entries = keys[kept], entries[kept]
-                counts = entries["count"].astype(np.float64)
-                norms = K1 * (1.0 - B + B * entries["length"] / mean)
-                all_keys.append(keys)
-                shares.append(inverse_frequency(chunks, len(keys)) * (counts / (counts + norms)))
-        if not all_keys:
-            return np.zeros(0, np.int64), np.zeros(0, np.float64)
-        return summed(np.concatenate(all_keys), np.concatenate(shares))
+
+        def read(some: Sequence[str], blocks: NDArray[np.int64] | None = None) -> Postings:
+            return _among(postings(self.session, self.place, some, blocks), hidden, invert=True)
+
+        every = read(terms) if count is None or self.place.chunks < INDEX_FROM_CHUNKS else None
+        holding = self._holding(terms, read) if every is None else _counts(every)
+        weights = {each: inverse_frequency(chunks, holding[each]) for each in terms if each in holding}
+        found = _likely(read, holding, weights, count or 0, mean) if every is None else every
+        return _bm25(found, weights, mean)
+
+    def _holding(self, terms: Sequence[str], read: Callable[[Sequence[str]], Postings]) -> dict[str, int]:
+        """Count the chunks that hold each term, if any does."""
+        state = self.place.state, self.absent
+        held = {term: number for term in terms if (number := self.known.get((*state, term))) is not None}
+        unknown = [term for term in terms if term not in held]
+        if unknown:
+            held |= dict.fromkeys(unknown, 0)
+            if self.absent:
+                held |= _counts(read(unknown))
+            else:
+                for term, size in _of_terms(self.session, self.place, "sum(octet_length(data))::bigint", unknown):
+                    held[term] += size // ENTRY.itemsize
+            if len(self.known) > _MOST_KNOWN:
+                self.known.clear()
+            self.known.update({(*state, term): held[term] for term in unknown})
+        return {term: number for term, number in held.items() if number}
 
     def _counted(self) -> tuple[NDArray[np.int64], int, int]:
         """Give the keys of chunks that count as absent, and how many chunks and terms there are without them."""
@@ -175,26 +212,100 @@ class Search:
 
 
 def postings(
-    session: PostgresSession, place: PostgresPlace, terms: Sequence[str] | None = None
-) -> dict[str, tuple[NDArray[np.int64], NDArray[Any]]]:
-    """Read the keys and entries of each term that a chunk holds, in no order; of all terms where none are named."""
-    among, values = ("", (place.id,)) if terms is None else (" AND term = ANY(%s)", (place.id, list(terms)))
-    by_size = ("",) if terms is None or place.chunks < INDEX_FROM_CHUNKS else (f" AND {SHORT}", f" AND NOT {SHORT}")
-    query = " UNION ALL ".join(
-        "SELECT term, string_agg(int8send(block) || int4send(octet_length(data)), ''::bytea),"
-        f" string_agg(data, ''::bytea) FROM {SCHEMA}.postings WHERE collection = %s{among}{size} GROUP BY term"
-        for size in by_size
-    )
+    session: PostgresSession,
+    place: PostgresPlace,
+    terms: Sequence[str] | None = None,
+    blocks: NDArray[np.int64] | None = None,
+) -> Postings:
+    """Read the postings of some terms, or of all; of some blocks, or of all."""
+    both = "string_agg(int8send(block) || int4send(octet_length(data)), ''::bytea), string_agg(data, ''::bytea)"
     parts: dict[str, list[tuple[bytes, bytes]]] = {}
-    for term, heads, data in session.rows(query, values * len(by_size)):
+    for term, heads, data in _of_terms(session, place, both, terms, blocks):
         parts.setdefault(term, []).append((heads, data))
-    read: dict[str, tuple[NDArray[np.int64], NDArray[Any]]] = {}
+    read: Postings = {}
     for term, found in parts.items():
-        blocks = np.frombuffer(b"".join(heads for heads, _ in found), _BLOCK)
+        lists = np.frombuffer(b"".join(heads for heads, _ in found), _BLOCK)
         entries = np.frombuffer(b"".join(data for _, data in found), ENTRY)
-        firsts = np.repeat(blocks["first"].astype(np.int64), blocks["bytes"] // ENTRY.itemsize)
+        firsts = np.repeat(lists["first"].astype(np.int64), lists["bytes"] // ENTRY.itemsize)
         read[term] = (firsts + entries["offset"], entries)
     return read
+
+
+def _of_terms(
+    session: PostgresSession,
+    place: PostgresPlace,
+    what: str,
+    terms: Sequence[str] | None,
+    blocks: NDArray[np.int64] | None = None,
+) -> list[Row]:
+    """Read something of each term's postings; of a large collection in two rows, of short and of long ones."""
+    where, values = "collection = %s", list[object]([place.id])
+    if terms is not None:
+        where, values = f"{where} AND term = ANY(%s)", [*values, list(terms)]
+    if blocks is not None:
+        where, values = f"{where} AND block = ANY(%s)", [*values, blocks.tolist()]
+    by_size = ("",) if terms is None or place.chunks < INDEX_FROM_CHUNKS else (f" AND {SHORT}", f" AND NOT {SHORT}")
+    selects = (f"SELECT term, {what} FROM {SCHEMA}.postings WHERE {where}{size} GROUP BY term" for size in by_size)
+    return session.rows(" UNION ALL ".join(selects), values * len(by_size))
+
+
+def _likely(
+    read: Callable[..., Postings], holding: Mapping[str, int], weights: Mapping[str, float], count: int, mean: float
+) -> Postings:
+    """Read the postings of all chunks that can be among the best.
+
+    A term adds less to a score than its weight. Rare terms are read first. Once all that are left add less than the
+    best have already, they are looked up for those chunks only that they can still lift among these.
+
+    Args:
+        read: gives the postings of terms, in some blocks or in all.
+        holding: how many chunks hold each term.
+        weights: of the terms.
+        count: how many of the best there must be, with all that score like the last of them.
+        mean: length.
+    """
+    left = sorted(weights, key=holding.__getitem__)
+    found: Postings = {}
+    done = 0
+    while left:
+        sizes = np.cumsum([holding[term] for term in left])
+        some = max(1, int(np.searchsorted(sizes, max(_READ_FIRST, done), "right")))
+        found |= read(left[:some])
+        done, left = done + int(sizes[some - 1]), left[some:]
+        keys, scores = _bm25(found, weights, mean)
+        rest = sum(weights[term] for term in left)
+        if left and count <= len(keys):
+            least = (1.0 - _ROUNDING) * np.partition(scores, -count)[-count]
+            if rest < least:
+                near = keys[scores + rest >= least]
+                found = _among(found, near)
+                blocks = np.unique(np.concatenate([keys - entries["offset"] for keys, entries in found.values()]))
+                return found | _among(read(left, blocks), near)
+    return found
+
+
+def _among(found: Postings, some: NDArray[np.int64], *, invert: bool = False) -> Postings:
+    """Keep the postings of some chunks, or of all others."""
+    if invert and not len(some):
+        return found
+    kept = {term: np.isin(keys, some, invert=invert) for term, (keys, _) in found.items()}
+    return {term: (keys[kept[term]], entries[kept[term]]) for term, (keys, entries) in found.items()}
+
+
+def _counts(found: Postings) -> dict[str, int]:
+    return {term: len(keys) for term, (keys, _) in found.items()}
+
+
+def _bm25(found: Postings, weights: Mapping[str, float], mean: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Sum up what was found, term by term in the order of the weights; gives the keys in order, and their sums."""
+    keys, shares = [np.zeros(0, np.int64)], [np.zeros(0, np.float64)]
+    for term, weight in weights.items():
+        if term in found:
+            each, entries = found[term]
+            counts = entries["count"].astype(np.float64)
+            keys.append(each)
+            shares.append(weight * (counts / (counts + K1 * (1.0 - B + B * entries["length"] / mean))))
+    return summed(np.concatenate(keys), np.concatenate(shares))
 
 
 def summed(keys: NDArray[np.int64], shares: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -217,11 +328,3 @@ def known_vectors(session: PostgresSession, collection: int, embedding_keys: Seq
         (collection, list(embedding_keys)),
     )
     return {key: np.frombuffer(data[HEAD:], ">f4").astype("<f4").tobytes() for key, data in found}
-
-
-def _scored(found: Sequence[tuple[str, bytes]], vector: Vector) -> tuple[LegHit, ...]:
-    if not found:
-        return ()
-    matrix = np.frombuffer(b"".join(data[HEAD:] for _, data in found), ">f4").reshape(len(found), -1).astype(np.float32)
-    scores = products(matrix, np.arange(len(found)), vector).tolist()
-    return tuple(ranked(LegHit(name, score) for (name, _), score in zip(found, scores, strict=True)))

@@ -33,7 +33,7 @@ from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres import verify, writing
 from knowledge_mcp.stores.postgres.connection import PostgresDatabase
-from knowledge_mcp.stores.postgres.search import Search, known_vectors
+from knowledge_mcp.stores.postgres.search import Known, Search, known_vectors
 from knowledge_mcp.stores.postgres.tables import (
     SCHEMA,
     PostgresPlace,
@@ -88,6 +88,7 @@ class PostgresStore:
     def __init__(self, url: str, analyser: Analyser, *, patience: float = 120.0) -> None:
         self.analyser = analyser
         self.database = PostgresDatabase(url, patience=patience)
+        self.known: Known = {}
 
     @property
     def identity(self) -> StoreIdentity:
@@ -323,7 +324,8 @@ class PostgresHandle:
             terms, newer = terms_of(
                 text, self._store.analyser, collection=self._name, label=place.analyser, alone=vector is None
             )
-            found = Search.of(session, self._database.extension, place, filter, limit).legs(vector, terms)
+            asked = Search.of(session, self._database.extension, place, filter, limit, self._store.known)
+            found = asked.legs(vector, terms)
             return replace(found, lexical_error=newer or found.lexical_error)
 
         return self._read(work, indexed=True, by_newer=True)
