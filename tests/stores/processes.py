@@ -87,17 +87,20 @@ def read(store: Store, seconds: float) -> None:
     say(str(looks))
 
 
-def main() -> None:
-    """Play the part that the arguments name."""
-    part, path, seed, *rest = sys.argv[1:]
-    seconds = float(rest[0]) if rest else 60.0
-    store: Store
-    if path.startswith("postgresql:"):
+def opened(address: str) -> Store:
+    """Open the store of a file or of a PostgreSQL database."""
+    if address.startswith("postgresql:"):
         from knowledge_mcp.stores.postgres.store import PostgresStore
 
-        store = PostgresStore(path, EnglishAnalyser())
-    else:
-        store = SqliteStore(Path(path), EnglishAnalyser())
+        return PostgresStore(address, EnglishAnalyser())
+    return SqliteStore(Path(address), EnglishAnalyser())
+
+
+def main() -> None:
+    """Play the part that the arguments name."""
+    part, address, seed, *rest = sys.argv[1:]
+    seconds = float(rest[0]) if rest else 60.0
+    store = opened(address)
     store.create_collection("c", SPACE)
     say("ready")
     if part == "write":

@@ -41,6 +41,7 @@ from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.servers.qdrant_server import QdrantServer
+from tests.stores.processes import opened, say
 from tests.stores.test_sqlite import raw
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -326,9 +327,12 @@ def test_a_replica_that_runs_while_the_tables_become_newer_refuses_from_then_on(
 
 
 @pytest.mark.slow
-def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(tmp_path: Path) -> None:
-    path = tmp_path / "knowledge.db"
-    with closing(SqliteStore(path, EnglishAnalyser())) as store:
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    address = str(tmp_path / "knowledge.db") if kind == "sqlite" else request.getfixturevalue("database")()
+    with closing(opened(address)) as store:
         store.create_collection("c", SPACE)
         for number in range(20):
             put(
@@ -339,7 +343,7 @@ def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(tmp_path: P
 
     def replica(version: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.stores.versions", str(path), version],
+            [sys.executable, "-m", "tests.stores.versions", address, version],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -369,6 +373,7 @@ def test_a_rolling_upgrade_of_three_replicas_under_load_indexes_once(tmp_path: P
         for each in replicas:
             with each:
                 each.kill()
+    say(json.dumps(told))
     assert sum(each["indexed"] for _, each in told) == 1, "the collection was indexed more than once"
     for version, each in told:
         if version == "english-1":

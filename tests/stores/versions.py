@@ -1,6 +1,6 @@
-"""What the test of a rolling upgrade runs in processes of its own: one replica of one version on one SQLite file.
+"""What the test of a rolling upgrade runs in processes of its own: one replica of one version on one store.
 
-    python -m tests.stores.versions <file> <version>
+    python -m tests.stores.versions <file or address> <version>
 
 It searches until its input has a line, says `answers` once it has answered often enough, and `degraded` at the first
 answer without its keyword leg; last it says, as JSON, what it did.
@@ -12,38 +12,44 @@ import json
 import os
 import sys
 import threading
-from pathlib import Path
+import time
+from collections.abc import Callable
 
 from knowledge_mcp.lexical import analyser
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.stores.sqlite import verify
-from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.stores.postgres import verify as postgres
+from knowledge_mcp.stores.sqlite import verify as sqlite
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SamplePassage, unit_vector
-from tests.stores.processes import say
+from tests.stores.processes import opened, say
 
 ANSWERS = 30
 
 
 def main() -> None:
     """Search until told to stop."""
-    path, version = Path(sys.argv[1]), sys.argv[2]
+    address, version = sys.argv[1:]
     analyser._VERSION = version  # pyright: ignore[reportPrivateUsage] - this process is that version
     indexed = 0
-    honest = verify.rebuild_index
 
-    def counted(*values: object) -> None:
-        nonlocal indexed
-        indexed += 1
-        honest(*values)  # pyright: ignore[reportArgumentType]
+    def counted(honest: Callable[..., None]) -> Callable[..., None]:
+        def index(*values: object) -> None:
+            nonlocal indexed
+            indexed += 1
+            honest(*values)
 
-    verify.rebuild_index = counted
-    store = SqliteStore(path, analyser.EnglishAnalyser())
+        return index
+
+    sqlite.rebuild_index, postgres.index_anew = counted(sqlite.rebuild_index), counted(postgres.index_anew)
+    store = opened(address)
     stop = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
     searches = whole = degraded = written = refused = 0
+    slowest = 0.0
     while not stop.is_set():
+        began = time.perf_counter()
         legs = store.open("c").search(vector=unit_vector("1"), text="verified", filter=None, limit=50)
+        slowest = max(slowest, time.perf_counter() - began)
         searches += 1
         assert legs.dense, legs.dense_error
         if legs.lexical is not None:
@@ -65,6 +71,7 @@ def main() -> None:
     health = store.open("c").info()
     store.close()
     told = {"searches": searches, "whole": whole, "degraded": degraded, "written": written, "refused": refused}
+    told["slowest_ms"] = round(1000 * slowest)
     say(json.dumps({**told, "indexed": indexed, "info": health.degraded if health else ""}))
 
 
