@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -321,6 +322,24 @@ def test_a_closed_client_says_so_and_giving_up_ends_a_pause() -> None:
             patient.ask(GET, cancelled=gave_up.is_set)
         leaving.join()
         assert len(script.requests) == 1
+
+
+def test_a_connection_that_is_made_while_the_client_closes_is_closed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = socket.create_connection
+    made: list[socket.socket] = []
+    with (
+        scripted(answer(200, COLLECTIONS).replace(b"close", b"keep-alive")) as server,
+        connection(server.url) as asking,
+    ):
+
+        def closing_first(*arguments: Any, **named: Any) -> socket.socket:
+            asking.close()
+            made.append(connect(*arguments, **named))
+            return made[-1]
+
+        monkeypatch.setattr(socket, "create_connection", closing_first)
+        asking.ask(GET)
+    assert [each.fileno() for each in made] == [-1]
 
 
 def test_many_threads_may_ask_at_once() -> None:

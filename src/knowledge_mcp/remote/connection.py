@@ -203,16 +203,19 @@ class ServiceConnection:
         try:
             content = None if ask.body is None else json.dumps(ask.body, allow_nan=False).encode()
             typed = {} if content is None else {"Content-Type": "application/json"}
-            with client.stream(
-                ask.method,
-                self._base + ask.path,
-                params=None if ask.query is None else dict(ask.query),
-                content=content,
-                data=None if ask.form is None else dict(ask.form),
-                files=None if ask.files is None else dict(ask.files),
-                headers=typed,
-                timeout=seconds,
-            ) as response:
+            with (
+                client.stream(
+                    ask.method,
+                    self._base + ask.path,
+                    params=None if ask.query is None else dict(ask.query),
+                    content=content,
+                    data=None if ask.form is None else dict(ask.form),
+                    files=None if ask.files is None else dict(ask.files),
+                    headers=typed,
+                    timeout=seconds,
+                ) as response,
+                self._ended(response),
+            ):
                 if not response.is_success and response.status_code not in ask.accepts:
                     said = b"".join(self._pieces(response, time.monotonic() + seconds, None))
                     raise failure_of_answer(response.status_code, response.headers, _payload(said), self._key)
@@ -227,6 +230,15 @@ class ServiceConnection:
                 raise _closed() from None
             # the library's requests, which hold the key, are not kept
             raise failure_of_transport(exc, self._key) from exc.with_traceback(None)
+
+    @contextmanager
+    def _ended(self, response: httpx.Response) -> Generator[None]:
+        """Close an answer's connection where the client was closed while it was being made, and did not reach it."""
+        try:
+            yield
+        finally:
+            if self._closing.is_set():
+                response.extensions["network_stream"].close()
 
     def _pieces(
         self, response: httpx.Response, deadline: float | None, cancelled: Callable[[], bool] | None
