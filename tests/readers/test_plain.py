@@ -192,7 +192,7 @@ def test_a_text_without_headings_has_no_sections_and_is_called_by_its_file(text:
 
 
 def test_the_first_clause_gives_the_text_no_name() -> None:
-    words = "The pumps of a station are inspected each year by a person\nwho knows them, and what is found is written down.\n"
+    words = "The pumps of a station are inspected each year by a person\nwho knows them, and what is found is kept.\n"
     assert read(f"1. Scope\n\n{words}\n2. Terms\n\n{words}").title == "notes"
 
 
