@@ -28,7 +28,7 @@ from mcp import Client, StdioServerParameters
 
 from benchmarks.product import environment
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.settings import load_settings
 
@@ -59,9 +59,9 @@ def commit(folder: Path, message: str) -> None:
     git(folder, "commit", "--quiet", "--message", message)
 
 
-def spent_embedding(desk: RepositoryDesk) -> float:
-    """Return the seconds that all embeddings of this desk have taken so far."""
-    return desk.metrics.snapshot().histograms["embedding_duration_ms"].sum / 1000
+def spent_embedding(service: RepositoryService) -> float:
+    """Return the seconds that all embeddings of this service have taken so far."""
+    return service.metrics.snapshot().histograms["embedding_duration_ms"].sum / 1000
 
 
 def questions(folder: Path, count: int) -> list[str]:
@@ -128,15 +128,15 @@ def main() -> None:
         folder.mkdir()
         count = make_repository(folder, chosen.files, chosen.largest)
         settings = load_settings(environ=environment(data))
-        desk: Any = wiring.build_knowledge(settings, surface="repositories")
-        done = desk.index(IndexRequest(str(folder)))
-        seconds, embedding = done.duration_ms / 1000, spent_embedding(desk)
+        service: Any = wiring.build_knowledge(settings, surface="repositories")
+        done = service.index(IndexRequest(str(folder)))
+        seconds, embedding = done.duration_ms / 1000, spent_embedding(service)
         changed = min(folder.rglob("*.py"), key=lambda path: abs(path.stat().st_size - 4000))
         changed.write_text(f"{changed.read_text(encoding='utf-8')}\n\ndef added():\n    return 417\n", encoding="utf-8")
         commit(folder, "one")
-        again = desk.refresh("code")
-        once = spent_embedding(desk) - embedding
-        desk.close()
+        again = service.refresh("code")
+        once = spent_embedding(service) - embedding
+        service.close()
         times, results = asyncio.run(ask(data, questions(folder, chosen.queries)))
         true, checked = true_locations(folder, results, chosen.locations)
     half, most = np.percentile(times, [50, 95])

@@ -3,7 +3,7 @@
 Usage: `python -m benchmarks.code_search WORK SET_FOLDER… [--ways symbols lines] [--modes MODE…] [--cosines] [--misses]`
 
 Each labelled set (BEIR form: corpus.jsonl, queries.jsonl, qrels/test.tsv) is written as a folder of source files,
-indexed by the repositories' desk with the local model on SQLite, and asked in each mode with the first 1,000 characters
+indexed by the repository service with the local model on SQLite, and asked in each mode with the first 1,000 characters
 of each question, which is what the tool takes. A file counts at the place of its best chunk. `symbols` is the product's
 chunker, `lines` the specification's to the letter (500 tokens of four characters, 50 of overlap, no context). Printed
 per set, way and mode: nDCG@10, recall@10, recall@10 above the default threshold, milliseconds per question. `WORK`
@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 from benchmarks.product import environment
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import CodeHit, CodeQuery, IndexRequest
 from knowledge_mcp.settings import load_settings
 
@@ -100,23 +100,23 @@ def ndcg(ranking: list[str], wanted: set[str]) -> float:
     return gain / sum(1 / math.log2(place + 2) for place in range(min(len(wanted), 10)))
 
 
-def open_desk(place: Path, way: str) -> RepositoryDesk:
-    """Build the product's own desk, with one of the chunkers, and vectors that are kept between runs."""
+def open_service(place: Path, way: str) -> RepositoryService:
+    """Build the product's own service, with one of the chunkers, and vectors that are kept between runs."""
     registry.EMBEDDERS["local"] = "benchmarks.code_parts:kept_from_options"
     registry.CHUNKERS["repositories"] = CHUNKERS[way]
     settings = load_settings(environ=environment(place / way))
-    desk = wiring.build_knowledge(settings, surface="repositories")
-    assert isinstance(desk, RepositoryDesk)
-    return desk
+    service = wiring.build_knowledge(settings, surface="repositories")
+    assert isinstance(service, RepositoryService)
+    return service
 
 
-def ask(desk: RepositoryDesk, labelled: Labelled, ids: dict[str, str], mode: Mode) -> Score:
+def ask(service: RepositoryService, labelled: Labelled, ids: dict[str, str], mode: Mode) -> Score:
     """Ask every question in one mode."""
     score = Score()
     for name, wanted in labelled.relevant.items():
         started = time.perf_counter()
         query = CodeQuery(labelled.questions[name][:LONGEST], limit=DEPTH, threshold=0.0, mode=mode)
-        found = desk.search_code(query)
+        found = service.search_code(query)
         score.seconds += time.perf_counter() - started
         ranking = ranked(found.hits, ids)
         score.gain += ndcg(ranking, wanted)
@@ -137,12 +137,12 @@ def measure(labelled: Labelled, work: Path, way: str, options: argparse.Namespac
     """Index one set with one chunker, and print one row for each mode."""
     place = work / labelled.name
     ids = write_files(labelled.documents, place / "files")
-    desk = open_desk(place, way)
-    done = desk.index(IndexRequest(str(place / "files"), name="set"))
-    held = desk.repository("set")
+    service = open_service(place, way)
+    done = service.index(IndexRequest(str(place / "files"), name="set"))
+    held = service.repository("set")
     count = len(labelled.relevant)
     for mode in options.modes:
-        score = ask(desk, labelled, ids, mode)
+        score = ask(service, labelled, ids, mode)
         print(
             f"| {labelled.name} | {held.file_count} | {held.chunk_count} | {way} | {mode} | {score.gain / count:.4f} "
             f"| {score.recall / count:.4f} | {score.kept / count:.4f} | {score.seconds / count * 1000:.1f} "
@@ -156,7 +156,7 @@ def measure(labelled: Labelled, work: Path, way: str, options: argparse.Namespac
             for title, values in (("relevant", sorted(score.high)), ("other", sorted(score.low))):
                 points = [f"{share:g}: {values[int(share * (len(values) - 1))]:.3f}" for share in SHARES]
                 print(f"    cosines, {title}:", *points, sep="  ")
-    desk.close()
+    service.close()
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from mcp import Client, StdioServerParameters
 
 from benchmarks.product import environment
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import IndexRequest
 from knowledge_mcp.settings import load_settings
 from tests.servers.chroma_server import ChromaServer
@@ -109,10 +109,10 @@ def main() -> None:
             data.mkdir()
             with store_variables(store, data) as variables:
                 settings = load_settings(environ=variables, surface="repositories")
-                desk = wiring.build_knowledge(settings, surface="repositories")
-                assert isinstance(desk, RepositoryDesk)
-                chunks = sum(desk.index(IndexRequest(str(each))).chunks_created for each in folders)
-                desk.close()
+                service = wiring.build_knowledge(settings, surface="repositories")
+                assert isinstance(service, RepositoryService)
+                chunks = sum(service.index(IndexRequest(str(each))).chunks_created for each in folders)
+                service.close()
                 times = sorted(asyncio.run(ask(variables, options.queries)))
             p95 = times[int(0.95 * len(times))]
             print(f"| {store} | {len(folders)} | {chunks} | {statistics.median(times):.0f} | {p95:.0f} |", flush=True)

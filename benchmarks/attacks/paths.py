@@ -11,7 +11,7 @@ from unittest import mock
 
 from benchmarks.attacks import Attack, Outcome
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.convert.conversion import ConversionDesk
+from knowledge_mcp.engine.convert.conversion import ConversionService
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.settings import load_settings
@@ -24,9 +24,9 @@ _SECRET = "canary of a file outside"
 _CALLS = 10_000
 
 
-def _desk(root: Path) -> ConversionDesk:
-    desk: ConversionDesk = wiring.build_desk(load_settings(), surface="convert", roots=(root,))
-    return desk
+def _build_service(root: Path) -> ConversionService:
+    service: ConversionService = wiring.build_service(load_settings(), surface="convert", roots=(root,))
+    return service
 
 
 def _grounds(folder: Path) -> Path:
@@ -83,11 +83,11 @@ def _race(root: Path, call: Callable[[], str]) -> Outcome:
 
 def _tool(folder: Path) -> Outcome:
     root = _grounds(folder)
-    desk = _desk(root)
+    service = _build_service(root)
     try:
-        return _race(root, lambda: desk.convert(str(root / "folder" / "a.md")).text)
+        return _race(root, lambda: service.convert(str(root / "folder" / "a.md")).text)
     finally:
-        desk.close()
+        service.close()
 
 
 def _tool_step_by_step(folder: Path) -> Outcome:
@@ -111,20 +111,20 @@ def _source(folder: Path) -> Outcome:
 
 def _refused(folder: Path, names: list[str]) -> Outcome:
     """Convert what is no file, or leads out; each must be refused at once."""
-    desk = _desk(folder / "root")
+    service = _build_service(folder / "root")
     through: list[str] = []
     longest = 0.0
     for name in names:
         started = time.monotonic()
         try:
-            through.append(f"{name}: {desk.convert(name).text[:60]}")
+            through.append(f"{name}: {service.convert(name).text[:60]}")
         except KnowledgeError as error:
             if _SECRET in f"{error.message}{error.details}":
                 through.append(f"{name}: the answer tells of it")
         longest = max(longest, time.monotonic() - started)
         if longest > 5:
             through.append(f"{name}: refused only after {longest:.0f} s")
-    desk.close()
+    service.close()
     return Outcome(len(names), tuple(through), note=f"the longest took {longest:.2f} s")
 
 

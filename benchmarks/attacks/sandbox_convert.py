@@ -1,4 +1,4 @@
-"""Convert every file of a folder by the product's own desk, and print the answers as JSON."""
+"""Convert every file of a folder by the product's own service, and print the answers as JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["main"]
 
 def main(folder: Path) -> None:
     """Print what became of each file: its text, or why there is none."""
-    desk = wiring.build_desk(read_settings().settings, surface="convert", roots=(folder,))
+    service = wiring.build_service(read_settings().settings, surface="convert", roots=(folder,))
     answers: dict[str, str] = {}
     for path in sorted(folder.iterdir()):
         try:
-            answers[path.name] = desk.convert(str(path)).text[:2000]
+            answers[path.name] = service.convert(str(path)).text[:2000]
         except KnowledgeError as error:
             answers[path.name] = f"{error.code.value}: {error.message}"
-    desk.close()
+    service.close()
     print(json.dumps(answers))
 
 

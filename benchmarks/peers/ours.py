@@ -2,7 +2,7 @@
 
 Prose goes through what `knowledge eval` uses: each document is one Markdown file in memory, its title the heading,
 taken in by `Knowledge.ingest` with default settings into SQLite on disk, and asked by `Knowledge.search`. Source files
-are written to a folder, indexed by the repositories' desk as `pk-mcp index` does, and asked by its search without a
+are written to a folder, indexed by the repository service as `pk-mcp index` does, and asked by its search without a
 threshold. "blended" is `HYBRID_FUSION=scores`, which repositories and all surfaces without a specified fusion have by
 default; "as specified" is `HYBRID_FUSION=ranks`, the default of the standards; "meaning alone" and "words alone" search
 by one leg, to be held against peers that have no other. All ask one and the same index. `--runtime float32` is
@@ -25,7 +25,7 @@ from benchmarks.peers.sets import JudgedSet
 from benchmarks.product import environment
 from knowledge_mcp import registry, wiring
 from knowledge_mcp.embedders.local.embedder import from_options
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import CodeQuery, IndexRequest
 from knowledge_mcp.evals import ingest_set, open_set
 from knowledge_mcp.model.query import SearchMode, SearchQuery
@@ -90,20 +90,20 @@ def _texts(knowledge: Knowledge) -> list[str]:
 
 def _code(chosen: JudgedSet, shop: Shop, settings: Settings, mode: SearchMode, *, held: bool) -> Engine:
     names = {(key if "." in key else f"{key}.py"): key for key in chosen.documents}
-    desk = wiring.build_knowledge(settings, surface="repositories")
-    assert isinstance(desk, RepositoryDesk)
-    desk.warm_up()
+    service = wiring.build_knowledge(settings, surface="repositories")
+    assert isinstance(service, RepositoryService)
+    service.warm_up()
     if not held:
         files = shop.folder / "files"
         _write(chosen, names, files)
         shop.start()
-        desk.index(IndexRequest(str(files), name=_REPOSITORY))
+        service.index(IndexRequest(str(files), name=_REPOSITORY))
 
     def search(question: str, limit: int) -> list[str]:
-        found = desk.search_code(CodeQuery(question, limit=limit, threshold=0.0, mode=_CODE_MODES[mode]))
+        found = service.search_code(CodeQuery(question, limit=limit, threshold=0.0, mode=_CODE_MODES[mode]))
         return [names[hit.chunk.document_id.partition(":")[2]] for hit in found.hits]
 
-    return Engine(search, close=desk.close)
+    return Engine(search, close=service.close)
 
 
 def _write(chosen: JudgedSet, names: Mapping[str, str], folder: Path) -> None:

@@ -20,7 +20,7 @@ from knowledge_mcp.settings import (
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.core.base import Base
-    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.engine.tracing.decisions import Reviews
     from knowledge_mcp.model.call import Call
     from knowledge_mcp.model.collection import DocumentRecord
@@ -245,7 +245,7 @@ def build_library(
         with_shelf: whether the collection that `knowledge-ingest` fills is shown and searched beside its own.
     """
     from knowledge_mcp.engine.ingest.plan import Pipeline
-    from knowledge_mcp.engine.library.desk import LibraryDesk
+    from knowledge_mcp.engine.library.service import LibraryService
     from knowledge_mcp.language.document_types import DocumentClassifier
     from knowledge_mcp.sources.web.fetcher import from_options as web_fetcher
 
@@ -255,7 +255,7 @@ def build_library(
     readers = build_readers(ocr, registry.READERS, build_passwords(settings), ocr_language=settings.ocr_language)
     linker, seeker = (functools.cache(functools.partial(build, settings)) for build in (build_linker, build_seeker))
 
-    def held_against(library: LibraryDesk, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+    def held_against(library: LibraryService, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         return registry.load(registry.HELD_AGAINST)(library, request, line, linker, seeker)
 
     pipeline = Pipeline(
@@ -264,7 +264,7 @@ def build_library(
         DocumentClassifier(),
         ocr,
     )
-    return LibraryDesk(
+    return LibraryService(
         base,
         pipeline,
         web_fetcher(settings),
@@ -279,21 +279,21 @@ def build_library(
 
 
 def build_conversion(settings: Settings, roots: Sequence[Path] | None) -> Any:
-    """Put the desk of conversions together: it keeps nothing, and needs neither store nor embedder."""
-    from knowledge_mcp.engine.convert.conversion import ConversionDesk
+    """Put the conversion service together: it keeps nothing, and needs neither store nor embedder."""
+    from knowledge_mcp.engine.convert.conversion import ConversionService
     from knowledge_mcp.remote.client import from_options as remote_library
 
     ocr = build_ocr(settings)
     readers = build_readers(ocr, registry.READERS, build_passwords(settings), ocr_language=settings.ocr_language)
-    return ConversionDesk(readers, roots=roots, library=lambda: remote_library(settings), ocr=ocr)
+    return ConversionService(readers, roots=roots, library=lambda: remote_library(settings), ocr=ocr)
 
 
-def build_desk(
+def build_service(
     settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
 ) -> Any:
     """Put together what answers a surface's tools where that is no knowledge base of this process.
 
-    That is the library (of this process, or of the service at RAG_API_URL where that is set) for `rag`, the desk of
+    That is the library (of this process, or of the service at RAG_API_URL where that is set) for `rag`, the service of
     conversions for `convert`, and the engine behind RAG_API_URL for every other surface. Arguments and errors are as
     in `build_knowledge`; ConfigError too where RAG_API_URL is needed and not set.
     """
@@ -305,9 +305,9 @@ def build_desk(
 
     if surface == "rag":
         return client.from_options(settings)
-    # desks that are more than a knowledge base run their tools whole where they are
+    # services that are more than a knowledge base run their tools whole where they are
     if surface != "standards":
-        return knowledge.desk_from_options(settings, surface)
+        return knowledge.tools_from_options(settings, surface)
     found = knowledge.from_options(settings, surface)
     found.reviews = _reviews(settings, found)
     return found
@@ -358,7 +358,7 @@ def _embedding(settings: Settings) -> Callable[[Sequence[str]], Any]:
 def build_local(
     settings: Settings, *, surface: str, start: Start | None = None, roots: Sequence[Path] | None = None
 ) -> Any:
-    """Put together what answers a surface's tools in this process: the desk of repositories, else a knowledge base.
+    """Put together what answers a surface's tools in this process: the repository service, else a knowledge base.
 
     Arguments and errors are as in `build_knowledge`.
     """
@@ -386,7 +386,7 @@ def build_knowledge(
     """
     base = build_base(settings, surface=surface, start=start)
     if surface == "planning":
-        return _filing_desk(settings, base, roots, build_passwords(settings, ask_password))
+        return _build_planning(settings, base, roots, build_passwords(settings, ask_password))
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.knowledge import LocalKnowledge
     from knowledge_mcp.engine.library.originals import Originals
@@ -430,18 +430,18 @@ def _is_inner(settings: Settings, name: str) -> bool:
     return kept or stem in inner or name.startswith(PREFIX)
 
 
-def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
+def _build_planning(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
     """Put the planning surface's knowledge base together: pictures and scans, judged before they are read."""
     from knowledge_mcp.engine.ingest.plan import Pipeline
-    from knowledge_mcp.engine.planning.desk import FilingDesk
+    from knowledge_mcp.engine.planning.service import PlanningService
     from knowledge_mcp.language.document_types import PlanningClassifier
     from knowledge_mcp.model.extraction import ScanOptions
-    from knowledge_mcp.readers.scans.judging import CountingReader, FilingReader
+    from knowledge_mcp.readers.scans.judging import CountingReader, PlanningReader
 
     ocr, language = build_ocr(settings), settings.ocr_language
     seeing = build_readers(ocr, registry.READERS, passwords, ocr_language=language, main_text=True)
     readers: dict[str, Any] = {
-        media_type: FilingReader(
+        media_type: PlanningReader(
             reader,
             threshold=settings.image_ratio_threshold,
             strict=settings.image_skip == "strict",
@@ -453,7 +453,7 @@ def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, p
     }
     chunker = registry.load(registry.CHUNKERS["planning"])()
     classify = PlanningClassifier()
-    return FilingDesk(
+    return PlanningService(
         base,
         Pipeline(readers, chunker, classify, ocr),
         folder=settings.data_folder,
@@ -462,11 +462,11 @@ def _filing_desk(settings: Settings, base: Base, roots: Sequence[Path] | None, p
     )
 
 
-def build_repositories(settings: Settings, *, start: Start | None = None) -> RepositoryDesk:
-    """Put the desk of repositories together: one collection for each; `start` and errors as in `build_base`."""
+def build_repositories(settings: Settings, *, start: Start | None = None) -> RepositoryService:
+    """Put the repository service together: one collection for each; `start` and errors as in `build_base`."""
     from knowledge_mcp import __version__
     from knowledge_mcp.engine.ingest.plan import Pipeline
-    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.engine.repositories.values import RepositoryParts, SearchLimits, source_code
     from knowledge_mcp.ranking.fusion import code_similarity
     from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
@@ -493,7 +493,7 @@ def build_repositories(settings: Settings, *, start: Start | None = None) -> Rep
         extensions=settings.default_extensions,
         excludes=settings.default_excludes,
     )
-    return RepositoryDesk(
+    return RepositoryService(
         base,
         Pipeline(readers, chunker, source_code),
         parts,

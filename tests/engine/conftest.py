@@ -14,5 +14,5 @@ from tests.engine.shelf import Shelf
 def shelf(tmp_path: Path) -> Iterator[Shelf]:
     made = Shelf(tmp_path)
     yield made
-    for desk in made.desks:
-        desk.close()
+    for service in made.services:
+        service.close()

@@ -1,4 +1,4 @@
-"""A store, a small web, and desks of a library over them, as several processes would open them."""
+"""A store, a small web, and services of a library over them, as several processes would open them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.jobs.journal import JobState
 from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION, StoreJournal
-from knowledge_mcp.engine.library.desk import LibraryDesk
+from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
@@ -60,18 +60,18 @@ class Held(HashingEmbedder):
 
 
 class Shelf:
-    """Hold a store, and open desks over it as processes would."""
+    """Hold a store, and open services over it as processes would."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.store: Store = MemoryStore(EnglishAnalyser())
         self.web = Web()
-        self.desks: list[LibraryDesk] = []
+        self.services: list[LibraryService] = []
 
     @staticmethod
-    def ask_again(desk: LibraryDesk) -> None:
-        """Let the desk ask now whether a job is to stop, as it would after two seconds."""
-        desk._journal._asked.clear()  # pyright: ignore[reportPrivateUsage] - nobody waits two seconds in a test
+    def ask_again(service: LibraryService) -> None:
+        """Let the service ask now whether a job is to stop, as it would after two seconds."""
+        service._journal._asked.clear()  # pyright: ignore[reportPrivateUsage] - nobody waits two seconds in a test
 
     def journal(self) -> StoreJournal:
         """Open the journal as one more process."""
@@ -84,8 +84,8 @@ class Shelf:
         pdf: PdfReader | None = None,
         shelf: str = "",
         holds_against: Callable[..., Mapping[str, Any]] | None = None,
-    ) -> LibraryDesk:
-        """Open one more desk; with a reader of PDF it reads and draws these too."""
+    ) -> LibraryService:
+        """Open one more service; with a reader of PDF it reads and draws these too."""
         base = Base(
             store=self.store,
             collection="default",
@@ -96,7 +96,7 @@ class Shelf:
         readers: dict[str, Reader] = {"text/markdown": MarkdownReader()}
         if pdf is not None:
             readers["application/pdf"] = pdf
-        desk = LibraryDesk(
+        service = LibraryService(
             base,
             Pipeline(readers, ClauseChunker(), DocumentClassifier()),
             self.web,
@@ -107,16 +107,16 @@ class Shelf:
             patience=5.0,
             holds_against=holds_against,
         )
-        self.desks.append(desk)
-        return desk
+        self.services.append(service)
+        return service
 
 
-def ended(desk: LibraryDesk, job_id: str) -> IngestJob:
+def ended(service: LibraryService, job_id: str) -> IngestJob:
     """Wait for a job's end."""
     pause = threading.Event()
     for _ in range(int(DEADLINE / 0.02)):
-        job = desk.job(job_id)
+        job = service.job(job_id)
         if JobState(job.state).is_final:
             return job
         pause.wait(0.02)
-    raise AssertionError(f"the job did not end: {desk.job(job_id)}")
+    raise AssertionError(f"the job did not end: {service.job(job_id)}")

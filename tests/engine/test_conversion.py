@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.convert.conversion import ConversionDesk, path_of
+from knowledge_mcp.engine.convert.conversion import ConversionService, path_of
 from knowledge_mcp.engine.core.confinement import PathNotAllowedError
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.model.errors import (
@@ -72,8 +72,8 @@ class SlideReader:
         self.closed += 1
 
 
-class Desk:
-    """A desk over one folder with real readers, a reader of slides, and a library in memory."""
+class World:
+    """A service over one folder with real readers, a reader of slides, and a library in memory."""
 
     def __init__(self, folder: Path, *, roots: tuple[Path, ...] | None = None) -> None:
         self.folder = folder
@@ -87,7 +87,7 @@ class Desk:
             MEDIA_TYPES[".pptx"]: self.slides,
             PNG: self.slides,
         }
-        self.desk = ConversionDesk(readers, roots=roots or (folder,), library=self.open)
+        self.service = ConversionService(readers, roots=roots or (folder,), library=self.open)
 
     def open(self) -> Library:
         self.opened += 1
@@ -101,10 +101,10 @@ class Desk:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path)
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
     yield made
-    made.desk.close()
+    made.service.close()
 
 
 # ---- which file
@@ -148,14 +148,14 @@ def test_other_addresses_are_refused_with_advice(uri: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("uri", ["notes.md", "file:notes.md", "../x.md", "/etc/\0passwd", ""])
-def test_a_path_that_is_not_absolute_is_refused(world: Desk, uri: str) -> None:
+def test_a_path_that_is_not_absolute_is_refused(world: World, uri: str) -> None:
     with pytest.raises(InvalidInputError, match="absolute"):
-        world.desk.convert(uri)
+        world.service.convert(uri)
 
 
 def test_files_outside_the_allowed_folders_are_refused_whether_or_not_they_exist(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
-    world = Desk(tmp_path / "inside")
+    world = World(tmp_path / "inside")
     world.folder.mkdir()
     outside.mkdir()
     secret = outside / "secret.md"
@@ -169,7 +169,7 @@ def test_files_outside_the_allowed_folders_are_refused_whether_or_not_they_exist
         str(world.folder / ".." / "outside" / "secret.md"),
     ):
         with pytest.raises(PathNotAllowedError) as caught:
-            world.desk.convert(uri)
+            world.service.convert(uri)
         assert "secret" not in caught.value.message
 
 
@@ -177,10 +177,10 @@ def test_files_outside_the_allowed_folders_are_refused_whether_or_not_they_exist
 
 
 @pytest.mark.requirement("D-REQ-1.1", "D-REQ-1.2")
-def test_a_pdf_becomes_markdown_with_its_pages(world: Desk) -> None:
+def test_a_pdf_becomes_markdown_with_its_pages(world: World) -> None:
     path = world.file("sub dir/Sample standard.pdf", standard(bookmarks=True))
     told: list[str] = []
-    converted = world.desk.convert(path.as_uri(), on_progress=lambda done, of, words: told.append(words))
+    converted = world.service.convert(path.as_uri(), on_progress=lambda done, of, words: told.append(words))
     assert converted.text.startswith("<!-- page 1 -->\n\n# 1 Scope\n\n")
     assert "<!-- page 6 -->" in converted.text
     assert "## 3.1 General" in converted.text
@@ -192,42 +192,42 @@ def test_a_pdf_becomes_markdown_with_its_pages(world: Desk) -> None:
 
 
 @pytest.mark.requirement("D-REQ-1.1")
-def test_a_word_document_becomes_markdown(world: Desk) -> None:
+def test_a_word_document_becomes_markdown(world: World) -> None:
     path = world.file("plan.docx", docx_bytes(heading(1, "Scope") + p("All pumps.")))
-    converted = world.desk.convert(str(path))
+    converted = world.service.convert(str(path))
     assert converted.text == "# 1 Scope\n\nAll pumps.\n"
     assert converted.pages == 0
 
 
-def test_only_the_pages_that_are_asked_for_come(world: Desk) -> None:
+def test_only_the_pages_that_are_asked_for_come(world: World) -> None:
     path = world.file("deck.pptx", "one\ntwo\nthree\nfour")
-    assert world.desk.convert(str(path), pages=(2, 3)).text == "<!-- page 2 -->\n\ntwo\n\n<!-- page 3 -->\n\nthree\n"
+    assert world.service.convert(str(path), pages=(2, 3)).text == "<!-- page 2 -->\n\ntwo\n\n<!-- page 3 -->\n\nthree\n"
     with pytest.raises(InvalidInputError, match="No text") as caught:
-        world.desk.convert(str(path), pages=(5, 6))
+        world.service.convert(str(path), pages=(5, 6))
     assert "4 pages" in caught.value.details
     unpaged = world.file("plain.md", "text")
     with pytest.raises(InvalidInputError, match="not divided"):
-        world.desk.convert(str(unpaged), pages=(1, 1))
+        world.service.convert(str(unpaged), pages=(1, 1))
 
 
-def test_a_file_is_read_once_while_its_bytes_stay_the_same(world: Desk) -> None:
+def test_a_file_is_read_once_while_its_bytes_stay_the_same(world: World) -> None:
     path = world.file("deck.pptx", "one\ntwo")
-    first = world.desk.convert(str(path))
-    assert world.desk.convert(path.as_uri()) == first
+    first = world.service.convert(str(path))
+    assert world.service.convert(path.as_uri()) == first
     assert world.slides.read_names == ["deck.pptx"]
     world.file("deck.pptx", "one\n222")
-    assert "222" in world.desk.convert(str(path)).text
+    assert "222" in world.service.convert(str(path)).text
     copy = world.file("copy/deck.pptx", "one\n222")
-    assert world.desk.convert(str(copy)).filename == "deck.pptx"
+    assert world.service.convert(str(copy)).filename == "deck.pptx"
     assert world.slides.read_names == ["deck.pptx"] * 2
     for number in range(5):
-        world.desk.convert(str(world.file(f"{number}.pptx", f"slide {number}")))
-    world.desk.convert(str(path))
+        world.service.convert(str(world.file(f"{number}.pptx", f"slide {number}")))
+    world.service.convert(str(path))
     assert len(world.slides.read_names) == 8  # the oldest were forgotten
 
 
 @pytest.mark.requirement("D-REQ-1.3", "D-REQ-9.1")
-def test_a_failed_conversion_says_why(world: Desk) -> None:
+def test_a_failed_conversion_says_why(world: World) -> None:
     cases: list[tuple[Path, type[KnowledgeError], str]] = [
         (world.folder / "missing.pdf", NotFoundError, "missing.pdf"),
         (world.folder, InvalidInputError, "folder"),
@@ -239,14 +239,14 @@ def test_a_failed_conversion_says_why(world: Desk) -> None:
     ]
     for path, kind, words in cases:
         with pytest.raises(kind) as caught:
-            world.desk.convert(path.as_uri())
+            world.service.convert(path.as_uri())
         assert words in caught.value.message
         assert caught.value.suggestion
 
 
-def test_a_kind_whose_reader_is_not_installed_names_the_extra(world: Desk) -> None:
+def test_a_kind_whose_reader_is_not_installed_names_the_extra(world: World) -> None:
     with pytest.raises(UnreadableDocumentError) as caught:
-        world.desk.convert(str(world.file("table.xlsx", "x")))
+        world.service.convert(str(world.file("table.xlsx", "x")))
     assert caught.value.reason is UnreadableReason.UNSUPPORTED
     assert "clausewise[office]" in caught.value.suggestion
     assert ".pdf" in caught.value.details
@@ -254,26 +254,26 @@ def test_a_kind_whose_reader_is_not_installed_names_the_extra(world: Desk) -> No
 
 
 @pytest.mark.requirement("D-REQ-1.3")
-def test_a_conversion_without_any_text_is_a_failure(world: Desk) -> None:
+def test_a_conversion_without_any_text_is_a_failure(world: World) -> None:
     with pytest.raises(UnreadableDocumentError) as caught:
-        world.desk.convert(str(world.file("blank.pptx", "\n\n")))
+        world.service.convert(str(world.file("blank.pptx", "\n\n")))
     assert caught.value.reason is UnreadableReason.EMPTY
 
 
 @pytest.mark.requirement("D-REQ-9.1")
-def test_what_a_reader_did_not_foresee_becomes_an_error_of_ours(world: Desk) -> None:
+def test_what_a_reader_did_not_foresee_becomes_an_error_of_ours(world: World) -> None:
     path = world.file("deck.pptx", "one")
     world.slides.broken = ZeroDivisionError("by zero")
     with pytest.raises(InternalError, match=r"deck\.pptx") as caught:
-        world.desk.convert(str(path))
+        world.service.convert(str(path))
     assert "ZeroDivisionError" in caught.value.details
     world.slides.broken = PermissionError(13, "Permission denied")
     with pytest.raises(UnreadableDocumentError) as refused:
-        world.desk.convert(str(path))
+        world.service.convert(str(path))
     assert refused.value.reason is UnreadableReason.INACCESSIBLE
 
 
-def test_a_file_that_may_not_be_read_says_so(world: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_may_not_be_read_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     path = world.file("closed.md", "text")
 
     def refuse(*_: object, **__: object) -> None:  # what the system does, for everybody but root
@@ -281,30 +281,30 @@ def test_a_file_that_may_not_be_read_says_so(world: Desk, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("knowledge_mcp.engine.core.confinement.open_beneath", refuse)
     with pytest.raises(UnreadableDocumentError, match="cannot be opened"):
-        world.desk.convert(str(path))
+        world.service.convert(str(path))
 
 
-def test_a_conversion_stops_between_two_pages_when_it_is_cancelled(world: Desk) -> None:
+def test_a_conversion_stops_between_two_pages_when_it_is_cancelled(world: World) -> None:
     path = world.file("deck.pptx", "one\ntwo\nthree")
     told: list[float] = []
     with pytest.raises(CancelledError):
-        world.desk.convert(
+        world.service.convert(
             str(path),
             on_progress=lambda done, of, words: told.append(done),
             cancelled=lambda: bool(told) and told[-1] >= 2,
         )
     assert told == [0, 1, 2]
-    assert world.desk.convert(str(path)).pages == 3
+    assert world.service.convert(str(path)).pages == 3
 
 
 # ---- sending
 
 
 @pytest.mark.requirement("D-REQ-1A.1", "D-REQ-1A.2")
-def test_the_text_goes_to_the_library_with_its_metadata(world: Desk) -> None:
+def test_the_text_goes_to_the_library_with_its_metadata(world: World) -> None:
     content = "one\ntwo"
     path = world.file("Quarter 3.pptx", content)
-    deposited = world.desk.convert_and_ingest(path.as_uri(), "project-alpha")
+    deposited = world.service.convert_and_ingest(path.as_uri(), "project-alpha")
     (deposit,) = world.library.deposits
     assert deposit.collection == "project-alpha"
     assert deposit.filename == "Quarter 3.pptx"
@@ -325,7 +325,7 @@ def test_the_text_goes_to_the_library_with_its_metadata(world: Desk) -> None:
     assert deposited.collection == "project-alpha"
     assert "Pictures are left out." in deposited.warnings
     assert not deposit.force
-    world.desk.convert_and_ingest(str(path), force=True)
+    world.service.convert_and_ingest(str(path), force=True)
     assert world.library.deposits[-1].force
     assert world.library.deposits[-1].collection == "default"
     assert world.opened == 1
@@ -334,17 +334,17 @@ def test_the_text_goes_to_the_library_with_its_metadata(world: Desk) -> None:
 @pytest.mark.requirement("D-REQ-1A.5", "D-REQ-10.1")
 def test_without_an_api_the_missing_setting_is_named_before_anything_is_read(tmp_path: Path) -> None:
     slides = SlideReader()
-    desk = ConversionDesk({PNG: slides}, roots=None, library=None)
+    service = ConversionService({PNG: slides}, roots=None, library=None)
     path = tmp_path / "a.png"
     path.write_text("one")
     with pytest.raises(ConfigError, match="RAG_API_URL"):
-        desk.convert_and_ingest(str(path))
+        service.convert_and_ingest(str(path))
     assert slides.read_names == []
-    assert desk.convert(str(path)).text
+    assert service.convert(str(path)).text
 
 
 @pytest.mark.requirement("D-REQ-1A.4")
-def test_a_failed_ingestion_says_why_and_the_next_try_does_not_read_again(world: Desk) -> None:
+def test_a_failed_ingestion_says_why_and_the_next_try_does_not_read_again(world: World) -> None:
     failures: list[KnowledgeError] = [ConnectionFailedError("The RAG API does not answer.")]
 
     def refuse(method: str) -> None:
@@ -354,24 +354,24 @@ def test_a_failed_ingestion_says_why_and_the_next_try_does_not_read_again(world:
     world.library = FakeLibrary(before=refuse)
     path = world.file("deck.pptx", "one")
     with pytest.raises(ConnectionFailedError, match="does not answer") as caught:
-        world.desk.convert_and_ingest(str(path))
+        world.service.convert_and_ingest(str(path))
     assert caught.value.code is ErrorCode.CONNECTION_ERROR
-    assert world.desk.convert_and_ingest(str(path)).chunks == 1
+    assert world.service.convert_and_ingest(str(path)).chunks == 1
     assert world.slides.read_names == ["deck.pptx"]
 
 
-def test_progress_of_reading_and_ingesting_is_one_rise(world: Desk) -> None:
+def test_progress_of_reading_and_ingesting_is_one_rise(world: World) -> None:
     path = world.file("deck.pptx", "one\ntwo\nthree")
     told: list[tuple[float, float | None]] = []
-    world.desk.convert_and_ingest(str(path), on_progress=lambda done, of, words: told.append((done, of)))
+    world.service.convert_and_ingest(str(path), on_progress=lambda done, of, words: told.append((done, of)))
     assert [of for _, of in told] == [100.0] * len(told)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] < 100.0
 
 
-def test_closing_frees_each_reader_once_and_the_library(world: Desk) -> None:
-    world.desk.warm_up()
-    world.desk.convert_and_ingest(str(world.file("deck.pptx", "one")))
-    world.desk.close()
+def test_closing_frees_each_reader_once_and_the_library(world: World) -> None:
+    world.service.warm_up()
+    world.service.convert_and_ingest(str(world.file("deck.pptx", "one")))
+    world.service.close()
     assert world.slides.closed == 1
     assert world.library.closed

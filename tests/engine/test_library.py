@@ -1,4 +1,4 @@
-"""The desk of the library: documents of collections, recognised, replaced, found, removed."""
+"""The library service: documents of collections, recognised, replaced, found, removed."""
 
 from __future__ import annotations
 
@@ -26,21 +26,27 @@ from tests.engine.shelf import PUMPS, VALVES, Shelf
 @pytest.mark.requirement("D-REQ-4.3")
 @pytest.mark.requirement("D-REQ-4.4")
 def test_a_document_goes_into_its_collection_and_is_found_only_there(shelf: Shelf) -> None:
-    desk = shelf.open()
-    assert [(each.name, each.documents) for each in desk.collections()] == [("default", 0)]
-    done = desk.deposit(Deposit("alpha", "pumps.md", PUMPS))
-    desk.deposit(Deposit("beta", "valves.md", VALVES))
-    assert [(each.name, each.documents) for each in desk.collections()] == [("alpha", 1), ("beta", 1), ("default", 0)]
-    assert [hit.chunk.document_id for hit in desk.search_in("alpha", SearchQuery("battery")).hits] == [done.document_id]
-    assert not desk.search_in("beta", SearchQuery("battery", filter=Equals("document_id", done.document_id))).hits
-    assert desk.search_in("default", SearchQuery("battery")).hits == ()
+    service = shelf.open()
+    assert [(each.name, each.documents) for each in service.collections()] == [("default", 0)]
+    done = service.deposit(Deposit("alpha", "pumps.md", PUMPS))
+    service.deposit(Deposit("beta", "valves.md", VALVES))
+    assert [(each.name, each.documents) for each in service.collections()] == [
+        ("alpha", 1),
+        ("beta", 1),
+        ("default", 0),
+    ]
+    assert [hit.chunk.document_id for hit in service.search_in("alpha", SearchQuery("battery")).hits] == [
+        done.document_id
+    ]
+    assert not service.search_in("beta", SearchQuery("battery", filter=Equals("document_id", done.document_id))).hits
+    assert service.search_in("default", SearchQuery("battery")).hits == ()
 
 
 def test_a_collection_that_is_not_there_is_an_error_that_names_the_nearest(shelf: Shelf) -> None:
-    desk = shelf.open()
-    desk.deposit(Deposit("project-alpha", "pumps.md", PUMPS))
+    service = shelf.open()
+    service.deposit(Deposit("project-alpha", "pumps.md", PUMPS))
     with pytest.raises(NotFoundError, match="Collection not found: project-alfa") as raised:
-        desk.search_in("project-alfa", SearchQuery("battery"))
+        service.search_in("project-alfa", SearchQuery("battery"))
     assert "project-alpha" in raised.value.suggestion
 
 
@@ -51,37 +57,37 @@ def test_a_name_that_no_collection_may_have_is_refused(shelf: Shelf, name: str) 
 
 
 def test_the_same_document_again_changes_nothing_and_another_content_replaces_it(shelf: Shelf) -> None:
-    desk = shelf.open()
-    first = desk.deposit(Deposit("alpha", "pumps.md", PUMPS))
-    again = desk.deposit(Deposit("alpha", "pumps.md", PUMPS))
+    service = shelf.open()
+    first = service.deposit(Deposit("alpha", "pumps.md", PUMPS))
+    again = service.deposit(Deposit("alpha", "pumps.md", PUMPS))
     assert (again.document_id, again.unchanged, again.replaced) == (first.document_id, True, False)
-    changed = desk.deposit(Deposit("alpha", "pumps.md", PUMPS.replace("eight", "nine")))
+    changed = service.deposit(Deposit("alpha", "pumps.md", PUMPS.replace("eight", "nine")))
     assert (changed.document_id, changed.unchanged, changed.replaced) == (first.document_id, False, True)
-    texts = [chunk.content for chunk in desk.find(first.document_id).chunks]
+    texts = [chunk.content for chunk in service.find(first.document_id).chunks]
     assert any("nine hours" in text for text in texts)
     assert not any("eight hours" in text for text in texts)
-    elsewhere = desk.deposit(Deposit("beta", "pumps.md", PUMPS))
+    elsewhere = service.deposit(Deposit("beta", "pumps.md", PUMPS))
     assert elsewhere.document_id != first.document_id
 
 
 def test_metadata_that_changed_is_kept_without_embedding_anything_again(shelf: Shelf) -> None:
-    desk = shelf.open()
-    first = desk.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "ada"),)))
-    again = desk.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "bob"), ("title", "Pump book"))))
+    service = shelf.open()
+    first = service.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "ada"),)))
+    again = service.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "bob"), ("title", "Pump book"))))
     assert again.document_id == first.document_id
-    record = desk.record(first.document_id)
+    record = service.record(first.document_id)
     assert dict(record.metadata)["owner"] == "bob"
     assert (again.title, record.title) == ("Pump book", "Pump book")
-    third = desk.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "cid"), ("title", "Pump book"))))
+    third = service.deposit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "cid"), ("title", "Pump book"))))
     assert (third.embedded, third.reused) == (0, third.chunks)
 
 
 @pytest.mark.requirement("D-REQ-7.4")
 def test_name_source_and_page_of_a_document_are_kept(shelf: Shelf) -> None:
-    desk = shelf.open()
+    service = shelf.open()
     metadata = (("source", "https://example.com/pumps.pdf"), ("owner", "ada"))
-    done = desk.deposit(Deposit("alpha", "C:\\books\\pumps.md", PUMPS, metadata=metadata))
-    found = desk.find(done.document_id)
+    done = service.deposit(Deposit("alpha", "C:\\books\\pumps.md", PUMPS, metadata=metadata))
+    found = service.find(done.document_id)
     assert (found.collection, found.record.source_path) == ("alpha", "https://example.com/pumps.pdf")
     assert dict(found.record.metadata) == {"filename": "pumps.md", "owner": "ada"}
     assert all(chunk.source_path == "https://example.com/pumps.pdf" for chunk in found.chunks)
@@ -89,21 +95,21 @@ def test_name_source_and_page_of_a_document_are_kept(shelf: Shelf) -> None:
 
 
 def test_texts_without_a_name_are_told_apart_by_what_they_say(shelf: Shelf) -> None:
-    desk = shelf.open()
-    assert desk.deposit(Deposit(text=PUMPS)).document_id != desk.deposit(Deposit(text=VALVES)).document_id
-    assert desk.deposit(Deposit(text=PUMPS)).unchanged
+    service = shelf.open()
+    assert service.deposit(Deposit(text=PUMPS)).document_id != service.deposit(Deposit(text=VALVES)).document_id
+    assert service.deposit(Deposit(text=PUMPS)).unchanged
 
 
 @pytest.mark.requirement("D-REQ-2.2")
 def test_an_address_is_fetched_and_known_by_itself(shelf: Shelf) -> None:
-    desk = shelf.open()
+    service = shelf.open()
     url = "https://example.com/pumps"
     shelf.web.pages[url] = Fetched("https://example.com/v2/pumps.md", PUMPS.encode(), "text/markdown", "pumps.md")
-    done = desk.deposit(Deposit("alpha", url=url))
-    record = desk.record(done.document_id, collection="alpha")
+    done = service.deposit(Deposit("alpha", url=url))
+    record = service.record(done.document_id, collection="alpha")
     assert (record.source_path, dict(record.metadata)["fetched_from"]) == (url, "https://example.com/v2/pumps.md")
     with pytest.raises(NotFoundError, match="404"):
-        desk.deposit(Deposit("alpha", url="https://example.com/nothing"))
+        service.deposit(Deposit("alpha", url="https://example.com/nothing"))
 
 
 @pytest.mark.parametrize(
@@ -119,38 +125,38 @@ def test_an_address_is_fetched_and_known_by_itself(shelf: Shelf) -> None:
     ],
 )
 def test_what_cannot_be_taken_in_is_refused_in_words(shelf: Shelf, deposit: Deposit, message: str) -> None:
-    desk = shelf.open()
+    service = shelf.open()
     with pytest.raises(InvalidInputError, match=message):
-        desk.deposit(deposit)
-    assert desk.collections()[0].documents == 0
+        service.deposit(deposit)
+    assert service.collections()[0].documents == 0
 
 
 def test_a_document_that_is_removed_is_gone_and_others_stay(shelf: Shelf) -> None:
-    desk = shelf.open()
-    first = desk.deposit(Deposit("alpha", "pumps.md", PUMPS))
-    desk.deposit(Deposit("alpha", "valves.md", VALVES))
-    assert desk.where(first.document_id) == "alpha"
-    assert desk.remove_document(first.document_id) == first.chunks
-    assert [record.title for record in desk.records("alpha")] == ["Valves"]
+    service = shelf.open()
+    first = service.deposit(Deposit("alpha", "pumps.md", PUMPS))
+    service.deposit(Deposit("alpha", "valves.md", VALVES))
+    assert service.where(first.document_id) == "alpha"
+    assert service.remove_document(first.document_id) == first.chunks
+    assert [record.title for record in service.records("alpha")] == ["Valves"]
     with pytest.raises(NotFoundError, match="Document not found"):
-        desk.find(first.document_id)
-    assert desk.drop_collection("alpha") == 1
+        service.find(first.document_id)
+    assert service.drop_collection("alpha") == 1
     with pytest.raises(NotFoundError):
-        desk.drop_collection("alpha")
+        service.drop_collection("alpha")
 
 
 @pytest.mark.requirement("D-REQ-5.3")
 def test_an_id_that_is_nearly_right_is_answered_with_the_right_one(shelf: Shelf) -> None:
-    desk = shelf.open()
-    done = desk.deposit(Deposit("alpha", "pumps.md", PUMPS))
+    service = shelf.open()
+    done = service.deposit(Deposit("alpha", "pumps.md", PUMPS))
     with pytest.raises(NotFoundError) as raised:
-        desk.find(done.document_id[:-1] + "x")
+        service.find(done.document_id[:-1] + "x")
     assert done.document_id in raised.value.suggestion
 
 
 def test_a_deposit_that_is_cancelled_leaves_what_was_there(shelf: Shelf) -> None:
-    desk = shelf.open()
-    first = desk.deposit(Deposit("alpha", "pumps.md", PUMPS))
+    service = shelf.open()
+    first = service.deposit(Deposit("alpha", "pumps.md", PUMPS))
     seen: list[str] = []
 
     def progress(_done: float, _total: float | None, message: str) -> None:
@@ -158,8 +164,8 @@ def test_a_deposit_that_is_cancelled_leaves_what_was_there(shelf: Shelf) -> None
 
     changed = Deposit("alpha", "pumps.md", PUMPS.replace("eight", "nine"))
     with pytest.raises(CancelledError):
-        desk.deposit(changed, on_progress=progress, cancelled=lambda: bool(seen))
-    assert "eight hours" in desk.find(first.document_id).text
+        service.deposit(changed, on_progress=progress, cancelled=lambda: bool(seen))
+    assert "eight hours" in service.find(first.document_id).text
 
 
 class Narrow(OverriddenStore):
@@ -179,28 +185,28 @@ class Narrow(OverriddenStore):
 def test_a_deposit_looks_at_its_own_record_and_no_other_however_many_there_are(shelf: Shelf) -> None:
     store = Narrow(EnglishAnalyser())
     shelf.store = store
-    desk = shelf.open()
-    desk.deposit(Deposit("alpha", "valves.md", VALVES))
+    service = shelf.open()
+    service.deposit(Deposit("alpha", "valves.md", VALVES))
     store.listing = False
-    first = desk.deposit(Deposit("alpha", "pumps.md", PUMPS))
-    assert desk.deposit(Deposit("alpha", "pumps.md", PUMPS)).unchanged
-    assert desk.deposit(Deposit("alpha", "pumps.md", PUMPS + "More.\n")).replaced
-    assert desk.search_in("alpha", SearchQuery("battery")).hits
-    assert desk.find(first.document_id).record.title == "Pumps"
+    first = service.deposit(Deposit("alpha", "pumps.md", PUMPS))
+    assert service.deposit(Deposit("alpha", "pumps.md", PUMPS)).unchanged
+    assert service.deposit(Deposit("alpha", "pumps.md", PUMPS + "More.\n")).replaced
+    assert service.search_in("alpha", SearchQuery("battery")).hits
+    assert service.find(first.document_id).record.title == "Pumps"
 
 
 @pytest.mark.requirement("D-SCALE-ingestion", "D-SCALE-queries", "D-SCALE-users")
 def test_a_day_of_documents_and_searches_by_ten_users_at_once_is_answered(shelf: Shelf) -> None:
-    desk = shelf.open()
+    service = shelf.open()
     failures: list[BaseException] = []
 
     def user(number: int) -> None:
         try:
             for turn in range(10):
                 name = f"watchword{number}x{turn}"
-                done = desk.deposit(Deposit("alpha", f"{name}.md", f"# Notice\n\nThe watchword is {name}.\n"))
+                done = service.deposit(Deposit("alpha", f"{name}.md", f"# Notice\n\nThe watchword is {name}.\n"))
                 for _ in range(10):
-                    hits = desk.search_in("alpha", SearchQuery(name, limit=1)).hits
+                    hits = service.search_in("alpha", SearchQuery(name, limit=1)).hits
                     assert [hit.chunk.document_id for hit in hits] == [done.document_id]
         except BaseException as exc:  # noqa: BLE001 - raised below, where the test sees it
             failures.append(exc)
@@ -211,4 +217,4 @@ def test_a_day_of_documents_and_searches_by_ten_users_at_once_is_answered(shelf:
     for each in users:
         each.join()
     assert failures == []
-    assert len(desk.records("alpha")) == 100
+    assert len(service.records("alpha")) == 100

@@ -25,14 +25,14 @@ from tests.waiting import wait_until
 
 
 def test_a_deposit_that_nobody_waits_for_is_done_and_remembered(shelf: Shelf) -> None:
-    desk = shelf.open()
-    accepted = desk.submit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "ada"),)))
+    service = shelf.open()
+    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS, metadata=(("owner", "ada"),)))
     assert accepted.collection == "alpha"
-    done = ended(desk, accepted.id)
+    done = ended(service, accepted.id)
     assert (done.state, done.done, done.source) == ("done", 100.0, "pumps.md")
     assert done.result is not None
-    assert desk.record(done.result.document_id).title == "Pumps"
-    assert desk.job_counts() == {"done": 1}
+    assert service.record(done.result.document_id).title == "Pumps"
+    assert service.job_counts() == {"done": 1}
     assert ended(shelf.open(), accepted.id).result == done.result  # another process is told the same
     kinds = {record.id.partition(":")[0] for record in shelf.store.open(JOBS_COLLECTION).documents()}
     assert "content" not in kinds  # what the job needed went with its end
@@ -51,9 +51,9 @@ def test_a_file_of_some_megabytes_waits_in_parts_and_comes_whole(shelf: Shelf) -
 
 
 def test_a_job_that_fails_says_why(shelf: Shelf) -> None:
-    desk = shelf.open()
+    service = shelf.open()
     shelf.web.pages["https://example.com/a"] = ConnectionFailedError("example.com does not answer.")
-    failed = ended(desk, desk.submit(Deposit("alpha", url="https://example.com/a")).id)
+    failed = ended(service, service.submit(Deposit("alpha", url="https://example.com/a")).id)
     assert (failed.state, failed.error, failed.message) == (
         "failed",
         "connection_error",
@@ -61,21 +61,21 @@ def test_a_job_that_fails_says_why(shelf: Shelf) -> None:
     )
     assert failed.suggestion
     with pytest.raises(NotFoundError):
-        desk.job("0123456789abcdef")
+        service.job("0123456789abcdef")
     with pytest.raises(UnreadableDocumentError):  # told at once, whoever waits
-        desk.submit(Deposit("alpha", "a.xyz", content=b"a"))
+        service.submit(Deposit("alpha", "a.xyz", content=b"a"))
 
 
 def test_a_job_is_stopped_by_another_process(shelf: Shelf) -> None:
     embedder = Held()
-    desk, other = shelf.open(embedder), shelf.open()
-    accepted = desk.submit(Deposit("alpha", "pumps.md", PUMPS))
+    service, other = shelf.open(embedder), shelf.open()
+    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
     assert embedder.reached.wait(DEADLINE)
     other.cancel_job(accepted.id)
-    shelf.ask_again(desk)
+    shelf.ask_again(service)
     embedder.let.set()
-    assert ended(desk, accepted.id).state == "cancelled"
-    assert desk.collections()[0].documents == 0
+    assert ended(service, accepted.id).state == "cancelled"
+    assert service.collections()[0].documents == 0
 
 
 def test_the_job_of_a_process_that_is_gone_is_taken_up_by_another(shelf: Shelf) -> None:
@@ -97,10 +97,10 @@ def test_the_job_of_a_process_that_is_gone_is_taken_up_by_another(shelf: Shelf) 
 
 
 def test_a_job_that_ended_its_process_three_times_is_failed(shelf: Shelf) -> None:
-    desk = shelf.open()
+    service = shelf.open()
     at = "2020-01-01T00:00:00+00:00"
     shelf.journal().write(Job("00112233445566ff", {}, JobState.RUNNING, at, at, attempts=3, owner="gone"))
-    found = desk.job("00112233445566ff")
+    found = service.job("00112233445566ff")
     assert (found.state, "3 times" in found.message) == ("failed", True)
 
 

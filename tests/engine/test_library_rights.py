@@ -38,11 +38,11 @@ class Counted(MemoryStore):
 
 def test_what_one_may_not_reach_is_answered_like_what_is_not_there_by_the_same_store_calls(shelf: Shelf) -> None:
     shelf.store = store = Counted()
-    desk = shelf.open()
-    desk.deposit(Deposit("docs", "pumps.md", PUMPS))
-    foreign = desk.deposit(Deposit("secret", "valves.md", VALVES)).document_id
-    job = ended(desk, desk.submit(Deposit("secret", "more.md", PUMPS)).id).id
-    seen = desk.seen_by(Rights(("docs",)))
+    service = shelf.open()
+    service.deposit(Deposit("docs", "pumps.md", PUMPS))
+    foreign = service.deposit(Deposit("secret", "valves.md", VALVES)).document_id
+    job = ended(service, service.submit(Deposit("secret", "more.md", PUMPS)).id).id
+    seen = service.seen_by(Rights(("docs",)))
 
     def answer(ask: Callable[[str], Any], name: str) -> tuple[str, str | None, tuple[str, ...]]:
         store._forget()  # pyright: ignore[reportPrivateUsage] - every public name counts as a call
@@ -66,13 +66,13 @@ def test_what_one_may_not_reach_is_answered_like_what_is_not_there_by_the_same_s
         assert found == answer(ask, absent), ask
         assert there not in str(found)
     assert [each.name for each in seen.collections()] == ["docs"]
-    assert desk.where(foreign) == "secret"
+    assert service.where(foreign) == "secret"
 
 
 def test_collections_are_found_that_may_be_written_but_never_suggested(shelf: Shelf) -> None:
-    desk = shelf.open()
-    desk.deposit(Deposit("inbox", "pumps.md", PUMPS))
-    seen = desk.seen_by(Rights((), reach=("inbox",)))
+    service = shelf.open()
+    service.deposit(Deposit("inbox", "pumps.md", PUMPS))
+    seen = service.seen_by(Rights((), reach=("inbox",)))
     with pytest.raises(NotFoundError) as raised:
         seen.drop_collection("inbux")
     assert "inbox" not in str(raised.value.suggestion)
@@ -80,11 +80,11 @@ def test_collections_are_found_that_may_be_written_but_never_suggested(shelf: Sh
 
 
 def test_documents_for_some_groups_are_not_there_for_others_whatever_is_asked(shelf: Shelf) -> None:
-    desk = shelf.open()
-    desk.deposit(Deposit("docs", "pumps.md", PUMPS))
-    secret = desk.deposit(Deposit("docs", "valves.md", VALVES, metadata=((ALLOWED, "legal"),))).document_id
-    lawyer = desk.seen_by(Rights(groups=("legal",)))
-    other = desk.seen_by(Rights(groups=("eng",)))
+    service = shelf.open()
+    service.deposit(Deposit("docs", "pumps.md", PUMPS))
+    secret = service.deposit(Deposit("docs", "valves.md", VALVES, metadata=((ALLOWED, "legal"),))).document_id
+    lawyer = service.seen_by(Rights(groups=("legal",)))
+    other = service.seen_by(Rights(groups=("eng",)))
     assert lawyer.find(secret).record.id == secret
     assert [each.documents for each in other.collections() if each.name == "docs"] == [1]
     assert [each.documents for each in lawyer.collections() if each.name == "docs"] == [2]
@@ -94,19 +94,23 @@ def test_documents_for_some_groups_are_not_there_for_others_whatever_is_asked(sh
         with pytest.raises(NotFoundError) as raised:
             ask(secret)
         assert secret[:-1] not in f"{raised.value.suggestion}"
-    assert desk.where(secret) == "docs"
+    assert service.where(secret) == "docs"
 
 
 def test_jobs_of_documents_for_some_groups_are_not_there_for_others(shelf: Shelf) -> None:
-    desk = shelf.open()
+    service = shelf.open()
     legal = ((ALLOWED, "legal"),)
-    named = ended(desk, desk.submit(Deposit("docs", "merger.md", VALVES, metadata=legal)).id).id
-    desk.deposit(Deposit("docs", "bonus.md", VALVES, metadata=legal))
-    later = ended(desk, desk.submit(Deposit("docs", "bonus.md", f"{VALVES}\nMore.\n")).id).id  # says no group again
-    failed = ended(desk, desk.submit(Deposit("docs", "audit.md", url="https://a.example/x", metadata=legal)).id).id
-    seen = ended(desk, desk.submit(Deposit("docs", "pumps.md", PUMPS)).id).id
-    lawyer = desk.seen_by(Rights(groups=("legal",)))
-    other = desk.seen_by(Rights(groups=("eng",)))
+    named = ended(service, service.submit(Deposit("docs", "merger.md", VALVES, metadata=legal)).id).id
+    service.deposit(Deposit("docs", "bonus.md", VALVES, metadata=legal))
+    later = ended(
+        service, service.submit(Deposit("docs", "bonus.md", f"{VALVES}\nMore.\n")).id
+    ).id  # says no group again
+    failed = ended(
+        service, service.submit(Deposit("docs", "audit.md", url="https://a.example/x", metadata=legal)).id
+    ).id
+    seen = ended(service, service.submit(Deposit("docs", "pumps.md", PUMPS)).id).id
+    lawyer = service.seen_by(Rights(groups=("legal",)))
+    other = service.seen_by(Rights(groups=("eng",)))
     assert {each.id for each in lawyer.jobs()} == {named, later, failed, seen}
     assert [each.id for each in other.jobs()] == [seen]
     for hidden in (named, later, failed):
@@ -118,9 +122,9 @@ def test_jobs_of_documents_for_some_groups_are_not_there_for_others(shelf: Shelf
 
 
 def test_a_collection_that_holds_hidden_documents_alone_is_not_there(shelf: Shelf) -> None:
-    desk = shelf.open()
-    desk.deposit(Deposit("merger-2026", "valves.md", VALVES, metadata=((ALLOWED, "legal"),)))
-    other = desk.seen_by(Rights(groups=("eng",)))
+    service = shelf.open()
+    service.deposit(Deposit("merger-2026", "valves.md", VALVES, metadata=((ALLOWED, "legal"),)))
+    other = service.seen_by(Rights(groups=("eng",)))
     assert [each.name for each in other.collections()] == ["default"]
     for ask in (other.records, other.drop_collection):
         with pytest.raises(NotFoundError) as raised:
@@ -129,23 +133,23 @@ def test_a_collection_that_holds_hidden_documents_alone_is_not_there(shelf: Shel
             ask("merger-2027")
         assert raised.value.message.replace("2026", "2027") == absent.value.message
         assert raised.value.suggestion == absent.value.suggestion
-    assert [each.name for each in desk.seen_by(Rights(groups=("legal",))).collections()][1:] == ["merger-2026"]
+    assert [each.name for each in service.seen_by(Rights(groups=("legal",))).collections()][1:] == ["merger-2026"]
 
 
 def test_a_new_version_of_a_document_is_for_the_same_groups_until_somebody_says_otherwise(shelf: Shelf) -> None:
-    desk = shelf.open()
+    service = shelf.open()
 
     def allowed(text: str, *metadata: tuple[str, str]) -> str:
-        done = desk.deposit(Deposit("docs", "valves.md", text, metadata=metadata))
-        return desk.record(done.document_id).label(ALLOWED)
+        done = service.deposit(Deposit("docs", "valves.md", text, metadata=metadata))
+        return service.record(done.document_id).label(ALLOWED)
 
     assert allowed(VALVES, (ALLOWED, "legal")) == "legal"
     assert allowed(f"{VALVES}\nMore.\n") == "legal"
     assert allowed(f"---\n{ALLOWED}: eng\n---\n{VALVES}\nStill more.\n") == "legal"  # a file says nothing of rights
     assert allowed(f"{VALVES}\nThe end.\n", (ALLOWED, "*")) == "*"
-    assert desk.seen_by(Rights(groups=())).records("docs")
+    assert service.seen_by(Rights(groups=())).records("docs")
 
 
-def test_a_view_of_a_desk_changes_no_field_that_the_desk_does_not_have(shelf: Shelf) -> None:
-    with pytest.raises(TypeError, match="LibraryDesk has no field _reights"):
+def test_a_view_of_a_service_changes_no_field_that_the_service_does_not_have(shelf: Shelf) -> None:
+    with pytest.raises(TypeError, match="LibraryService has no field _reights"):
         copy_with(shelf.open(), _reights=Rights())

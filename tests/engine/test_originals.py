@@ -36,22 +36,22 @@ def kept(folder: Path) -> list[Path]:
 
 def test_a_page_of_what_was_uploaded_is_drawn_and_a_passage_marked(tmp_path: Path, pdf: PdfReader) -> None:
     assert DATA != OTHER
-    desk = Shelf(tmp_path).open(pdf=pdf)
-    done = desk.deposit(Deposit("plans", "standard.pdf", content=DATA))
-    passage = next(chunk for chunk in desk.find(done.document_id).chunks if chunk.boxes)
+    service = Shelf(tmp_path).open(pdf=pdf)
+    done = service.deposit(Deposit("plans", "standard.pdf", content=DATA))
+    passage = next(chunk for chunk in service.find(done.document_id).chunks if chunk.boxes)
     page = passage.boxes[0].page
-    plain = desk.page_image(done.document_id, page)
-    marked = desk.page_image(done.document_id, page, passage.index)
+    plain = service.page_image(done.document_id, page)
+    marked = service.page_image(done.document_id, page, passage.index)
     assert plain.startswith(PNG)
     assert marked.startswith(PNG)
     assert plain != marked
-    assert len(desk.page_image(done.document_id, page, dpi=40)) < len(plain)
+    assert len(service.page_image(done.document_id, page, dpi=40)) < len(plain)
 
 
 def test_what_cannot_be_drawn_says_why(tmp_path: Path, pdf: PdfReader) -> None:
-    desk = Shelf(tmp_path).open(pdf=pdf)
-    note = desk.deposit(Deposit("plans", "pumps.md", PUMPS)).document_id
-    file = desk.deposit(Deposit("plans", "standard.pdf", content=DATA))
+    service = Shelf(tmp_path).open(pdf=pdf)
+    note = service.deposit(Deposit("plans", "pumps.md", PUMPS)).document_id
+    file = service.deposit(Deposit("plans", "standard.pdf", content=DATA))
     for document, page, passage, told in (
         (note, 1, None, "has no pages that can be drawn"),
         (file.document_id, 0, None, f"has {file.pages} pages, and no page 0"),
@@ -60,28 +60,28 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path, pdf: PdfReader) -> None:
         ("0123456789abcdef", 1, None, "not found"),
     ):
         with pytest.raises((NotFoundError, InvalidInputError), match=told):
-            desk.page_image(document, page, passage)
+            service.page_image(document, page, passage)
     for each in kept(tmp_path):
         each.unlink()
     with pytest.raises(NotFoundError, match=r"No copy of standard\.pdf is kept here") as caught:
-        desk.page_image(file.document_id, 1)
+        service.page_image(file.document_id, 1)
     assert "Add the file once more" in caught.value.suggestion
-    desk.deposit(Deposit("plans", "standard.pdf", content=DATA))
-    assert desk.page_image(file.document_id, 1).startswith(PNG)
+    service.deposit(Deposit("plans", "standard.pdf", content=DATA))
+    assert service.page_image(file.document_id, 1).startswith(PNG)
 
 
 def test_a_copy_goes_with_its_document_and_with_its_version(tmp_path: Path, pdf: PdfReader) -> None:
-    desk = Shelf(tmp_path).open(pdf=pdf)
-    first = desk.deposit(Deposit("plans", "standard.pdf", content=DATA)).document_id
+    service = Shelf(tmp_path).open(pdf=pdf)
+    first = service.deposit(Deposit("plans", "standard.pdf", content=DATA)).document_id
     assert [each.read_bytes() for each in kept(tmp_path)] == [DATA]
     assert [each.stat().st_mode & 0o777 for each in kept(tmp_path)] == [0o600]
-    desk.deposit(Deposit("plans", "standard.pdf", content=OTHER))
+    service.deposit(Deposit("plans", "standard.pdf", content=OTHER))
     assert [each.read_bytes() for each in kept(tmp_path)] == [OTHER]
-    desk.deposit(Deposit("more", "standard.pdf", content=DATA))
+    service.deposit(Deposit("more", "standard.pdf", content=DATA))
     assert len(kept(tmp_path)) == 2
-    desk.remove_document(first)
+    service.remove_document(first)
     assert [each.read_bytes() for each in kept(tmp_path)] == [DATA]
-    desk.drop_collection("more")
+    service.drop_collection("more")
     assert kept(tmp_path) == []
 
 
@@ -130,13 +130,13 @@ def test_a_file_that_is_replaced_between_look_and_use_is_not_read(tmp_path: Path
 
 def test_what_another_part_fills_is_read_and_searched_and_never_changed(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
-    writer, desk = shelf.open(), shelf.open(shelf="standards")
+    writer, service = shelf.open(), shelf.open(shelf="standards")
     known = writer.deposit(Deposit("standards", "pumps.md", PUMPS)).document_id
     reserving = shelf.open(shelf="application_docs")
-    assert [(each.name, each.read_only) for each in desk.collections()] == [("default", False), ("standards", True)]
-    assert desk.find(known).collection == "standards"
+    assert [(each.name, each.read_only) for each in service.collections()] == [("default", False), ("standards", True)]
+    assert service.find(known).collection == "standards"
     with pytest.raises(InvalidInputError, match="filled by knowledge-ingest"):
-        desk.remove_document(known)
+        service.remove_document(known)
     for act in (
         lambda: reserving.deposit(Deposit("application_docs", "a.md", PUMPS)),
         lambda: reserving.submit(Deposit("application_docs", "a.md", PUMPS)),
@@ -147,24 +147,24 @@ def test_what_another_part_fills_is_read_and_searched_and_never_changed(tmp_path
 
 
 def test_every_collection_is_asked_and_one_that_fails_is_told(tmp_path: Path) -> None:
-    desk = Shelf(tmp_path).open()
-    desk.deposit(Deposit("pumps", "pumps.md", PUMPS))
-    desk.deposit(Deposit("valves", "valves.md", VALVES))
-    answer = desk.search_all(SearchQuery("valve turned once a year", 5))
+    service = Shelf(tmp_path).open()
+    service.deposit(Deposit("pumps", "pumps.md", PUMPS))
+    service.deposit(Deposit("valves", "valves.md", VALVES))
+    answer = service.search_all(SearchQuery("valve turned once a year", 5))
     places = [hit.collection for hit in answer.hits]
     assert places[0] == "valves"
     assert set(places) == {"pumps", "valves"}
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
     assert answer.searched_documents == 2
-    seen = desk.seen_by(Rights(("pumps",))).search_all(SearchQuery("valve", 5))
+    seen = service.seen_by(Rights(("pumps",))).search_all(SearchQuery("valve", 5))
     assert {hit.collection for hit in seen.hits} == {"pumps"}
     with pytest.raises(InvalidInputError, match="empty"):
-        desk.search_all(SearchQuery("  ", 5))
+        service.search_all(SearchQuery("  ", 5))
 
 
 def test_jobs_are_listed_to_who_may_reach_their_collections(tmp_path: Path) -> None:
-    desk = Shelf(tmp_path).open()
+    service = Shelf(tmp_path).open()
     for name in ("pumps", "valves"):
-        desk.submit(Deposit(name, "a.md", PUMPS))
-    assert sorted(job.collection for job in desk.jobs()) == ["pumps", "valves"]
-    assert [job.collection for job in desk.seen_by(Rights(("pumps",))).jobs()] == ["pumps"]
+        service.submit(Deposit(name, "a.md", PUMPS))
+    assert sorted(job.collection for job in service.jobs()) == ["pumps", "valves"]
+    assert [job.collection for job in service.seen_by(Rights(("pumps",))).jobs()] == ["pumps"]

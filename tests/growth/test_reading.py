@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from knowledge_mcp.engine.core import documents
-from knowledge_mcp.engine.library.desk import LibraryDesk
+from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Deposit
@@ -33,18 +33,18 @@ MOST_OF_A_SEARCH = 12
 QUESTION = SearchQuery("how often is a turbine greased")
 
 
-def filled(folder: Path, count: int, collections: int = 1) -> tuple[Counting, LibraryDesk]:
+def filled(folder: Path, count: int, collections: int = 1) -> tuple[Counting, LibraryService]:
     """Make a library of so many documents, of which ten answer the question."""
     shelf = Shelf(folder)
     store = Counting(shelf.store)
     shelf.store = store.store
-    desk = shelf.open()
+    service = shelf.open()
     for number in range(count):
         words = f"The turbine shall be greased {number} times." if number < 10 else f"Valve {number} is red."
-        desk.deposit(Deposit("alpha", f"p{number}.md", text=f"# Part {number}\n\n{words}\n"))
+        service.deposit(Deposit("alpha", f"p{number}.md", text=f"# Part {number}\n\n{words}\n"))
     for number in range(1, collections):
-        desk.deposit(Deposit(f"other-{number}", "q.md", text="# Other\n\nA valve is turned.\n"))
-    return store, desk
+        service.deposit(Deposit(f"other-{number}", "q.md", text="# Other\n\nA valve is turned.\n"))
+    return store, service
 
 
 def missed(ask: Callable[[], object]) -> None:
@@ -58,23 +58,23 @@ def test_the_library_asks_the_store_as_often_for_ten_times_as_many_documents(
     monkeypatch.setattr(documents, "_MOST_COMPARED", 5)
     costs: list[list[Any]] = []
     for count in (12, 120):
-        store, desk = filled(tmp_path / str(count), count)
-        known = desk.deposit(Deposit("alpha", "p3.md", text="# Part 3\n\nThe turbine is new.\n")).document_id
-        desk.search_in("alpha", QUESTION)
+        store, service = filled(tmp_path / str(count), count)
+        known = service.deposit(Deposit("alpha", "p3.md", text="# Part 3\n\nThe turbine is new.\n")).document_id
+        service.search_in("alpha", QUESTION)
         asks: list[Callable[[], object]] = [
-            lambda desk=desk: desk.deposit(Deposit("alpha", "new.md", text="# New\n\nA pump.\n")),
-            lambda desk=desk: desk.deposit(Deposit("alpha", "new.md", text="# New\n\nA better pump.\n")),
-            lambda desk=desk, known=known: desk.find(known),
-            lambda desk=desk, known=known: desk.record(known),
-            lambda desk=desk, known=known: desk.records("alpha", [known]),
-            lambda desk=desk: missed(lambda: desk.find("deadbeef")),
-            lambda desk=desk: missed(lambda: desk.record("deadbeef", collection="alpha")),
-            lambda desk=desk: missed(lambda: desk.records("alpa")),
-            desk.collections,
-            lambda desk=desk, known=known: desk.remove_document(known),
+            lambda service=service: service.deposit(Deposit("alpha", "new.md", text="# New\n\nA pump.\n")),
+            lambda service=service: service.deposit(Deposit("alpha", "new.md", text="# New\n\nA better pump.\n")),
+            lambda service=service, known=known: service.find(known),
+            lambda service=service, known=known: service.record(known),
+            lambda service=service, known=known: service.records("alpha", [known]),
+            lambda service=service: missed(lambda: service.find("deadbeef")),
+            lambda service=service: missed(lambda: service.record("deadbeef", collection="alpha")),
+            lambda service=service: missed(lambda: service.records("alpa")),
+            service.collections,
+            lambda service=service, known=known: service.remove_document(known),
         ]
         costs.append([counted(store, ask) for ask in asks])
-        calls, _ = counted(store, lambda desk=desk: desk.search_in("alpha", QUESTION))
+        calls, _ = counted(store, lambda service=service: service.search_in("alpha", QUESTION))
         assert sum(calls.values()) <= MOST_OF_A_SEARCH, calls
     assert costs[0] == costs[1]
 
@@ -82,24 +82,24 @@ def test_the_library_asks_the_store_as_often_for_ten_times_as_many_documents(
 def test_a_document_that_was_found_before_is_found_by_one_look_whatever_collections_there_are(tmp_path: Path) -> None:
     costs: list[Any] = []
     for count in (3, 30):
-        store, desk = filled(tmp_path / str(count), 1, count)
+        store, service = filled(tmp_path / str(count), 1, count)
         place = f"other-{count - 1}"
-        known = desk.deposit(Deposit(place, "last.md", text="# Last\n\nA gate is shut.\n")).document_id
+        known = service.deposit(Deposit(place, "last.md", text="# Last\n\nA gate is shut.\n")).document_id
         costs.append(
             [
-                counted(store, lambda desk=desk, known=known: desk.where(known)),
-                counted(store, lambda desk=desk, known=known: desk.find(known)),
-                counted(store, lambda desk=desk, known=known: desk.remove_document(known)),
+                counted(store, lambda service=service, known=known: service.where(known)),
+                counted(store, lambda service=service, known=known: service.find(known)),
+                counted(store, lambda service=service, known=known: service.remove_document(known)),
             ]
         )
         assert costs[-1][0] == ({"documents": 1}, 1)
         with pytest.raises(NotFoundError):
-            desk.where(known)
-        again = desk.deposit(Deposit(place, "last.md", text="# Last\n\nA gate is shut.\n")).document_id
+            service.where(known)
+        again = service.deposit(Deposit(place, "last.md", text="# Last\n\nA gate is shut.\n")).document_id
         store.rename_collections({place: "moved"})
-        assert desk.where(again) == "moved"
+        assert service.where(again) == "moved"
         with pytest.raises(NotFoundError):
-            desk.seen_by(Rights((place,))).where(again)
+            service.seen_by(Rights((place,))).where(again)
     assert costs[0] == costs[1]
 
 
@@ -107,26 +107,26 @@ def test_a_mistyped_name_is_compared_with_so_many_and_no_more(tmp_path: Path, mo
     monkeypatch.setattr(documents, "_MOST_COLLECTIONS", 2)
     costs: list[Any] = []
     for count in (3, 30):
-        store, desk = filled(tmp_path / str(count), 3, count)
+        store, service = filled(tmp_path / str(count), 3, count)
         costs.append(
             [
-                counted(store, lambda desk=desk: missed(lambda: desk.record("deadbeef", collection="alpha"))),
-                counted(store, lambda desk=desk: missed(lambda: desk.records("alpa")))[0],
+                counted(store, lambda service=service: missed(lambda: service.record("deadbeef", collection="alpha"))),
+                counted(store, lambda service=service: missed(lambda: service.records("alpa")))[0],
             ]
         )
-        calls, _ = counted(store, lambda desk=desk: missed(lambda: desk.find("deadbeef")))
+        calls, _ = counted(store, lambda service=service: missed(lambda: service.find("deadbeef")))
         assert calls["documents"] == count + 2, "a look into each, and the ids of two"
     assert costs[0] == costs[1]
 
 
 def test_a_mistyped_id_is_still_told_what_it_looks_like(tmp_path: Path) -> None:
-    _, desk = filled(tmp_path, 12)
-    known = desk.records("alpha")[0].id
+    _, service = filled(tmp_path, 12)
+    known = service.records("alpha")[0].id
     with pytest.raises(NotFoundError) as raised:
-        desk.find(f"{known[:-1]}x")
+        service.find(f"{known[:-1]}x")
     assert known in (raised.value.suggestion or "")
     with pytest.raises(NotFoundError) as raised:
-        desk.records("alpa")
+        service.records("alpa")
     assert "alpha" in (raised.value.suggestion or "")
 
 
@@ -146,9 +146,9 @@ def test_a_mistyped_document_of_a_large_knowledge_base_reads_few_records(
 
 
 @contextlib.asynccontextmanager
-async def served(desk: LibraryDesk) -> AsyncGenerator[httpx.AsyncClient]:
+async def served(service: LibraryService) -> AsyncGenerator[httpx.AsyncClient]:
     """Serve a library, and give a client of the service."""
-    provider: KnowledgeProvider[SharedLibrary] = KnowledgeProvider(lambda: desk)
+    provider: KnowledgeProvider[SharedLibrary] = KnowledgeProvider(lambda: service)
     app = build_rest_app(provider, KeyRing(KEY), options=Options(), version="9.9.9")
     headers = {"Authorization": f"Bearer {KEY}"}
     transport = httpx.ASGITransport(app)
@@ -161,8 +161,8 @@ async def served(desk: LibraryDesk) -> AsyncGenerator[httpx.AsyncClient]:
 
 @pytest.mark.anyio
 async def test_a_search_over_rest_reads_the_records_of_its_ten_hits_by_one_call(tmp_path: Path) -> None:
-    store, desk = filled(tmp_path, 30)
-    async with served(desk) as client:
+    store, service = filled(tmp_path, 30)
+    async with served(service) as client:
         asked: dict[str, Any] = {"query": QUESTION.text, "collection": "alpha", "top_k": 10}
         found = (await client.post("/search", json=asked)).json()["results"]
         assert len(found) == 10

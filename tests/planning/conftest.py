@@ -21,7 +21,7 @@ def world(tmp_path: Path) -> Generator[World]:
     """Return an empty store, and close it."""
     made = World(tmp_path)
     yield made
-    made.desk.close()
+    made.service.close()
 
 
 @pytest.fixture(autouse=True)

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> None:
     following.HEARTBEAT = 0.2  # what tests wait for
 
     def knowledge(_: str) -> Knowledge:
-        return make_world(folder).desk
+        return make_world(folder).service
 
     server = KnowledgeServer(
         KnowledgeProviders(knowledge, [SURFACE.name]), [listed(SURFACE)], lambda: [SURFACE], version="9.9.9"

@@ -98,7 +98,7 @@ def test_a_document_s_text_is_whole_and_each_passage_stands_in_it_once(world: Wo
     assert answer["chunk_count"] == document["chunks_created"]
     assert answer["text"] == "\n\n".join(report())
     place = 0
-    for chunk in world.desk.document_chunks(document["document_id"]):
+    for chunk in world.service.document_chunks(document["document_id"]):
         place = answer["text"].index(chunk.content, place)
     assert all(answer["text"].count(f"Paragraph 2.{number} ") == 1 for number in range(14))
 

@@ -89,7 +89,7 @@ def folder() -> Generator[Path]:
 def world(tmp_path: Path, folder: Path) -> Generator[World]:
     made = World(tmp_path, store=ChromaStore(Address(folder), EnglishAnalyser()))
     yield made
-    made.desk.close()
+    made.service.close()
 
 
 @pytest.mark.requirement("document-store-api:FR-008")
@@ -120,7 +120,7 @@ def test_a_plain_client_finds_chunks_and_registry_as_they_are_specified(world: W
 
     chunks = reader.docs.get(include=["documents", "metadatas", "embeddings"])
     assert len(chunks["ids"]) == answer["chunks_created"] > 3
-    own = {each.id: each for each in world.desk.document_chunks(document_id)}
+    own = {each.id: each for each in world.service.document_chunks(document_id)}
     for name, text, each, vector in zip(
         chunks["ids"], chunks["documents"], chunks["metadatas"], chunks["embeddings"], strict=True
     ):

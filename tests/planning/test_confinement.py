@@ -65,7 +65,7 @@ def test_whether_something_stands_outside_is_not_told(tmp_path: Path) -> None:
         answers.append(render_error(caught.value))
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["error_type"] == "path_not_allowed"
-    world.desk.close()
+    world.service.close()
 
 
 def test_without_any_allowed_folder_no_path_is_read_and_the_setting_is_named(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_without_any_allowed_folder_no_path_is_read_and_the_setting_is_named(tmp
     with pytest.raises(PathNotAllowedError, match="may not read any file") as caught:
         world.ingest(world.paper("a.pdf"))
     assert "ALLOWED_ROOTS" in caught.value.suggestion
-    world.desk.close()
+    world.service.close()
 
 
 def test_a_link_out_that_takes_a_file_s_place_while_it_is_read_is_noticed(world: World) -> None:

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.planning.desk import FilingDesk
-from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.engine.planning.service import PlanningService
+from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.testing.embedders import HashingEmbedder
@@ -31,13 +31,13 @@ def fast_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowledge_mcp.embedders.local.embedder.from_options", build)
 
 
-def filed(folder: Path, environ: Mapping[str, str], *pages: Any) -> tuple[dict[str, Any], FilingDesk]:
+def filed(folder: Path, environ: Mapping[str, str], *pages: Any) -> tuple[dict[str, Any], PlanningService]:
     """File one PDF with the store that an environment makes."""
     path = folder / "report.pdf"
     path.write_bytes(scan(*pages))
     settings = load_settings(environ={"DATA_PATH": str(folder / "data"), **environ}, folder=folder, surface="planning")
-    desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning"))
-    return desk.file(FilingRequest(str(path), REF), Call()).as_json(), desk
+    service = cast("PlanningService", wiring.build_knowledge(settings, surface="planning"))
+    return service.ingest_file(PlanningIngestRequest(str(path), REF), Call()).as_json(), service
 
 
 @pytest.mark.requirement("document-store-api:APP-environment")
@@ -64,32 +64,32 @@ def test_the_five_variables_have_their_specified_defaults_and_are_read(tmp_path:
 
 @pytest.mark.requirement("document-store-api:APP-environment", "document-store-api:FR-005")
 def test_with_recognition_switched_off_a_scanned_page_is_told_as_unread(tmp_path: Path) -> None:
-    answer, desk = filed(tmp_path, {"ENABLE_OCR": "false"}, TEXT, drawn(LETTER), TEXT)
+    answer, service = filed(tmp_path, {"ENABLE_OCR": "false"}, TEXT, drawn(LETTER), TEXT)
     assert answer["extraction_method"] == "text_layer"
     assert [page["method"] for page in answer["pages"]] == ["text_layer", "none", "text_layer"]
     assert any("2" in warning for warning in answer["warnings"])
-    assert desk.document(answer["document_id"]).status.value == "partial"
-    desk.close()
+    assert service.document(answer["document_id"]).status.value == "partial"
+    service.close()
 
 
 @pytest.mark.requirement("document-store-api:APP-environment", "document-store-api:NICE-image_skip")
 def test_the_threshold_decides_which_documents_are_image_based(tmp_path: Path) -> None:
     pages = (TEXT, drawn(LETTER), drawn(LETTER))
     strict = {"IMAGE_SKIP": "strict", "ENABLE_OCR": "false"}
-    skipped, desk = filed(tmp_path, {**strict, "IMAGE_RATIO_THRESHOLD": "0.5"}, *pages)
+    skipped, service = filed(tmp_path, {**strict, "IMAGE_RATIO_THRESHOLD": "0.5"}, *pages)
     assert (skipped["status"], skipped["total_pages"]) == ("skipped", 3)
     assert 0.5 < skipped["image_ratio"] < 0.7
-    desk.close()
-    read, desk = filed(tmp_path, strict, *pages)
+    service.close()
+    read, service = filed(tmp_path, strict, *pages)
     assert read["status"] == "success"
     assert read["image_ratio"] == skipped["image_ratio"]
-    desk.close()
+    service.close()
 
 
 @pytest.mark.requirement("document-store-api:FR-008")
 def test_the_registry_keeps_every_specified_field_of_a_document(tmp_path: Path) -> None:
-    answer, desk = filed(tmp_path, {"ENABLE_OCR": "false"}, TEXT)
-    record = desk.document(answer["document_id"])
+    answer, service = filed(tmp_path, {"ENABLE_OCR": "false"}, TEXT)
+    record = service.document(answer["document_id"])
     digest = hashlib.sha256((tmp_path / "report.pdf").read_bytes()).hexdigest()
     assert record.sha256 == digest
     assert record.id == f"25_01178_REM_{digest[:6]}"
@@ -101,6 +101,6 @@ def test_the_registry_keeps_every_specified_field_of_a_document(tmp_path: Path) 
     assert record.label("application_ref") == REF
     assert record.label("extraction_method") == "text_layer"
     assert record.label("contains_drawings") == "false"
-    stats = desk.stats()
+    stats = service.stats()
     assert stats.statistics.documents == 1
-    desk.close()
+    service.close()

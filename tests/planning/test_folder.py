@@ -28,8 +28,8 @@ from knowledge_mcp.cli.planning.folder import (
 )
 from knowledge_mcp.cli.planning.planning import FolderChoices, FolderRun
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
-from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
+from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.readers.docx import DocxReader
@@ -40,8 +40,8 @@ from tests.planning.world import REF, Sheet, World, paper, report
 from tests.readers.docx_files import docx_bytes, heading, p, run
 
 
-class Lasting(FilingDesk):
-    """A desk that several commands use, one after the other."""
+class Lasting(PlanningService):
+    """A service that several commands use, one after the other."""
 
     def close(self) -> None:
         """Stay open: the world closes it."""
@@ -63,10 +63,10 @@ def filled(tmp_path: Path) -> World:
 @pytest.fixture
 def command(filled: World, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that runs `knowledge planning` on that store."""
-    desk = Lasting(filled.base, filled.pipeline, folder=filled.data, roots=None)
+    service = Lasting(filled.base, filled.pipeline, folder=filled.data, roots=None)
 
-    def build(_: Settings, **__: Any) -> FilingDesk:
-        return desk
+    def build(_: Settings, **__: Any) -> PlanningService:
+        return service
 
     monkeypatch.setattr(wiring, "build_knowledge", build)
 
@@ -157,8 +157,8 @@ def test_what_every_document_would_meet_ends_the_run(tmp_path: Path) -> None:
     world = World(tmp_path, embedder=HashingEmbedder(failure=ConnectionFailedError("The model is not there.")))
     world.paper("a.pdf")
     with pytest.raises(ConnectionFailedError):
-        FolderRun(world.desk, FolderChoices(world.papers, REF)).run()
-    world.desk.close()
+        FolderRun(world.service, FolderChoices(world.papers, REF)).run()
+    world.service.close()
 
 
 def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_growing(world: World) -> None:
@@ -181,10 +181,10 @@ def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_g
             step()
         return step is not None
 
-    assert FolderRun(world.desk, FolderChoices(world.papers, REF, watch=True), pause=pause).run() == ExitCode.SUCCESS
+    assert FolderRun(world.service, FolderChoices(world.papers, REF, watch=True), pause=pause).run() == ExitCode.SUCCESS
     listed = world.call("list_ingested_documents", application_ref=REF)["documents"]
     assert sorted(Path(each["file_path"]).name for each in listed) == ["a.pdf", "b.pdf"]
-    texts = [world.desk.document_text(each["document_id"]) for each in listed]
+    texts = [world.service.document_text(each["document_id"]) for each in listed]
     assert sorted(text[:7] for text in texts) == ["Changed", "Second."]
     assert len(world.reader.readings) == 3  # a, b once it was whole, a once more
 
@@ -264,7 +264,7 @@ def test_a_watched_folder_is_the_only_one_that_is_read(filled: World, monkeypatc
     (filled.papers / "link.pdf").symlink_to(secret)
     given: list[Any] = []
 
-    def build(_: Settings, *, roots: Any, **__: Any) -> FilingDesk:
+    def build(_: Settings, *, roots: Any, **__: Any) -> PlanningService:
         given.append(roots)
         return Lasting(filled.base, filled.pipeline, folder=filled.data, roots=roots)
 
@@ -298,8 +298,8 @@ def test_every_document_of_a_watched_folder_is_due_and_one_that_is_not_read_says
     (world.papers / "notes.log").write_bytes(b"x")
     due = watch.due(settled=False)
     assert [path.name for path in due] == ["letter.doc", "statement.docx"]
-    desk = FilingDesk(world.base, world.pipeline, folder=world.data, roots=None)
-    letter, statement = (file_one(desk, FilingRequest(str(path), REF), Call(), lambda: 0.0) for path in due)
+    service = PlanningService(world.base, world.pipeline, folder=world.data, roots=None)
+    letter, statement = (file_one(service, PlanningIngestRequest(str(path), REF), Call(), lambda: 0.0) for path in due)
     assert letter.answer["error_type"] == "unsupported_file_type"
     assert "save it as .docx" in letter.answer["suggestion"]
     assert (statement.status, statement.answer["extraction_method"]) == ("success", "text_layer")

@@ -13,7 +13,7 @@ import pytest
 
 from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.jobs.journal import FolderJournal, Job, JobState
-from knowledge_mcp.engine.planning.values import FilingError, explain
+from knowledge_mcp.engine.planning.values import PlanningError, explain
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
 from knowledge_mcp.support.locks import acquire, is_free, locked
@@ -84,7 +84,7 @@ def test_a_job_stops_when_who_waits_for_it_has_gone(tmp_path: Path) -> None:
 
 def test_a_failed_job_keeps_the_error_that_its_caller_would_have_got(tmp_path: Path) -> None:
     def fail(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
-        raise FilingError("no_content", "There is nothing in it.")
+        raise PlanningError("no_content", "There is nothing in it.")
 
     def crash(_: Mapping[str, Any], __: Call) -> Mapping[str, Any]:
         raise RuntimeError("secret")
@@ -350,7 +350,7 @@ def test_a_cancelled_ingest_leaves_neither_chunks_nor_locks_and_the_earlier_vers
     gone.set()
     asking.join(10)
     gate.open.set()
-    world.desk.jobs.close()
+    world.service.jobs.close()
     assert caught
     assert world.chunks() == old["chunks_created"]
     assert not list((world.data / "locks").glob("*.lock"))
@@ -360,7 +360,7 @@ def test_cancelling_while_another_ingest_holds_the_document_ends_the_wait(world:
     path = world.paper("a.pdf")
     gate = Gate()
     world.reader.hooks.append(gate)
-    first = world.desk.jobs.submit({"file_path": path, "application_ref": REF}, journaled=False)
+    first = world.service.jobs.submit({"file_path": path, "application_ref": REF}, journaled=False)
     assert gate.reached.wait(10)
     with pytest.raises(CancelledError):
         world.ingest(path, line=Call(cancelled=lambda: True))
@@ -400,7 +400,7 @@ def test_a_job_can_be_asked_for_and_cancelled_by_its_id(world: World) -> None:
 
 
 def test_a_wrong_path_is_told_at_once_also_to_who_does_not_wait(world: World) -> None:
-    with pytest.raises(FilingError):
+    with pytest.raises(PlanningError):
         world.ingest(str(world.papers / "nowhere.pdf"), wait=False)
     assert not (world.data / "jobs").exists()
 

@@ -23,7 +23,7 @@ world = make_world(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 print(json.dumps(world.ingest(sys.argv[2], sys.argv[3])), flush=True)
-world.desk.close()
+world.service.close()
 """
 
 
@@ -49,10 +49,10 @@ def test_two_processes_at_one_file_make_one_document_and_no_doubled_chunk(tmp_pa
     (created,) = [each["chunks_created"] for each in told if each["status"] == "success"]
     world = make_world(tmp_path)
     assert world.chunks() == created
-    chunks = world.desk.document_chunks(told[0]["document_id"])
+    chunks = world.service.document_chunks(told[0]["document_id"])
     assert len({chunk.id for chunk in chunks}) == len(chunks) == created
-    assert world.desk.verify() == []
-    world.desk.close()
+    assert world.service.verify() == []
+    world.service.close()
 
 
 def test_a_process_killed_in_the_middle_leaves_nothing_in_the_way(tmp_path: Path) -> None:
@@ -74,4 +74,4 @@ def test_a_process_killed_in_the_middle_leaves_nothing_in_the_way(tmp_path: Path
     world = make_world(tmp_path)
     assert world.chunks() == 0
     assert world.ingest(str(path))["status"] == "success"
-    world.desk.close()
+    world.service.close()

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.engine.planning.desk import FilingDesk
+from knowledge_mcp.engine.planning.service import PlanningService
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.settings import load_settings
@@ -40,25 +40,27 @@ def environment(data: Path) -> dict[str, str]:
 
 
 class Office:
-    """A desk as the settings make it, and a way to call its tools."""
+    """A service as the settings make it, and a way to call its tools."""
 
     def __init__(self, folder: Path) -> None:
         self.papers = folder / "papers"
         self.papers.mkdir()
         settings = load_settings(environ=environment(folder / "data"), folder=folder, surface="planning")
-        self.desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning", roots=(self.papers,)))
+        self.service = cast(
+            "PlanningService", wiring.build_knowledge(settings, surface="planning", roots=(self.papers,))
+        )
         self.embedder = wiring.build_base(settings, surface="planning").embedder
 
     def close(self) -> None:
         """Free what was opened."""
-        self.desk.close()
+        self.service.close()
         self.embedder.close()
 
     def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool as a transport does."""
         tool = TOOLS[name]
         request = parse(tool.request, arguments)
-        answer = tool.run_long(self.desk, request, Call()) if tool.run_long else tool.run(self.desk, request)
+        answer = tool.run_long(self.service, request, Call()) if tool.run_long else tool.run(self.service, request)
         return answer.model_dump(mode="json", exclude_unset=True)
 
     def ingest(self, name: str, content: bytes, **more: Any) -> dict[str, Any]:

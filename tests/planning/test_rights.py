@@ -19,7 +19,7 @@ def answer(world: World, rights: Rights, name: str, arguments: dict[str, Any]) -
     """Call a tool as somebody with these rights; returns what would be sent, an error too."""
     request = parse(TOOLS[name].request, arguments)
     try:
-        return TOOLS[name].run(world.desk.seen_by(rights), request).sent()
+        return TOOLS[name].run(world.service.seen_by(rights), request).sent()
     except KnowledgeError as exc:
         return render_error(exc)
 
@@ -46,7 +46,7 @@ def test_no_tool_tells_of_documents_that_may_not_be_read(world: World, tmp_path:
         assert seen == answer(empty, NOBODY, name, arguments), name
         assert seen == answer(empty, Rights(), name, arguments), name
         assert seen != answer(world, Rights(), name, arguments), name
-    empty.desk.close()
+    empty.service.close()
 
 
 def test_the_job_of_a_document_for_some_groups_is_not_there_for_others(world: World) -> None:

@@ -68,12 +68,12 @@ def test_a_scan_that_reads_well_is_read_though_it_is_all_image_unless_the_rule_i
     lenient = World(tmp_path)
     answer = lenient.ingest(lenient.paper("letter.pdf", *scans))
     assert (answer["status"], answer["extraction_method"]) == ("success", "ocr")
-    lenient.desk.close()
+    lenient.service.close()
     strict = World(tmp_path, strict=True)
     assert strict.ingest(strict.paper("letter.pdf", *scans))["status"] == "skipped"
     forced = strict.ingest(strict.paper("letter.pdf", *scans), force_ocr=True)
     assert (forced["status"], forced["extraction_method"]) == ("success", "ocr")
-    strict.desk.close()
+    strict.service.close()
 
 
 @pytest.mark.requirement("document-store-api:FR-005")
@@ -82,7 +82,7 @@ def test_pages_read_in_two_ways_make_a_mixed_document_that_says_which_is_which(w
     answer = world.ingest(world.paper("mixed.pdf", first, Sheet(second, image_ratio=1.0, ocr=91.0), third))
     assert answer["extraction_method"] == "mixed"
     assert [page["method"] for page in answer["pages"]] == ["text_layer", "ocr", "text_layer"]
-    assert second[:80] in world.desk.document_text(answer["document_id"])
+    assert second[:80] in world.service.document_text(answer["document_id"])
 
 
 @pytest.mark.requirement("document-store-api:FR-005")
@@ -125,11 +125,11 @@ def test_a_document_whose_text_was_lost_is_read_again_once_there_are_means(tmp_p
     lost = blind.ingest(path)
     assert lost["warnings"] == ["No text on page 2 of 2."]
     assert blind.ingest(path)["status"] == "already_ingested"
-    blind.desk.jobs.close()
+    blind.service.jobs.close()
     seeing = World(tmp_path, store=blind.store, reader=PaperReader(version="with eyes"))
     found = seeing.ingest(path)
     assert (found["status"], found["extraction_method"]) == ("success", "mixed")
-    seeing.desk.close()
+    seeing.service.close()
 
 
 @pytest.mark.requirement("document-store-api:FR-001", "document-store-api:OUT-errors")
@@ -167,7 +167,7 @@ def test_a_document_without_any_chunk_left_is_told_as_such(tmp_path: Path) -> No
     world = World(tmp_path, embedder=HashingEmbedder(refused="secret"))
     told = refusal(world, "ingest_document", file_path=world.paper("a.pdf", "secret"), application_ref=REF)
     assert told["error_type"] == "no_chunks"
-    world.desk.close()
+    world.service.close()
 
 
 def test_the_same_file_under_two_applications_is_two_documents(world: World) -> None:

@@ -14,7 +14,7 @@ import pytest
 from knowledge_mcp.chunking.prose.recursive import RecursiveChunker
 from knowledge_mcp.engine.core.base import Base, counts_of
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
+from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
 from knowledge_mcp.language.document_types import PlanningClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call
@@ -25,7 +25,7 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.readers.scans.judging import FilingReader
+from knowledge_mcp.readers.scans.judging import PlanningReader
 from knowledge_mcp.readers.scans.recognition import Recognition
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.stores.memory import MemoryStore
@@ -159,7 +159,7 @@ class PaperReader:
 
 @dataclass
 class World:
-    """Hold a folder of papers, a folder of data, and the desk over them."""
+    """Hold a folder of papers, a folder of data, and the service over them."""
 
     folder: Path
     reader: PaperReader = field(default_factory=PaperReader)
@@ -182,9 +182,9 @@ class World:
             analyser=EnglishAnalyser(),
             fuse=fuse,
         )
-        judging = FilingReader(self.reader, strict=self.strict, options=self.options)
+        judging = PlanningReader(self.reader, strict=self.strict, options=self.options)
         self.pipeline = Pipeline(dict.fromkeys(EXTENSIONS.values(), judging), RecursiveChunker(), PlanningClassifier())
-        self.desk = FilingDesk(
+        self.service = PlanningService(
             self.base,
             self.pipeline,
             folder=self.data,
@@ -201,7 +201,9 @@ class World:
         tool = TOOLS[name]
         request = parse(tool.request, arguments)
         response = (
-            tool.run(self.desk, request) if tool.run_long is None else tool.run_long(self.desk, request, line or Call())
+            tool.run(self.service, request)
+            if tool.run_long is None
+            else tool.run_long(self.service, request, line or Call())
         )
         return response.model_dump(mode="json", exclude_unset=True)
 

@@ -16,7 +16,7 @@ from knowledge_mcp.remote.client import RemoteLibrary
 from tests.fakes.library import FakeLibrary
 from tests.remote.serving import AT_ONCE, KEY, rest_service
 
-__all__ = ["GUIDE", "PAGE", "Desk"]
+__all__ = ["GUIDE", "PAGE", "LibraryUnderTest"]
 
 GUIDE = """\
 # 1 Signing in
@@ -40,7 +40,7 @@ WEB = {
 
 
 @dataclass
-class Desk:
+class LibraryUnderTest:
     """What the tools run over, and what really holds the documents."""
 
     library: Library
@@ -69,11 +69,11 @@ def afar() -> Generator[tuple[Swapped, RemoteLibrary]]:
 
 
 @pytest.fixture(params=["here", "afar"])
-def desk(request: pytest.FixtureRequest, afar: tuple[Swapped, RemoteLibrary]) -> Generator[Desk]:
+def service(request: pytest.FixtureRequest, afar: tuple[Swapped, RemoteLibrary]) -> Generator[LibraryUnderTest]:
     """Make a library with one document in `project-alpha` and an empty `default`."""
     held = FakeLibrary(web=WEB)
     held.deposit(Deposit("project-alpha", "guide.md", GUIDE, metadata=(("author", "Ann"),)))
     swapped, remote = afar
     swapped.held = held
-    yield Desk(held if request.param == "here" else remote, held)
+    yield LibraryUnderTest(held if request.param == "here" else remote, held)
     held.close()

@@ -15,7 +15,7 @@ from mcp import Client
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.ports import Library
 from knowledge_mcp.remote.client import RemoteLibrary
-from knowledge_mcp.remote.knowledge import RemoteDesk
+from knowledge_mcp.remote.knowledge import RemoteTools
 from knowledge_mcp.surfaces.contract import Tool
 from knowledge_mcp.surfaces.rag import SURFACE
 from knowledge_mcp.transports.mcp.server import build_server, load_surfaces
@@ -56,11 +56,11 @@ def ring(folder: Path) -> KeyRing:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, dict[str, str]]]:
     """Serve a readable collection and a secret one; gives the address, and what the secret one holds."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf"))
-    desk = shelf.open()
-    desk.deposit(Deposit("docs", "pumps.md", PUMPS))
-    document = desk.deposit(Deposit("secret", "valves.md", VALVES)).document_id
-    job = desk.submit(Deposit("secret", "more.md", PUMPS)).id
-    held = cast("FakeLibrary", desk)
+    service = shelf.open()
+    service.deposit(Deposit("docs", "pumps.md", PUMPS))
+    document = service.deposit(Deposit("secret", "valves.md", VALVES)).document_id
+    job = service.submit(Deposit("secret", "more.md", PUMPS)).id
+    held = cast("FakeLibrary", service)
     with rest_service(held, keys=ring(tmp_path_factory.mktemp("keys"))) as url:
         yield url, {"collection": "secret", "document": document, "job": job}
 
@@ -127,9 +127,9 @@ async def test_every_tool_of_an_engine_that_a_key_may_not_use_answers_as_where_t
         told: list[str] = []
         with rest_service(keys=ring(tmp_path), engines=engines) as url:
             for tool in shown.tools:
-                with closing(RemoteDesk(url, "owner-key", surface, policy=AT_ONCE)) as desk:
+                with closing(RemoteTools(url, "owner-key", surface, policy=AT_ONCE)) as service:
                     try:
-                        desk.call_tool(tool.name, {}, on_progress=silently, cancelled=bool, repeatable=False)
+                        service.call_tool(tool.name, {}, on_progress=silently, cancelled=bool, repeatable=False)
                     except Exception as exc:  # noqa: BLE001 - compared, whatever it is
                         told.append(repr((type(exc), vars(exc), str(exc))))
         assert len(told) == len(shown.tools)

@@ -27,7 +27,7 @@ from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.rag import SURFACE
 from tests.fakes.knowledge import FakeKnowledge
 from tests.fakes.library import FakeLibrary
-from tests.rag.conftest import GUIDE, PAGE, WEB, Desk
+from tests.rag.conftest import GUIDE, PAGE, WEB, LibraryUnderTest
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 
@@ -62,8 +62,8 @@ def test_the_specified_tools_are_there_with_their_parameters_and_defaults() -> N
 @pytest.mark.requirement("D-REQ-3.1")
 @pytest.mark.requirement("D-REQ-3.3")
 @pytest.mark.requirement("D-REQ-3.7")
-def test_a_search_gives_text_score_source_and_page(desk: Desk) -> None:
-    answer = ask("search", desk.library, query="authentication token", collection="project-alpha")
+def test_a_search_gives_text_score_source_and_page(service: LibraryUnderTest) -> None:
+    answer = ask("search", service.library, query="authentication token", collection="project-alpha")
     assert set(answer) == {"results", "query", "collection", "mode", "total"}
     assert (answer["query"], answer["collection"], answer["mode"]) == (
         "authentication token", "project-alpha", "hybrid",
@@ -78,7 +78,7 @@ def test_a_search_gives_text_score_source_and_page(desk: Desk) -> None:
         "page": 1,
         "filename": "guide.md",
         "collection": "project-alpha",
-        "doc_id": desk.held.records("project-alpha")[0].id,
+        "doc_id": service.held.records("project-alpha")[0].id,
         "chunk_id": first["metadata"]["chunk_id"],
         "chunk_index": 0,
         "title": "Signing in",
@@ -87,23 +87,23 @@ def test_a_search_gives_text_score_source_and_page(desk: Desk) -> None:
         "chunk_type": "guidance",
         "citation": "Signing in, 1 Signing in, p. 1",
     }
-    assert desk.held.queries[-1][0] == "project-alpha"
+    assert service.held.queries[-1][0] == "project-alpha"
 
 
 @pytest.mark.requirement("D-REQ-3.4")
-def test_top_k_is_five_unless_told_and_at_most_fifty(desk: Desk) -> None:
+def test_top_k_is_five_unless_told_and_at_most_fifty(service: LibraryUnderTest) -> None:
     text = "\n\n".join(f"Token number {place} is kept." for place in range(60))
-    desk.held.deposit(Deposit(filename="tokens.md", text=text))
-    assert len(ask("search", desk.library, query="token")["results"]) == 5
-    assert len(ask("search", desk.library, query="token", top_k=50)["results"]) == 50
-    assert len(ask("search", desk.library, query="token", top_k=1)["results"]) == 1
+    service.held.deposit(Deposit(filename="tokens.md", text=text))
+    assert len(ask("search", service.library, query="token")["results"]) == 5
+    assert len(ask("search", service.library, query="token", top_k=50)["results"]) == 50
+    assert len(ask("search", service.library, query="token", top_k=1)["results"]) == 1
     for wrong in (0, 51, "5"):
         with pytest.raises(InvalidInputError, match="top_k"):
-            ask("search", desk.library, query="token", top_k=wrong)
+            ask("search", service.library, query="token", top_k=wrong)
 
 
 @pytest.mark.requirement("D-REQ-3.5")
-def test_nothing_found_is_an_empty_array_that_says_why(desk: Desk) -> None:
+def test_nothing_found_is_an_empty_array_that_says_why(service: LibraryUnderTest) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"query": "zzz", "collection": "project-alpha"}, "No passage was found."),
         ({"query": "token"}, "holds no documents"),
@@ -112,40 +112,40 @@ def test_nothing_found_is_an_empty_array_that_says_why(desk: Desk) -> None:
         ({"query": "bearer monthly zzz", "collection": "project-alpha", "min_score": 0.9}, "min_score=0.9"),
     ]
     for arguments, words in cases:
-        answer = ask("search", desk.library, **arguments)
+        answer = ask("search", service.library, **arguments)
         assert (answer["results"], answer["total"]) == ([], 0)
         assert words in answer["message"]
         assert answer["suggestions"]
 
 
-def test_results_below_the_wanted_score_are_left_out_and_counted(desk: Desk) -> None:
-    answer = ask("search", desk.library, query="bearer token", collection="project-alpha", min_score=0.75)
+def test_results_below_the_wanted_score_are_left_out_and_counted(service: LibraryUnderTest) -> None:
+    answer = ask("search", service.library, query="bearer token", collection="project-alpha", min_score=0.75)
     assert [result["metadata"]["page"] for result in answer["results"]] == [1]
     assert (answer["total"], answer["below_min_score"]) == (1, 1)
 
 
 @pytest.mark.requirement("D-REQ-4.3")
 @pytest.mark.requirement("D-REQ-4.4")
-def test_a_search_stays_in_its_collection_and_an_unknown_one_is_told(desk: Desk) -> None:
-    desk.held.deposit(Deposit("default", "other.md", "Another token."))
-    found = ask("search", desk.library, query="token")
+def test_a_search_stays_in_its_collection_and_an_unknown_one_is_told(service: LibraryUnderTest) -> None:
+    service.held.deposit(Deposit("default", "other.md", "Another token."))
+    found = ask("search", service.library, query="token")
     assert {result["metadata"]["collection"] for result in found["results"]} == {"default"}
     assert found["results"][0]["text"] == "Another token."
     assert found["results"][0]["metadata"]["page"] is None
     with pytest.raises(NotFoundError, match="project-alfa") as missing:
-        ask("search", desk.library, query="token", collection="project-alfa")
+        ask("search", service.library, query="token", collection="project-alfa")
     assert "project-alpha" in missing.value.suggestion
     with pytest.raises(InvalidInputError, match="collection"):
-        ask("search", desk.library, query="token", collection="no such/name")
+        ask("search", service.library, query="token", collection="no such/name")
 
 
-def test_modes_and_filters_reach_the_library(desk: Desk) -> None:
-    ask("search", desk.library, query="token", collection="project-alpha", mode="semantic", doc_id="a")
+def test_modes_and_filters_reach_the_library(service: LibraryUnderTest) -> None:
+    ask("search", service.library, query="token", collection="project-alpha", mode="semantic", doc_id="a")
     ask(
-        "search", desk.library, query="token", collection="project-alpha", mode="keyword", doc_id=["a", "b"],
+        "search", service.library, query="token", collection="project-alpha", mode="keyword", doc_id=["a", "b"],
         chunk_type="table", normative_only=True, clause_number="1",
     )  # fmt: skip
-    (_, first), (_, second) = desk.held.queries[-2:]
+    (_, first), (_, second) = service.held.queries[-2:]
     assert (first.mode, first.filter) == (SearchMode.SEMANTIC, Equals("document_id", "a"))
     assert second.mode is SearchMode.KEYWORD
     assert isinstance(second.filter, And)
@@ -172,17 +172,19 @@ def test_what_failed_on_the_way_is_told() -> None:
 @pytest.mark.requirement("D-REQ-2.3")
 @pytest.mark.requirement("D-REQ-2.6")
 @pytest.mark.requirement("D-REQ-4.1")
-def test_an_address_is_ingested_into_the_collection_that_is_named(desk: Desk) -> None:
-    answer = ask("ingest_url", desk.library, uri=PAGE, collection="web", metadata={"team": "docs", "reviewed": True})
-    record = desk.held.records("web")[0]
+def test_an_address_is_ingested_into_the_collection_that_is_named(service: LibraryUnderTest) -> None:
+    answer = ask("ingest_url", service.library, uri=PAGE, collection="web", metadata={"team": "docs", "reviewed": True})
+    record = service.held.records("web")[0]
     assert answer.items() >= {"status": "ingested", "doc_id": record.id, "chunks": 2}.items()
     assert (answer["collection"], answer["source"], answer["title"], answer["pages"]) == (
         "web", PAGE, "Signing in", 2,
     )  # fmt: skip
     assert dict(record.metadata).items() >= {"team": "docs", "reviewed": "true"}.items()
-    assert ask("ingest_url", desk.library, uri=PAGE, collection="web", metadata={"team": "docs"})["unchanged"] is True
-    assert "unchanged" not in ask("ingest_url", desk.library, uri=PAGE, collection="web", force=True)
-    assert ask("search", desk.library, query="bearer", collection="web")["total"] == 1
+    assert (
+        ask("ingest_url", service.library, uri=PAGE, collection="web", metadata={"team": "docs"})["unchanged"] is True
+    )
+    assert "unchanged" not in ask("ingest_url", service.library, uri=PAGE, collection="web", force=True)
+    assert ask("search", service.library, query="bearer", collection="web")["total"] == 1
 
 
 @pytest.mark.requirement("D-REQ-2.4")
@@ -196,35 +198,35 @@ def test_an_address_is_ingested_into_the_collection_that_is_named(desk: Desk) ->
     ],
 )
 def test_an_address_that_cannot_be_had_gives_a_clear_error(
-    desk: Desk, uri: str, kind: type[KnowledgeError], words: str
+    service: LibraryUnderTest, uri: str, kind: type[KnowledgeError], words: str
 ) -> None:
     with pytest.raises(kind, match=words) as met:
-        ask("ingest_url", desk.library, uri=uri)
+        ask("ingest_url", service.library, uri=uri)
     assert met.value.suggestion
-    assert desk.held.records("default") == []
+    assert service.held.records("default") == []
 
 
-def test_nobody_need_wait_for_it(desk: Desk) -> None:
+def test_nobody_need_wait_for_it(service: LibraryUnderTest) -> None:
     def settled(job_id: str) -> dict[str, Any]:
         for _ in range(200):
-            told = ask("ingest_url_status", desk.library, job_id=job_id)
+            told = ask("ingest_url_status", service.library, job_id=job_id)
             if told["state"] in {"done", "failed", "cancelled"}:
                 return told
             threading.Event().wait(0.02)
         raise AssertionError("the job did not end")
 
-    accepted = ask("ingest_url", desk.library, uri=PAGE, collection="web", wait=False)
+    accepted = ask("ingest_url", service.library, uri=PAGE, collection="web", wait=False)
     assert (accepted["status"], accepted["collection"]) == ("accepted", "web")
     done = settled(accepted["job_id"])
     assert done["result"]["chunks"] == 2
-    assert done["result"]["doc_id"] == desk.held.records("web")[0].id
+    assert done["result"]["doc_id"] == service.held.records("web")[0].id
     assert (done["collection"], done["source"], done["progress"]["done"]) == ("web", PAGE, 100.0)
-    failed = settled(ask("ingest_url", desk.library, uri="https://gone.example.com/", wait=False)["job_id"])
+    failed = settled(ask("ingest_url", service.library, uri="https://gone.example.com/", wait=False)["job_id"])
     assert (failed["state"], failed["failure"]["code"]) == ("failed", "not_found")
     assert "404" in failed["failure"]["message"]
     for tool in ("ingest_url_status", "cancel_ingest_url"):
         with pytest.raises(NotFoundError):
-            ask(tool, desk.library, job_id="0123456789abcdef")
+            ask(tool, service.library, job_id="0123456789abcdef")
 
 
 def test_a_job_can_be_cancelled() -> None:
@@ -283,8 +285,8 @@ def test_whoever_gives_up_is_not_waited_for() -> None:
 @pytest.mark.requirement("D-REQ-4.2")
 @pytest.mark.requirement("D-REQ-4.4")
 @pytest.mark.requirement("D-REQ-4.5")
-def test_all_collections_come_with_their_number_of_documents(desk: Desk) -> None:
-    answer = ask("list_collections", desk.library)
+def test_all_collections_come_with_their_number_of_documents(service: LibraryUnderTest) -> None:
+    answer = ask("list_collections", service.library)
     assert [(each["name"], each["doc_count"]) for each in answer["collections"]] == [
         ("default", 0), ("project-alpha", 1),
     ]  # fmt: skip
@@ -294,9 +296,9 @@ def test_all_collections_come_with_their_number_of_documents(desk: Desk) -> None
 @pytest.mark.requirement("D-REQ-5.1")
 @pytest.mark.requirement("D-REQ-5.2")
 @pytest.mark.requirement("D-REQ-5.4")
-def test_a_document_comes_whole(desk: Desk) -> None:
-    held = desk.held.find(desk.held.records("project-alpha")[0].id)
-    answer = ask("get_document", desk.library, doc_id=held.record.id)
+def test_a_document_comes_whole(service: LibraryUnderTest) -> None:
+    held = service.held.find(service.held.records("project-alpha")[0].id)
+    answer = ask("get_document", service.library, doc_id=held.record.id)
     assert (answer["doc_id"], answer["source"], answer["filename"], answer["collection"]) == (
         held.record.id, "guide.md", "guide.md", "project-alpha",
     )  # fmt: skip
@@ -305,13 +307,13 @@ def test_a_document_comes_whole(desk: Desk) -> None:
     assert [chunk["metadata"]["page"] for chunk in answer["chunks"]] == [1, 2]
     assert (answer["chunk_count"], answer["pages"], answer["title"]) == (2, 2, "Signing in")
     assert "next_offset" not in answer
-    assert ask("get_document", desk.library, doc_id=held.record.id, include_text=True)["text"] == held.text
+    assert ask("get_document", service.library, doc_id=held.record.id, include_text=True)["text"] == held.text
 
 
 @pytest.mark.requirement("D-REQ-5.3")
-def test_an_unknown_document_is_a_document_not_found(desk: Desk) -> None:
+def test_an_unknown_document_is_a_document_not_found(service: LibraryUnderTest) -> None:
     with pytest.raises(NotFoundError, match=r"^Document not found: abc123$") as missing:
-        ask("get_document", desk.library, doc_id="abc123")
+        ask("get_document", service.library, doc_id="abc123")
     told = SURFACE.render_error(missing.value)
     jsonschema.validate(told, output_schema(TOOLS["get_document"].response, SURFACE.error_model, whole=True))
     assert told["error"]["code"] == "not_found"

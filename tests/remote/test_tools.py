@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.types import TextContent
 
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, NotFoundError
-from knowledge_mcp.remote.knowledge import RefusedError, RemoteDesk
+from knowledge_mcp.remote.knowledge import RefusedError, RemoteTools
 from knowledge_mcp.surfaces.planning import SURFACE
 from knowledge_mcp.transports.mcp.server import build_server
 from tests.planning.world import REF, World
@@ -29,7 +29,7 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture
 def url(world: World) -> Iterator[str]:
-    with rest_service(engines={"planning": world.desk}) as address:
+    with rest_service(engines={"planning": world.service}) as address:
         yield address
 
 
@@ -40,35 +40,35 @@ def anyio_backend() -> str:
 
 def call_at(url: str, name: str, /, *, key: str = KEY, surface: str = "planning", **arguments: Any) -> dict[str, Any]:
     """Call a tool by a client of its own."""
-    desk = RemoteDesk(url, key, surface, policy=AT_ONCE)
+    service = RemoteTools(url, key, surface, policy=AT_ONCE)
     try:
-        return call(desk, name, **arguments)
+        return call(service, name, **arguments)
     finally:
-        desk.close()
+        service.close()
 
 
-def call(desk: RemoteDesk, name: str, told: list[str] | None = None, **arguments: Any) -> dict[str, Any]:
+def call(service: RemoteTools, name: str, told: list[str] | None = None, **arguments: Any) -> dict[str, Any]:
     heard: list[str] = [] if told is None else told
-    return desk.call_tool(
+    return service.call_tool(
         name, arguments, on_progress=lambda _, __, words: heard.append(words), cancelled=bool, repeatable=False
     )
 
 
 def test_a_document_is_filed_searched_and_listed_over_there_as_it_is_here(url: str, world: World) -> None:
     path, told = world.paper("plans.pdf", "A zebra crosses the road near the school."), list[str]()
-    desk = RemoteDesk(url, KEY, "planning", policy=AT_ONCE)
-    filed = call(desk, "ingest_document", told, file_path=path, application_ref=REF)
+    service = RemoteTools(url, KEY, "planning", policy=AT_ONCE)
+    filed = call(service, "ingest_document", told, file_path=path, application_ref=REF)
     assert filed["status"] == "success"
     assert told[-1] == "done"
-    found = call(desk, "search_application_docs", query="zebra", application_ref=REF)
+    found = call(service, "search_application_docs", query="zebra", application_ref=REF)
     assert found == world.call("search_application_docs", query="zebra", application_ref=REF)
     assert found["results"][0]["metadata"]["document_id"] == filed["document_id"]
-    assert call(desk, "list_ingested_documents", application_ref=REF)["document_count"] == 1
-    desk.close()
+    assert call(service, "list_ingested_documents", application_ref=REF)["document_count"] == 1
+    service.close()
 
 
 async def test_an_assistant_gets_the_surface_s_own_errors_and_answers(url: str, world: World) -> None:
-    server = build_server(lambda _: RemoteDesk(url, KEY, "planning"), ["planning"], version="1")
+    server = build_server(lambda _: RemoteTools(url, KEY, "planning"), ["planning"], version="1")
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(server.close)
         client = await stack.enter_async_context(Client(server))

@@ -26,10 +26,10 @@ def sandbox() -> Generator[None]:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Generator[World]:
-    """Return a desk without repositories, and close it."""
+    """Return a service without repositories, and close it."""
     made = World(tmp_path)
     yield made
-    made.desk.close()
+    made.service.close()
 
 
 @pytest.fixture

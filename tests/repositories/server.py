@@ -1,6 +1,6 @@
 """Processes over a folder: `python -m tests.repositories.server FOLDER serve|pk-mcp [ARGUMENT…]`, on a fast embedder.
 
-Only the composition root is replaced: the real server and the real command run over a desk whose store is SQLite and
+Only the composition root is replaced: the real server and the real command run over a service whose store is SQLite and
 whose clones may come from this machine. `KILL_AT` kills the process, as a power failure would, before the so manieth
 call of what it names (`embed:2`); `TOKEN` is sent to the host that `TOKEN_HOST` names.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks.killing import kill_at
 from knowledge_mcp import registry, wiring
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.settings import Settings
-from tests.repositories.world import make_desk, sqlite
+from tests.repositories.world import make_service, sqlite
 
 
 def main() -> None:
@@ -31,9 +31,9 @@ def main() -> None:
         surface: str = "",
         start: wiring.Start | None = None,
         roots: Sequence[Path] | None = None,
-    ) -> RepositoryDesk:
+    ) -> RepositoryService:
         del settings, surface, start, roots
-        return make_desk(folder, store=sqlite(folder), tokens=tokens)
+        return make_service(folder, store=sqlite(folder), tokens=tokens)
 
     def try_start(settings: Settings, *, surfaces: Sequence[str] = ()) -> wiring.Start:
         del settings, surfaces

@@ -33,11 +33,11 @@ def chroma() -> Generator[ChromaServer]:
 
 @pytest.fixture
 def stored(chroma: ChromaServer, tmp_path: Path) -> Generator[World]:
-    """Return a desk over the server."""
+    """Return a service over the server."""
     store = ChromaStore(chroma.address(), EnglishAnalyser(), policy=RetryPolicy(()))
     made = World(tmp_path, store=store)
     yield made
-    made.desk.close()
+    made.service.close()
 
 
 @pytest.mark.requirement("C-4.2-collections", "C-4.2-add", "C-4.2-stats", "C-B.1-operations", "C-12.2-integration")
@@ -62,7 +62,7 @@ def test_a_repository_s_collection_is_made_filled_counted_asked_and_dropped(
     assert answer["documents"][0][0] == everything["documents"][place]
     assert answer["metadatas"][0][0]["content_hash"]
     assert answer["distances"][0][0] == pytest.approx(0.0, abs=1e-5)
-    stored.desk.remove("my-api")
+    stored.service.remove("my-api")
     assert stored.store.collections() == []
     assert "repo_my_api" not in [each.name for each in client.list_collections()]
     plain_chroma.close(client)
@@ -84,7 +84,7 @@ def test_a_collection_is_looked_up_once_and_its_handle_kept(stored: World, caplo
     asked = [record.getMessage() for record in caplog.records if record.name.startswith("httpx")]
     assert asked, "the server was not asked at all"
     assert looked_up() == []
-    stored.desk.remove("my-api")
+    stored.service.remove("my-api")
 
 
 @pytest.mark.requirement("C-4.2-connect", "C-4.1-health")
@@ -92,15 +92,15 @@ def test_a_server_that_has_gone_shows_in_the_health_and_is_found_again(tmp_path:
     folder = quick_folder()
     with ChromaServer(folder) as server:
         world = World(tmp_path, store=ChromaStore(server.address(), EnglishAnalyser(), policy=RetryPolicy(())))
-        before = health_status(world.desk)
+        before = health_status(world.service)
         assert before["status"] in {"healthy", "degraded"}
         assert before["components"]["chromadb"]["status"] in {"up", "degraded"}
         server.kill()
-        gone = health_status(world.desk)
+        gone = health_status(world.service)
         assert gone["status"] == "unhealthy"
         assert gone["components"]["chromadb"]["status"] == "down"
         assert gone["components"]["chromadb"]["message"]
         server.start()
-        assert health_status(world.desk)["components"]["chromadb"]["status"] in {"up", "degraded"}
-        world.desk.close()
+        assert health_status(world.service)["components"]["chromadb"]["status"] in {"up", "degraded"}
+        world.service.close()
     shutil.rmtree(folder)

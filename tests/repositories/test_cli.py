@@ -16,7 +16,7 @@ from knowledge_mcp import wiring
 from knowledge_mcp.cli.repositories.repositories import app
 from knowledge_mcp.engine.repositories.manifest import read_manifest, write_manifest
 from tests.cli.running import ROOT, Finished, environment
-from tests.repositories.world import FILES, World, make_desk
+from tests.repositories.world import FILES, World, make_service
 from tests.servers.git_server import GitServer, MadeRepository
 
 
@@ -104,7 +104,7 @@ def test_failures_are_told_with_their_category_and_exit_code(tmp_path: Path) -> 
 
 def test_the_tables_show_what_there_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: object, **__: object) -> object:
-        return make_desk(world.folder, store=world.store)
+        return make_service(world.folder, store=world.store)
 
     def set_up(*_: object) -> None: ...
 
@@ -144,10 +144,10 @@ def test_symbols_that_cannot_be_known_are_told_at_once_with_the_way_to_have_them
     def nothing(*_: object, **__: object) -> None: ...
 
     monkeypatch.setattr("knowledge_mcp.readers.code.reader._is_installed", nothing)
-    desk = make_desk(world.folder, store=world.store)
+    service = make_service(world.folder, store=world.store)
 
     def build(*_: object, **__: object) -> object:
-        return desk
+        return service
 
     monkeypatch.setattr(wiring, "build_repositories", build)
     monkeypatch.setattr("knowledge_mcp.cli.shared.session.set_up_logging", nothing)

@@ -15,8 +15,8 @@ from knowledge_mcp import wiring
 from knowledge_mcp.chunking.code.chunker import MAX_CHUNKS_PER_FILE
 from knowledge_mcp.cli.serve.mcp import build_parser
 from knowledge_mcp.cli.serve.starting import listening_problems
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.engine.repositories.metrics import COUNTERS, HISTOGRAMS
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.settings import choose_embedding, choose_store, read_settings
 from knowledge_mcp.sources.scan.files import MAX_FILE_BYTES
 from tests.cli.running import ROOT
@@ -110,7 +110,7 @@ def test_nothing_listens_on_the_network_unless_that_is_asked_for() -> None:
 
 
 @pytest.mark.requirement("C-8.1-DATA_PATH", "C-13.3-folders", "C-14.2-dependencies")
-def test_the_composition_root_makes_the_desk_that_the_settings_describe(tmp_path: Path) -> None:
+def test_the_composition_root_makes_the_service_that_the_settings_describe(tmp_path: Path) -> None:
     environ = {
         "DATA_PATH": str(tmp_path / "data"),
         "EMBEDDING_PROVIDER": "local",
@@ -118,14 +118,14 @@ def test_the_composition_root_makes_the_desk_that_the_settings_describe(tmp_path
         "DEFAULT_EXTENSIONS": ".py",
     }
     settings = read_settings(environ=environ, folder=tmp_path).settings
-    desk = wiring.build_local(settings, surface="repositories")
-    assert isinstance(desk, RepositoryDesk)
-    assert desk.limits.default_limit == 3
-    assert desk.limits.extensions == (".py",)
-    assert ".py" in desk.parts.extensions
-    assert "node_modules/**" in desk.parts.excludes
-    assert desk.repositories() == []
-    desk.close()
+    service = wiring.build_local(settings, surface="repositories")
+    assert isinstance(service, RepositoryService)
+    assert service.limits.default_limit == 3
+    assert service.limits.extensions == (".py",)
+    assert ".py" in service.parts.extensions
+    assert "node_modules/**" in service.parts.excludes
+    assert service.repositories() == []
+    service.close()
 
 
 @pytest.mark.requirement(
@@ -134,7 +134,7 @@ def test_the_composition_root_makes_the_desk_that_the_settings_describe(tmp_path
 def test_the_limits_are_those_specified(world: World) -> None:
     assert MAX_FILE_BYTES == 1024 * 1024
     assert MAX_CHUNKS_PER_FILE == 100
-    assert world.desk.limits.max_limit == 50
+    assert world.service.limits.max_limit == 50
     assert read_settings(environ={}).settings.embedding_batch_size == 100
 
 

@@ -29,7 +29,7 @@ from knowledge_mcp.support.locks import locked
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_search import text_of
 from tests.cli.running import ROOT, environment, unmeasured
-from tests.repositories.world import FILES, World, make_desk, sqlite
+from tests.repositories.world import FILES, World, make_service, sqlite
 from tests.servers.git_server import GitServer, MadeRepository
 
 TOKEN = "ghp_verysecret0123456789"
@@ -81,7 +81,7 @@ def test_hostile_file_names_are_indexed_and_shown_harmlessly(world: World) -> No
     assert len(found) == 2
     assert all(path.isprintable() for path in found)
     made.commit({"-rf.py": "def dash_file_two(): pass\n"})
-    assert world.desk.refresh("my-api").files_processed == 1
+    assert world.service.refresh("my-api").files_processed == 1
 
 
 def test_a_missing_branch_repository_or_network_leaves_nothing_half_done(world: World, server: GitServer) -> None:
@@ -94,7 +94,7 @@ def test_a_missing_branch_repository_or_network_leaves_nothing_half_done(world: 
     before = world.listed()
     server.behaviour.status = 503
     with pytest.raises(ConnectionFailedError):
-        world.desk.refresh("my-api")
+        world.service.refresh("my-api")
     assert world.listed() == before
     assert world.search("refresh_token")["results"]
 
@@ -108,8 +108,8 @@ def test_a_private_repository_is_indexed_and_its_token_is_written_nowhere(
     with GitServer(tmp_path / "served", token=TOKEN) as server:
         world = World(tmp_path / "w", tokens={server.host: TOKEN}, store=sqlite(tmp_path / "w"))
         assert world.index(server.url("team/secret.git")).status == "success"
-        world.desk.refresh("secret")
-        world.desk.close()
+        world.service.refresh("secret")
+        world.service.close()
     assert TOKEN not in everything_written(tmp_path / "w")
     assert TOKEN not in caplog.text
 
@@ -158,12 +158,12 @@ def test_a_killed_indexing_is_never_shown_as_ready_and_the_next_one_finishes_it(
     entry = world.listed()["code"]
     assert entry["status"] == "error"
     assert "interrupted" in entry["error_message"]
-    done = world.desk.refresh("code")
+    done = world.service.refresh("code")
     assert (done.status, world.listed()["code"]["status"]) == ("success", "ready")
     assert done.files_unchanged + done.files_processed == 200
     assert world.listed()["code"]["file_count"] == world.listed()["code"]["chunk_count"] == 200
     assert len(whole(world)) == 200
-    world.desk.close()
+    world.service.close()
 
 
 @pytest.mark.slow
@@ -178,10 +178,10 @@ def test_a_refresh_that_is_killed_leaves_each_file_old_or_new_and_the_next_one_f
     texts = [text_of(world.store.open("repo_code"), f"code:m{number}.py") for number in range(60)]
     assert {text.split("'")[1] for text in texts if text} == {"old", "new"}, "files are stored fifty at a time"
     assert len([text for text in texts if text]) == 60
-    world.desk.refresh("code")
+    world.service.refresh("code")
     assert all("new" in (text_of(world.store.open("repo_code"), each) or "") for each in whole(world))
     assert world.listed()["code"]["status"] == "ready"
-    world.desk.close()
+    world.service.close()
 
 
 @pytest.mark.slow
@@ -194,12 +194,12 @@ def test_a_reindex_that_is_killed_leaves_the_index_that_answers(tmp_path: Path) 
     killed(tmp_path, "swap:1", "reindex", "code")
     assert world.listed()["code"]["status"] == "ready"
     assert world.search("f3")["results"][0]["file_path"] == "m3.py"
-    world.desk.refresh("code", fresh=True)
+    world.service.refresh("code", fresh=True)
     assert whole(world) == before
     world.store.create_collection("repo_code.old", world.embedder.space)  # as a kill after the swap would leave it
-    world.desk.refresh("code")
+    world.service.refresh("code")
     assert whole(world) == before
-    world.desk.close()
+    world.service.close()
 
 
 def _at_most_400_kb() -> None:
@@ -224,9 +224,9 @@ def test_a_store_that_can_grow_no_further_is_told_and_the_next_indexing_finishes
     assert b"Traceback" not in done.stderr
     world = World(tmp_path, store=sqlite(tmp_path))
     assert world.listed()["code"]["status"] == "error"
-    assert world.desk.refresh("code").status == "success"
+    assert world.service.refresh("code").status == "success"
     assert len(whole(world)) == 300
-    world.desk.close()
+    world.service.close()
 
 
 def test_a_clone_whose_tree_leads_out_of_it_is_refused_and_leaves_nothing(world: World, server: GitServer) -> None:
@@ -269,7 +269,7 @@ def test_one_repository_is_indexed_at_a_time(world: World) -> None:
 
     with locked(world.folder / "data" / "locks", "indexing"):
         thread = threading.Thread(
-            target=lambda: world.desk.index(IndexRequest(str(made.folder)), Call(progress, lambda: False))
+            target=lambda: world.service.index(IndexRequest(str(made.folder)), Call(progress, lambda: False))
         )
         thread.start()
         assert waiting.wait(20)
@@ -298,24 +298,24 @@ class Gated(HashingEmbedder):
 
 @pytest.mark.slow
 @pytest.mark.requirement("C-13.5-shutdown")
-def test_closing_the_desk_ends_an_indexing_cleanly_and_the_next_start_resumes_it(tmp_path: Path) -> None:
+def test_closing_the_service_ends_an_indexing_cleanly_and_the_next_start_resumes_it(tmp_path: Path) -> None:
     files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(450)}
     made = MadeRepository(tmp_path / "code")
     made.commit(files)
     embedder = Gated()
-    desk = make_desk(tmp_path, store=sqlite(tmp_path), embedder=embedder)
+    service = make_service(tmp_path, store=sqlite(tmp_path), embedder=embedder)
     failed: list[BaseException] = []
 
     def index() -> None:
         try:
-            desk.index(IndexRequest(str(made.folder)))
+            service.index(IndexRequest(str(made.folder)))
         except KnowledgeError as exc:
             failed.append(exc)
 
     thread = threading.Thread(target=index)
     thread.start()
     assert embedder.reached.wait(20)
-    closing = threading.Thread(target=desk.close)
+    closing = threading.Thread(target=service.close)
     closing.start()
     embedder.open.set()
     closing.join(20)
@@ -324,9 +324,9 @@ def test_closing_the_desk_ends_an_indexing_cleanly_and_the_next_start_resumes_it
     world = World(tmp_path, store=sqlite(tmp_path))
     entry = world.listed()["code"]
     assert (entry["status"], 0 < entry["file_count"] < 450) == ("error", True)
-    assert world.desk.refresh("code").files_unchanged == entry["file_count"]
+    assert world.service.refresh("code").files_unchanged == entry["file_count"]
     assert world.listed()["code"]["status"] == "ready"
-    world.desk.close()
+    world.service.close()
 
 
 def test_a_damaged_clone_and_a_lost_clone_are_made_anew(world: World, server: GitServer) -> None:
@@ -335,11 +335,11 @@ def test_a_damaged_clone_and_a_lost_clone_are_made_anew(world: World, server: Gi
     clone = world.folder / "repos" / "my-api"
     (clone / ".git" / "HEAD").write_text("garbage")
     made.commit({"one.py": "a = 1\n"})
-    world.desk.refresh("my-api")
+    world.service.refresh("my-api")
     assert (clone / "one.py").exists()
     subprocess.run(["rm", "-rf", str(clone)], check=True)
     made.commit({"two.py": "b = 2\n"})
-    assert world.desk.refresh("my-api").files_processed == 1
+    assert world.service.refresh("my-api").files_processed == 1
     assert (clone / "two.py").exists()
 
 
@@ -348,8 +348,8 @@ def test_a_folder_that_has_gone_is_told_and_its_index_stays(world: World) -> Non
     world.index(made.folder)
     made.folder.rename(made.folder.with_name("moved"))
     with pytest.raises(NotFoundError):
-        world.desk.refresh("my-api")
-    world.desk.look_again()
+        world.service.refresh("my-api")
+    world.service.look_again()
     entry = world.listed()["my-api"]
     assert entry["status"] == "ready"
     assert world.search("refresh_token")["results"]

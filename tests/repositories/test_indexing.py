@@ -21,7 +21,7 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
 )
 from knowledge_mcp.testing.embedders import HashingEmbedder
-from tests.repositories.world import FILES, World, make_desk, sqlite, stopping
+from tests.repositories.world import FILES, World, make_service, sqlite, stopping
 from tests.servers.git_server import GitServer, MadeRepository
 
 
@@ -58,11 +58,11 @@ def test_only_files_that_a_commit_changed_are_read_again(world: World, server: G
     world.index(server.url("team/my-api.git"))
     embedded = len(world.embedder.documents)
     second = made.commit({"config.yaml": "retries: 5\n"})
-    done = world.desk.refresh("my-api")
+    done = world.service.refresh("my-api")
     assert (done.method, done.files_processed, done.files_unchanged) == ("commit_diff", 1, len(FILES) - 1)
     assert len(world.embedder.documents) == embedded + 1
     assert world.listed()["my-api"]["indexed_commit"] == second
-    assert world.desk.refresh("my-api").method == "unchanged"
+    assert world.service.refresh("my-api").method == "unchanged"
     assert world.index(server.url("team/my-api")).method == "unchanged"
 
 
@@ -71,9 +71,9 @@ def test_files_that_are_gone_or_newly_ignored_are_taken_out(world: World) -> Non
     world.index(made.folder)
     made.git("rm", "--quiet", "config.yaml")
     made.commit()
-    assert world.desk.refresh("my-api").files_removed == 1
+    assert world.service.refresh("my-api").files_removed == 1
     made.commit({".gitignore": "docs/\n"})
-    done = world.desk.refresh("my-api")
+    done = world.service.refresh("my-api")
     assert (done.method, done.files_removed) == ("content_hash", 1)
     paths = {each["file_path"] for each in world.search("deployment token circle", limit=50)["results"]}
     assert paths == set(FILES) - {"config.yaml", "docs/deploy.md"}
@@ -85,7 +85,7 @@ def test_a_renamed_file_keeps_its_vectors(world: World) -> None:
     embedded = len(world.embedder.documents)
     made.git("mv", "src/auth", "src/security")
     made.commit()
-    done = world.desk.refresh("my-api")
+    done = world.service.refresh("my-api")
     assert (done.files_processed, done.files_removed, done.chunks_embedded) == (1, 1, 0)
     assert done.chunks_reused == done.chunks_created == 2
     assert len(world.embedder.documents) == embedded
@@ -113,16 +113,16 @@ def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World) ->
     world.index(made.folder)
     assert world.listed()["my-api"]["stale"] is False
     made.write({"src/draft.py": "def half_done_idea():\n    return 42\n"})
-    world.desk.look_again()
+    world.service.look_again()
     entry = world.listed()["my-api"]
     assert (entry["stale"], entry["dirty_files"]) == (True, 1)
-    world.desk.refresh("my-api")
+    world.service.refresh("my-api")
     found = world.search("half_done_idea")
     assert found["results"][0]["uncommitted"] is True
     assert "permalink" not in found["results"][0]
     assert found["metadata"]["freshness"][0]["stale"] is False
     (made.folder / "src/draft.py").unlink()
-    assert world.desk.refresh("my-api").files_removed == 1
+    assert world.service.refresh("my-api").files_removed == 1
     assert not any(each["file_path"] == "src/draft.py" for each in world.search("half_done_idea")["results"])
 
 
@@ -143,7 +143,7 @@ def test_branch_extensions_and_excludes_are_chosen_and_kept(world: World, server
     assert (entry["branch"], entry["file_count"]) == ("develop", 2)
     made.git("switch", "--quiet", "develop")
     made.commit({"src/more.py": "y = 2\n", "src/more.ts": "let y = 2;\n"})
-    assert world.desk.refresh("api").files_processed == 1
+    assert world.service.refresh("api").files_processed == 1
     kept = json.loads((world.folder / "data" / "repositories.json").read_text())["repositories"]["api"]
     assert kept["branch"] == "develop"
     assert kept["includeExtensions"] == [".py"]
@@ -157,11 +157,11 @@ def test_a_force_push_and_a_removed_branch_recover(world: World, server: GitServ
     made.git("rm", "-r", "--quiet", "--force", ".")
     made.commit({"only.py": "def rewritten_history():\n    pass\n"})
     made.git("branch", "--quiet", "--move", "--force", "rewritten", "main")
-    done = world.desk.refresh("my-api")
+    done = world.service.refresh("my-api")
     assert (done.files_processed, done.files_removed) == (1, len(FILES))
     made.git("branch", "--quiet", "--move", "main", "trunk")
     head = made.commit({"only.py": "def renamed_branch():\n    pass\n"})
-    world.desk.refresh("my-api")
+    world.service.refresh("my-api")
     entry = world.listed()["my-api"]
     assert (entry["branch"], entry["indexed_commit"], entry["status"]) == ("trunk", head, "ready")
 
@@ -172,7 +172,7 @@ def test_reindexing_embeds_everything_beside_the_index_that_answers(world: World
     first = world.index(made.folder)
     embedded = len(world.embedder.documents)
     seen: list[int] = []
-    world.desk.refresh(
+    world.service.refresh(
         "my-api",
         Call(lambda done, total, message: seen.append(len(world.search("token")["results"])), lambda: False),
         fresh=True,
@@ -187,20 +187,20 @@ def test_reindexing_embeds_everything_beside_the_index_that_answers(world: World
 def test_another_embedding_model_is_refused_until_the_repository_is_indexed_anew(tmp_path: Path) -> None:
     made = MadeRepository(tmp_path / "code")
     made.commit(FILES)
-    old = make_desk(tmp_path, store=sqlite(tmp_path))
+    old = make_service(tmp_path, store=sqlite(tmp_path))
     old.index(IndexRequest(str(made.folder)))
     old.close()
     world = World(tmp_path, store=sqlite(tmp_path), embedder=HashingEmbedder(model="another", dimensions=256))
     made.commit({"new.py": "z = 1\n"})
     with pytest.raises(SpaceMismatchError):
-        world.desk.refresh("code")
+        world.service.refresh("code")
     assert world.listed()["code"]["status"] == "ready"
     found = world.search("token")
     assert found["results"] == []
     assert "not searched" in found["metadata"]["degraded"][0]
-    world.desk.refresh("code", fresh=True)
+    world.service.refresh("code", fresh=True)
     assert world.search("token")["results"]
-    world.desk.close()
+    world.service.close()
 
 
 @pytest.mark.requirement("C-4.4-remove", "C-4.5-repositories")
@@ -209,17 +209,17 @@ def test_removing_takes_index_clone_and_entry_and_leaves_folders_of_others(world
     world.index(server.url("team/my-api.git"))
     world.index(made.folder, name="working-tree")
     assert set(world.listed()) == {"my-api", "working-tree"}
-    assert world.desk.remove("my-api") > 0
+    assert world.service.remove("my-api") > 0
     assert not (world.folder / "repos" / "my-api").exists()
     assert set(json.loads((world.folder / "data" / "repositories.json").read_text())["repositories"]) == {
         "working-tree"
     }
-    world.desk.remove("working-tree")
+    world.service.remove("working-tree")
     assert (made.folder / "config.yaml").exists()
     assert world.listed() == {}
     assert world.store.collections() == []
     with pytest.raises(NotFoundError):
-        world.desk.remove("my-api")
+        world.service.remove("my-api")
 
 
 def test_two_names_that_look_alike_have_two_collections(world: World) -> None:
@@ -249,7 +249,7 @@ def test_a_cancelled_indexing_is_told_as_such_and_resumes(world: World) -> None:
     files = {f"src/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(450)}
     made = world.repository(files=files)
     with pytest.raises(CancelledError):
-        world.desk.index(IndexRequest(str(made.folder)), stopping(1))
+        world.service.index(IndexRequest(str(made.folder)), stopping(1))
     entry = world.listed()["my-api"]
     assert entry["status"] == "error"
     assert "cancelled" in entry["error_message"]
@@ -269,9 +269,9 @@ def test_a_failure_of_the_embedder_is_told_and_resumed(tmp_path: Path) -> None:
     entry = world.listed()["my-api"]
     assert (entry["status"], entry["error_message"]) == ("error", "The model broke.")
     world.embedder.failure = None
-    world.desk.refresh("my-api")
+    world.service.refresh("my-api")
     assert world.listed()["my-api"]["file_count"] == 150
-    world.desk.close()
+    world.service.close()
 
 
 @pytest.mark.requirement("C-11.2-binary", "C-6.5-gitignore", "C-6.5-extensions", "C-11.4-maxFileSize")
@@ -312,7 +312,7 @@ def test_while_it_is_indexed_everybody_hears_that_and_how_far_it_is(world: World
             file = json.loads((world.folder / "data" / "repositories.json").read_text())
             assert file["repositories"]["my-api"]["status"] == "indexing"
 
-    world.desk.index(IndexRequest(str(made.folder)), Call(look, lambda: False))
+    world.service.index(IndexRequest(str(made.folder)), Call(look, lambda: False))
     assert {each["status"] for each in states} == {"indexing"}
     assert states[0]["files_total"] >= 0
     assert world.listed()["my-api"]["status"] == "ready"
@@ -355,5 +355,5 @@ def test_the_file_of_repositories_is_exactly_as_specified(world: World, server: 
     assert (entry["fileCount"], entry["chunkCount"]) == (len(FILES), done.chunks_created)
     (world.folder / "data" / "repositories.json").write_text("{broken")
     assert set(world.listed()) == {"my-api"}
-    world.desk.refresh("my-api")
+    world.service.refresh("my-api")
     assert json.loads((world.folder / "data" / "repositories.json").read_text()) == content

@@ -47,8 +47,8 @@ def filled(folder: Path, store: MemoryStore) -> World:
 
 def test_a_served_store_is_searched_by_threads_with_the_same_answer(tmp_path: Path) -> None:
     served = Served()
-    by_threads = filled(tmp_path / "a", served).desk
-    alone = filled(tmp_path / "b", MemoryStore(EnglishAnalyser())).desk
+    by_threads = filled(tmp_path / "a", served).service
+    alone = filled(tmp_path / "b", MemoryStore(EnglishAnalyser())).service
     served.threads.clear()
     one, other = by_threads.search_code(QUESTION), alone.search_code(QUESTION)
     assert threading.get_ident() not in served.threads
@@ -58,20 +58,20 @@ def test_a_served_store_is_searched_by_threads_with_the_same_answer(tmp_path: Pa
     assert [info.name for info in one.searched] == ["one", "three", "two"]
     assert one.total_matches == other.total_matches
     assert lanes_over(served).width > lanes_over(MemoryStore(EnglishAnalyser())).width == 1
-    for desk in (by_threads, alone):
-        desk.close()
+    for service in (by_threads, alone):
+        service.close()
 
 
 def test_a_repository_that_goes_amid_a_search_is_left_out_unless_it_was_the_one_asked_for(tmp_path: Path) -> None:
     store = Served()
-    desk = filled(tmp_path, store).desk
-    infos = {info.name: info for info in desk.repositories()}
+    service = filled(tmp_path, store).service
+    infos = {info.name: info for info in service.repositories()}
     store.lost = infos["two"].collection
-    answer = desk.search_code(QUESTION)
+    answer = service.search_code(QUESTION)
     assert [info.name for info in answer.searched] == ["one", "three"]
     assert {hit.repository.name for hit in answer.hits} == {"one", "three"}
     assert answer.degraded == ()
     store.lost = infos["one"].collection
     with pytest.raises(NotFoundError):
-        desk.search_code(CodeQuery(QUESTION.text, threshold=0.0, repository="one"))
-    desk.close()
+        service.search_code(CodeQuery(QUESTION.text, threshold=0.0, repository="one"))
+    service.close()

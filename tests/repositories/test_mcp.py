@@ -17,7 +17,7 @@ from mcp.types import TextContent
 
 from knowledge_mcp.engine.repositories.values import IndexRequest
 from tests.cli.running import ROOT
-from tests.repositories.world import FILES, make_desk, sqlite
+from tests.repositories.world import FILES, make_service, sqlite
 from tests.servers.git_server import GitServer, MadeRepository
 
 pytestmark = pytest.mark.anyio
@@ -48,9 +48,9 @@ async def test_a_client_finds_reads_and_refreshes_code_over_stdio(tmp_path: Path
     made = MadeRepository(tmp_path / "served" / "team" / "my-api")
     first = made.commit(FILES)
     with GitServer(tmp_path / "served") as server, anyio.fail_after(60):
-        desk = make_desk(tmp_path, store=sqlite(tmp_path))
-        desk.index(IndexRequest(server.url("team/my-api.git")))
-        desk.close()
+        service = make_service(tmp_path, store=sqlite(tmp_path))
+        service.index(IndexRequest(server.url("team/my-api.git")))
+        service.close()
         async with connected(tmp_path) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert list(tools) == [

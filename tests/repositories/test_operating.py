@@ -34,7 +34,7 @@ from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.running import ROOT, environment
 from tests.remote.serving import AT_ONCE, KEY, rest_service
-from tests.repositories.world import World, make_desk
+from tests.repositories.world import World, make_service
 from tests.servers.git_server import MadeRepository
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -59,10 +59,10 @@ class Counting(HashingEmbedder):
         return super().embed_documents(texts)
 
 
-def test_the_desk_of_repositories_answers_no_question_about_documents_as_if_there_were_none(tmp_path: Path) -> None:
-    desk: Any = World(tmp_path).desk
+def test_the_repository_service_answers_no_question_about_documents_as_if_there_were_none(tmp_path: Path) -> None:
+    service: Any = World(tmp_path).service
     with (
-        rest_service(engines={"repositories": desk}) as url,
+        rest_service(engines={"repositories": service}) as url,
         closing(RemoteKnowledge(url, KEY, "repositories", policy=AT_ONCE)) as remote,
         pytest.raises(NotFoundError, match="no method 'search'"),
     ):
@@ -72,12 +72,12 @@ def test_the_desk_of_repositories_answers_no_question_about_documents_as_if_ther
 @pytest.mark.requirement("C-4.1-health")
 def test_an_embedding_service_that_cannot_be_reached_shows_in_the_health(tmp_path: Path) -> None:
     world = World(tmp_path, embedder=Unreachable())
-    told = health_status(world.desk)
-    component = told["components"][world.desk.provider]
+    told = health_status(world.service)
+    component = told["components"][world.service.provider]
     assert component["status"] == "down"
     assert "cannot be reached" in component["message"]
     assert told["status"] != "healthy"
-    world.desk.close()
+    world.service.close()
 
 
 @pytest.mark.requirement("C-4.1-configuration")
@@ -104,7 +104,7 @@ def test_no_call_of_the_embedder_holds_passages_of_more_than_50_files(tmp_path: 
     done = world.index(world.repository(files=files).folder)
     assert (done.files_processed, sum(embedder.sizes)) == (120, done.chunks_embedded)
     assert max(embedder.sizes) == 50, "each of these files is one passage"
-    world.desk.close()
+    world.service.close()
 
 
 class Progress:
@@ -155,12 +155,12 @@ class Waiting(HashingEmbedder):
 def test_files_are_read_while_others_are_embedded_within_a_limit(tmp_path: Path) -> None:
     progress = Progress()
     embedder = Waiting(progress)
-    desk = make_desk(tmp_path, embedder=embedder, chunker=Counted(progress))
+    service = make_service(tmp_path, embedder=embedder, chunker=Counted(progress))
     made = MadeRepository(tmp_path / "code")
     made.commit({f"src/m{number}.py": f"def work_{number}():\n    return {number}\n" for number in range(400)})
-    assert desk.index(IndexRequest(str(made.folder))).files_processed == 400
+    assert service.index(IndexRequest(str(made.folder))).files_processed == 400
     assert embedder.met, "no file was read while the first ones were being embedded"
-    desk.close()
+    service.close()
 
 
 @pytest.mark.requirement("C-11.2-streams")
@@ -200,7 +200,7 @@ def test_source_tests_configuration_documents_and_stand_ins_have_their_places() 
 def test_files_are_indexed_with_the_local_model_far_faster_than_the_targets_ask(tmp_path: Path) -> None:
     settings = read_settings(environ={"EMBEDDING_PROVIDER": "local"}, folder=tmp_path).settings
     embedder = wiring.build_base(settings, surface="repositories").embedder
-    desk = make_desk(tmp_path, embedder=embedder)
+    service = make_service(tmp_path, embedder=embedder)
     body = "\n".join(f"    total += values[{line}] * weights[{line}]" for line in range(12))
     files = {
         f"src/part{number}.py": f"def weigh_{number}(values, weights):\n    total = 0\n{body}\n    return total\n"
@@ -210,13 +210,13 @@ def test_files_are_indexed_with_the_local_model_far_faster_than_the_targets_ask(
     made.commit(files)
     embedder.warm_up()
     started = time.perf_counter()
-    done = desk.index(IndexRequest(str(made.folder)))
+    done = service.index(IndexRequest(str(made.folder)))
     minutes = (time.perf_counter() - started) / 60
     assert done.files_processed == 100
     rate = 100 / minutes
     assert rate > 2000 / 15, f"{rate:.0f} files a minute: 2,000 files would take more than 15 minutes"
     assert rate > 500 / 5, f"{rate:.0f} files a minute: 500 files would take more than 5 minutes"
-    desk.close()
+    service.close()
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def answer(world: World, name: str, arguments: dict[str, Any]) -> str:
     """Call a tool as somebody with these rights; returns what would be sent, an error too."""
     request = parse(TOOLS[name].request, arguments)
     try:
-        told = TOOLS[name].run(world.desk.seen_by(SEEN), request).sent()
+        told = TOOLS[name].run(world.service.seen_by(SEEN), request).sent()
     except KnowledgeError as exc:
         told = render_error(exc)
     return re.sub(r"'(head_checked_at|query_time_ms)': ('[^']*'|[\d.]+)", "", str(told))

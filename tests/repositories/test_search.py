@@ -167,7 +167,7 @@ def test_defaults_and_the_highest_limit_come_from_the_configuration(tmp_path: Pa
     assert len(world.search("token", limit=4)["results"]) == 4
     with pytest.raises(InvalidInputError):
         world.search("token", limit=5)
-    world.desk.close()
+    world.service.close()
 
 
 @pytest.mark.requirement(
@@ -208,10 +208,10 @@ def test_each_mode_ranks_by_what_it_says(indexed: World) -> None:
     embedded = len(indexed.embedder.queries)
     indexed.search("connection", mode="keyword")
     assert len(indexed.embedder.queries) == embedded
-    dense = indexed.desk.search_code(CodeQuery("connection", threshold=0.0, mode="dense"))
+    dense = indexed.service.search_code(CodeQuery("connection", threshold=0.0, mode="dense"))
     assert all(hit.lexical is None for hit in dense.hits)
     assert not any(hit.exact_symbol for hit in dense.hits)
-    hybrid = indexed.desk.search_code(CodeQuery("connection pool", threshold=0.0))
+    hybrid = indexed.service.search_code(CodeQuery("connection pool", threshold=0.0))
     assert any(hit.lexical is not None and hit.dense is not None for hit in hybrid.hits)
 
 
@@ -321,8 +321,8 @@ def test_the_first_line_of_a_report_leads_its_meaning(world: World) -> None:
 def test_a_question_that_names_what_it_means_is_answered_with_places_in_the_legs_as_asked(world: World) -> None:
     world.index(world.repository().folder)
     question = "does TokenValidator check the signature and the expiry of a token"
-    found = world.desk.search_code(CodeQuery(question, limit=20, threshold=0.0))
-    alone = world.desk.search_code(CodeQuery(question, limit=20, threshold=0.0, mode="dense"))
+    found = world.service.search_code(CodeQuery(question, limit=20, threshold=0.0))
+    alone = world.service.search_code(CodeQuery(question, limit=20, threshold=0.0, mode="dense"))
     places = {hit.chunk.id: hit.dense for hit in alone.hits}
     assert found.hits[0].chunk.document_id.endswith("src/auth/tokens.py")
     assert all(0.0 <= hit.similarity <= 1.0 for hit in found.hits)

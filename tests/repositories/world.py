@@ -1,4 +1,4 @@
-"""Repositories for tests: real ones made in a folder, a desk over them, a fast embedder."""
+"""Repositories for tests: real ones made in a folder, a service over them, a fast embedder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from knowledge_mcp.chunking.code.chunker import CodeChunker
 from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import (
     IndexRequest,
     IndexResult,
@@ -34,7 +34,7 @@ from knowledge_mcp.surfaces.repositories import SURFACE
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.servers.git_server import MadeRepository
 
-__all__ = ["FILES", "SANDBOX", "TOOLS", "World", "make_desk", "sqlite", "stopping"]
+__all__ = ["FILES", "SANDBOX", "TOOLS", "World", "make_service", "sqlite", "stopping"]
 
 SANDBOX = Sandbox()
 """One child process parses for all tests of a run; the session closes it."""
@@ -90,7 +90,7 @@ func CircleArea(radius float64) float64 {
 }
 
 
-def make_desk(
+def make_service(
     folder: Path,
     *,
     store: Store | None = None,
@@ -98,8 +98,8 @@ def make_desk(
     tokens: Mapping[str, str] | None = None,
     limits: SearchLimits | None = None,
     chunker: CodeChunker | None = None,
-) -> RepositoryDesk:
-    """Put a desk together whose clones, locks and files lie below a folder."""
+) -> RepositoryService:
+    """Put a service together whose clones, locks and files lie below a folder."""
     base = Base(
         store=store or MemoryStore(EnglishAnalyser()),
         collection="repositories",
@@ -115,7 +115,7 @@ def make_desk(
         permalink=permalink,
         similarity=code_similarity,
     )
-    return RepositoryDesk(base, pipeline, parts, folder=folder / "data", limits=limits, version="9.9.9")
+    return RepositoryService(base, pipeline, parts, folder=folder / "data", limits=limits, version="9.9.9")
 
 
 def sqlite(folder: Path) -> SqliteStore:
@@ -126,7 +126,7 @@ def sqlite(folder: Path) -> SqliteStore:
 
 @dataclass
 class World:
-    """Hold a desk over a folder, and make repositories in it."""
+    """Hold a service over a folder, and make repositories in it."""
 
     folder: Path
     store: Store = field(default_factory=lambda: MemoryStore(EnglishAnalyser()))
@@ -137,7 +137,7 @@ class World:
     def __post_init__(self) -> None:
         """Put the parts together."""
         self.served = self.folder / "served"
-        self.desk = make_desk(
+        self.service = make_service(
             self.folder, store=self.store, embedder=self.embedder, tokens=self.tokens, limits=self.limits
         )
 
@@ -149,14 +149,16 @@ class World:
 
     def index(self, source: str | Path, **more: Any) -> IndexResult:
         """Index an address or a folder."""
-        return self.desk.index(IndexRequest(str(source), **more))
+        return self.service.index(IndexRequest(str(source), **more))
 
     def call(self, name: str, /, *, line: Call | None = None, **arguments: Any) -> dict[str, Any]:
         """Call a tool as a transport does, and return exactly what would be sent."""
         tool = TOOLS[name]
         request = parse(tool.request, arguments)
         response = (
-            tool.run(self.desk, request) if tool.run_long is None else tool.run_long(self.desk, request, line or Call())
+            tool.run(self.service, request)
+            if tool.run_long is None
+            else tool.run_long(self.service, request, line or Call())
         )
         return response.model_dump(mode="json", exclude_unset=True)
 

@@ -14,7 +14,7 @@ from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import tell_nobody
 from knowledge_mcp.ports import SharedLibrary
-from knowledge_mcp.remote.knowledge import RefusedError, RemoteDesk, RemoteKnowledge
+from knowledge_mcp.remote.knowledge import RefusedError, RemoteKnowledge, RemoteTools
 from knowledge_mcp.remote.values import RIGHTS
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.transports.rest.app import build_rest_app
@@ -69,16 +69,16 @@ def engine_of(knowledge: LocalKnowledge, groups: tuple[str, ...], folder: Path) 
         yield url
 
 
-def tool_asked(desk: RemoteDesk, name: str, arguments: dict[str, Any]) -> str:
+def tool_asked(service: RemoteTools, name: str, arguments: dict[str, Any]) -> str:
     """Run a tool by its route, and write down all of the answer or the refusal."""
 
     def call(_: Any) -> Any:
         try:
-            return desk.call_tool(name, arguments, on_progress=tell_nobody, cancelled=lambda: False, repeatable=True)
+            return service.call_tool(name, arguments, on_progress=tell_nobody, cancelled=lambda: False, repeatable=True)
         except RefusedError as exc:
             return "refused", exc.rendered
 
-    return asked(desk, call)
+    return asked(service, call)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -96,10 +96,10 @@ def test_engines_over_rest_answer_as_where_no_hidden_document_is_stored(tmp_path
             url = stack.enter_context(engine_of(world.knowledge, groups, tmp_path / f"{part}-keys"))
             remote = RemoteKnowledge(url, "k-key", "standards", policy=AT_ONCE)
             stack.callback(remote.close)
-            desk = RemoteDesk(url, "k-key", "standards", policy=AT_ONCE)
-            stack.callback(desk.close)
+            service = RemoteTools(url, "k-key", "standards", policy=AT_ONCE)
+            stack.callback(service.close)
             answers = [asked(remote, ask) for ask in asks]
-            told.append([*answers, *(tool_asked(desk, *call) for call in calls)])
+            told.append([*answers, *(tool_asked(service, *call) for call in calls)])
     for place, (here, there) in enumerate(zip(*told, strict=True)):
         assert here == there, METHODS[place // 2] if place < len(asks) else calls[place - len(asks)]
     assert sum("AuthError" in each for each in told[0]) == 0

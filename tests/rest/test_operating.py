@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Check, HealthReport
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
-from knowledge_mcp.transports.rest import desk as rest_desk
+from knowledge_mcp.transports.rest import executor as rest_executor
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.fakes.library import FakeLibrary
 from tests.rest.world import Options, events, keys_file, make_world
@@ -54,7 +54,7 @@ async def test_readiness_tells_which_dependency_is_down_and_nothing_of_where_it_
         return reports[0]
 
     monkeypatch.setattr(FakeLibrary, "health", health)
-    monkeypatch.setattr(rest_desk, "READY_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(rest_executor, "READY_KEPT_SECONDS", 0.0)
     async with make_world(key=None) as world:
         good = await world.client.get("/ready")
         assert (good.status_code, good.json()["status"], good.json()["health"]) == (200, "ready", "healthy")
@@ -94,7 +94,7 @@ async def test_readiness_is_asked_for_once_whoever_asks_how_often() -> None:
 
 async def test_a_dependency_that_never_answers_is_not_ready_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
-    monkeypatch.setattr(rest_desk, "READY_SECONDS", 0.05)
+    monkeypatch.setattr(rest_executor, "READY_SECONDS", 0.05)
 
     def before(method: str) -> None:
         if method == "health":

@@ -308,7 +308,7 @@ async def test_an_engine_shows_the_code_of_no_repository_that_its_key_may_not_re
     read: list[str], *, code: bool
 ) -> None:
     shown: list[Rights] = []
-    desk = SimpleNamespace(collection="kb", seen_by=shown.append)
-    seen_engine(Request({"type": "http", KEY_OF_REQUEST: Key("limited", tuple(read), (), ())}), desk)
+    service = SimpleNamespace(collection="kb", seen_by=shown.append)
+    seen_engine(Request({"type": "http", KEY_OF_REQUEST: Key("limited", tuple(read), (), ())}), service)
     (rights,) = shown
     assert [rights.may_read(name) for name in ("kb", "repo_pumps", "docs")] == [True, code, False]

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.library.desk import LibraryDesk
+from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.rights import ALLOWED, admits
@@ -82,7 +82,7 @@ class Ask:
 class Made:
     """A world: its library, a client of its service, its tools, and the ids of what it holds."""
 
-    desk: LibraryDesk
+    service: LibraryService
     client: httpx.AsyncClient
     key: Key
     runner: ToolRunner
@@ -127,28 +127,28 @@ async def made(
 
     linker = Linker(ANALYSER.document_terms, EMBED)
     seeker = Seeker(ANALYSER.document_terms, EMBED)
-    desk = Shelf(folder).open(holds_against=partial(held_against, linker=lambda: linker, seeker=lambda: seeker))
+    service = Shelf(folder).open(holds_against=partial(held_against, linker=lambda: linker, seeker=lambda: seeker))
     limits = {"read": key.read, "write": key.write, "groups": key.groups}
     ring = KeyRing(
         "owner-key", keys_file(folder, json.dumps({"keys": [{"name": "limited", "key": "k-key", **limits}]}))
     )
-    app = build_rest_app(KnowledgeProvider(lambda: desk), ring, options=Options(), version="9.9.9")
+    app = build_rest_app(KnowledgeProvider(lambda: service), ring, options=Options(), version="9.9.9")
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)
     headers = {"Authorization": "Bearer k-key"}
-    runner = ToolRunner(KnowledgeProviders(lambda _: desk, ["rag"]))
+    runner = ToolRunner(KnowledgeProviders(lambda _: service, ["rag"]))
     async with (
         httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client,
         living(app),
     ):
-        world = Made(desk, client, key, runner)
+        world = Made(service, client, key, runner)
         for (collection, name), (text, allowed) in holdings.items():
             if kept(collection, allowed):
-                done = desk.deposit(Deposit(collection, name, text, metadata=_labels(allowed)))
+                done = service.deposit(Deposit(collection, name, text, metadata=_labels(allowed)))
                 world.documents[collection, name] = done.document_id
         for number, (collection, allowed) in enumerate(jobs):
             if kept(collection, allowed):
                 deposit = Deposit(collection, f"job-{number}.md", TEXTS[0], metadata=_labels(allowed))
-                world.jobs[number] = ended(desk, desk.submit(deposit).id).id
+                world.jobs[number] = ended(service, service.submit(deposit).id).id
         yield world
 
 
@@ -213,7 +213,7 @@ async def shown(ask: Ask, world: Made, other: Made) -> tuple[int, str, dict[str,
         answer = await world.client.request(method, path, **more)
         begun = answer.json()["job_id"] if answer.status_code == 202 else ""
     if begun:
-        await anyio.to_thread.run_sync(ended, world.desk, begun)
+        await anyio.to_thread.run_sync(ended, world.service, begun)
     text = _VARIES.sub(r'"\1":0', answer.text)
     for ident in world.jobs.values():
         text = text.replace(ident, "<job>")

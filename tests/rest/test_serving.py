@@ -21,8 +21,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.rest.bodies import BodyGate
-from knowledge_mcp.transports.rest.desk import MAX_INGESTS
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, from_http, send_failure
+from knowledge_mcp.transports.rest.executor import MAX_INGESTS
 from tests.rest.served import held_until_cancelled, served
 from tests.rest.world import KEY, events
 from tests.waiting import wait_until

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from knowledge_mcp.engine.library.desk import LibraryDesk
+from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError
@@ -131,20 +131,20 @@ OTHER = "# 1 Crossing\n\nA zebra shall cross within 8 minutes.\n\nA cow shall no
 
 @pytest.fixture
 def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    """Yield a shelf; its desks are closed."""
+    """Yield a shelf; its services are closed."""
     shelf = Shelf(tmp_path)
     yield shelf
-    for desk in shelf.desks:
-        desk.close()
+    for service in shelf.services:
+        service.close()
 
 
 @pytest.fixture
-def desk(shelf: Shelf) -> LibraryDesk:
+def service(shelf: Shelf) -> LibraryService:
     """Return a library that traces and checks."""
-    return open_desk(shelf)
+    return open_service(shelf)
 
 
-def open_desk(shelf: Shelf, held: Callable[[], object] = bool) -> LibraryDesk:
+def open_service(shelf: Shelf, held: Callable[[], object] = bool) -> LibraryService:
     """Open the library as a process does; `held` is called before anything is held against anything."""
 
     def work(library: Any, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
@@ -162,8 +162,8 @@ def stop(line: Call) -> None:
         raise CancelledError("stopped")
 
 
-async def test_a_trace_tells_links_gaps_and_where_they_stand(desk: LibraryDesk) -> None:
-    async with make_world(desk=desk) as world:
+async def test_a_trace_tells_links_gaps_and_where_they_stand(service: LibraryService) -> None:
+    async with make_world(service=service) as world:
         old = (await world.bring(OLD, filename="old.md"))["doc_id"]
         other = (await world.bring("# 1 Crossing\n\nA zebra is seen.\n", filename="b.md"))["doc_id"]
         answer = (await world.client.get("/trace", params={"from": old, "to": other})).json()
@@ -178,7 +178,7 @@ async def test_a_trace_tells_links_gaps_and_where_they_stand(desk: LibraryDesk) 
 
 async def test_a_trace_that_takes_long_is_a_job_that_ends_without_its_client(shelf: Shelf) -> None:
     let = threading.Event()
-    async with make_world(desk=open_desk(shelf, let.wait)) as world:
+    async with make_world(service=open_service(shelf, let.wait)) as world:
         one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
         accepted = await world.client.get("/trace", params={"from": one, "to": other, "wait": 0})
         assert accepted.status_code == 202
@@ -202,13 +202,13 @@ async def test_a_trace_that_was_cancelled_says_so_and_is_begun_anew(shelf: Shelf
         while not let.wait(0.01):
             checkpoint()
 
-    desk = open_desk(shelf, held)
-    async with make_world(desk=desk) as world:
+    service = open_service(shelf, held)
+    async with make_world(service=service) as world:
         one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
         asked = {"from": one, "to": other}
         job = (await world.client.get("/trace", params={**asked, "wait": 0})).json()["job_id"]
         assert (await world.client.delete(f"/jobs/{job}")).status_code == 200
-        assert ended(desk, job).state == "cancelled"
+        assert ended(service, job).state == "cancelled"
         let.set()
         assert (await world.client.get("/trace", params=asked)).status_code == 200
 
@@ -220,20 +220,20 @@ def test_a_trace_whose_process_ended_is_done_by_the_next(shelf: Shelf) -> None:
         while not let.wait(0.01):
             checkpoint()
 
-    first = open_desk(shelf, held)
+    first = open_service(shelf, held)
     ids = [first.deposit(Deposit("default", f"{len(text)}.md", text)).document_id for text in (ONE, OTHER)]
     job = first.review("trace", ids)
     first._jobs.close(0.0)  # pyright: ignore[reportPrivateUsage] - the store is the next one's too
     let.set()
-    second = open_desk(shelf)
+    second = open_service(shelf)
     second.warm_up()
     assert ended(second, job.id).state == "done"
     assert second.review("trace", ids).id == job.id
     assert second.reviewed(job.id)["links"]
 
 
-async def test_what_a_person_decides_of_links_is_respected_and_can_be_taken_back(desk: LibraryDesk) -> None:
-    async with make_world(desk=desk) as world:
+async def test_what_a_person_decides_of_links_is_respected_and_can_be_taken_back(service: LibraryService) -> None:
+    async with make_world(service=service) as world:
         one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
 
         async def decide(accepted: bool | None) -> dict[str, Any]:
@@ -252,8 +252,8 @@ async def test_what_a_person_decides_of_links_is_respected_and_can_be_taken_back
         assert await decide(None) == plain
 
 
-async def test_a_check_quotes_evidence_and_keeps_marks(desk: LibraryDesk) -> None:
-    async with make_world(desk=desk) as world:
+async def test_a_check_quotes_evidence_and_keeps_marks(service: LibraryService) -> None:
+    async with make_world(service=service) as world:
         standard, document = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
         asked = {"document": document, "standard": standard}
         answer = (await world.client.get("/check", params=asked)).json()
@@ -276,8 +276,8 @@ async def test_a_check_quotes_evidence_and_keeps_marks(desk: LibraryDesk) -> Non
         assert gone.status_code == 404
 
 
-async def test_conflicts_are_told_with_both_places_by_kind_and_in_pages(desk: LibraryDesk) -> None:
-    async with make_world(desk=desk) as world:
+async def test_conflicts_are_told_with_both_places_by_kind_and_in_pages(service: LibraryService) -> None:
+    async with make_world(service=service) as world:
         told = ("A zebra shall cross the road within 5 minutes.", "A zebra shall cross the road within 8 minutes.")
         texts = [f"# 1 Roads\n\n{text}\n\nA horse shall wait at the gate.\n" for text in told]
         first, second = [(await world.bring(text, filename=f"{n}.md"))["doc_id"] for n, text in enumerate(texts)]
@@ -300,8 +300,8 @@ async def test_conflicts_are_told_with_both_places_by_kind_and_in_pages(desk: Li
         assert [each["documents"] for each in jobs] == [[], [first, second]]
 
 
-async def test_conflicts_of_nothing_say_what_to_do(desk: LibraryDesk) -> None:
-    async with make_world(desk=desk) as world:
+async def test_conflicts_of_nothing_say_what_to_do(service: LibraryService) -> None:
+    async with make_world(service=service) as world:
         plain = (await world.bring("# 1 Roads\n\nA zebra is seen.\n", filename="plain.md"))["doc_id"]
         for params, status, words in (
             ({}, 422, "no requirements and no definitions"),
@@ -313,10 +313,10 @@ async def test_conflicts_of_nothing_say_what_to_do(desk: LibraryDesk) -> None:
             assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
 
 
-async def test_who_may_only_read_decides_nothing(desk: LibraryDesk, tmp_path: Path) -> None:
+async def test_who_may_only_read_decides_nothing(service: LibraryService, tmp_path: Path) -> None:
     names = {"keys": [{"name": "reader", "key": "reader-key", "read": ["*"], "write": []}]}
     ring = KeyRing(KEY, keys_file(tmp_path, json.dumps(names)))
-    async with make_world(keys=ring, desk=desk) as world:
+    async with make_world(keys=ring, service=service) as world:
         one, other = [(await world.bring(text, filename=f"{len(text)}.md"))["doc_id"] for text in (ONE, OTHER)]
         pair = {"source_item": "1#1", "target_item": "1#1", "accepted": True}
         headers = {"Authorization": "Bearer reader-key"}
@@ -324,11 +324,11 @@ async def test_who_may_only_read_decides_nothing(desk: LibraryDesk, tmp_path: Pa
         assert (await world.client.get("/trace", params=asked, headers=headers)).status_code == 200
         told = await world.client.post("/trace/decisions", json={**asked, **pair}, headers=headers)
         assert told.status_code == 403
-        assert desk.decisions("trace", one, other).links() == {}
+        assert service.decisions("trace", one, other).links() == {}
 
 
 async def test_where_nothing_is_traced_that_is_told(shelf: Shelf) -> None:
-    async with make_world(desk=shelf.open()) as world:
+    async with make_world(service=shelf.open()) as world:
         old, new = await two(world)
         answer = await world.client.get("/trace", params={"from": old, "to": new})
         assert (answer.status_code, answer.json()["detail"]) == (404, "This service has no trace.")

@@ -79,7 +79,7 @@ async def make_world(
     mcp_app: ASGIApp | None = None,
     resource: ProtectedResource | None = None,
     audit: AuditLog | None = None,
-    desk: SharedLibrary | None = None,
+    service: SharedLibrary | None = None,
     engine_router: APIRouter | None = None,
 ) -> AsyncGenerator[World]:
     """Start the app over a library in memory, without a network; its lifespan is that of the block.
@@ -89,12 +89,12 @@ async def make_world(
         key: that the client shows, None for none.
         options: of the service.
         web, before, degraded: as `FakeLibrary` takes them.
-        desk: instead of a library in memory.
+        service: instead of a library in memory.
         mcp_app, resource, audit, engine_router: as the service takes them.
     """
     library = FakeLibrary(web=web, before=before, degraded=degraded)
     app = build_rest_app(
-        KnowledgeProvider[SharedLibrary](lambda: desk or library),
+        KnowledgeProvider[SharedLibrary](lambda: service or library),
         keys or KeyRing(KEY),
         options=options or Options(),
         version="9.9.9",

@@ -111,15 +111,15 @@ def test_repositories_are_indexed_searched_changed_and_removed(opened: Open, kin
 def test_the_library_takes_in_answers_and_forgets_with_its_jobs_beside(opened: Open, kind: str, tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
     shelf.store = opened(kind)
-    desk, replica = shelf.open(), shelf.open()
-    pumps = desk.deposit(Deposit("docs", "pumps.md", PUMPS)).document_id
-    job = ended(replica, desk.submit(Deposit("docs", "valves.md", VALVES)).id)
+    service, replica = shelf.open(), shelf.open()
+    pumps = service.deposit(Deposit("docs", "pumps.md", PUMPS)).document_id
+    job = ended(replica, service.submit(Deposit("docs", "valves.md", VALVES)).id)
     assert job.state == "done", job
     found = replica.search_in("docs", SearchQuery("how often is a valve turned"))
     assert found.hits[0].chunk.document_id != pumps
     assert {each.id for each in replica.records("docs")} == {pumps, found.hits[0].chunk.document_id}
-    desk.remove_document(pumps)
+    service.remove_document(pumps)
     assert [each.id for each in replica.records("docs")] == [found.hits[0].chunk.document_id]
     assert shelf.store.open("docs").verify() == []
-    for each in shelf.desks:
+    for each in shelf.services:
         each.close()

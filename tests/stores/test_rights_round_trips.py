@@ -81,14 +81,14 @@ def test_what_one_may_not_reach_costs_the_store_what_a_missing_one_costs(
 ) -> None:
     shelf = Shelf(tmp_path)
     shelf.store = store
-    desk = shelf.open()
-    desk.deposit(Deposit("docs", "pumps.md", PUMPS))
-    foreign = desk.deposit(Deposit("secret", "valves.md", VALVES)).document_id
-    job = ended(desk, desk.submit(Deposit("secret", "more.md", PUMPS)).id).id
+    service = shelf.open()
+    service.deposit(Deposit("docs", "pumps.md", PUMPS))
+    foreign = service.deposit(Deposit("secret", "valves.md", VALVES)).document_id
+    job = ended(service, service.submit(Deposit("secret", "more.md", PUMPS)).id).id
     pause = threading.Event()
     while store.open(ENDED_COLLECTION).info() is None or not store.open(ENDED_COLLECTION).documents():
         assert not pause.wait(0.02)  # the job is moved there at its very end
-    seen = desk.seen_by(Rights(("docs",)))
+    seen = service.seen_by(Rights(("docs",)))
     near = foreign[:-1] + ("0" if foreign[-1] != "0" else "1")
     no_job = job[:-1] + ("0" if job[-1] != "0" else "1")
 
@@ -111,4 +111,4 @@ def test_what_one_may_not_reach_costs_the_store_what_a_missing_one_costs(
         cost(ask, absent)  # what is opened once is opened now
         assert cost(ask, there) == cost(ask, absent), ask
         assert steps, "nothing was counted"
-    desk.close()
+    service.close()

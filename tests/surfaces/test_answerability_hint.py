@@ -44,10 +44,10 @@ class SureLibrary(FakeLibrary):
         return dataclasses.replace(super().search_in(collection, query), answerability=self.said)
 
 
-def ask(surface: Surface, name: str, desk: Any, **arguments: Any) -> dict[str, Any]:
+def ask(surface: Surface, name: str, service: Any, **arguments: Any) -> dict[str, Any]:
     """Call a tool; what would be sent matches its schema."""
     tool = next(each for each in surface.tools if each.name == name)
-    payload = tool.run(desk, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
+    payload = tool.run(service, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
     jsonschema.validate(payload, output_schema(tool.response, surface.error_model, whole=True))
     return payload
 

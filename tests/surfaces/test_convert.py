@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from knowledge_mcp.engine.convert.conversion import ConversionDesk
+from knowledge_mcp.engine.convert.conversion import ConversionService
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import (
@@ -67,21 +67,21 @@ class SlowReader:
 
 
 class World:
-    """A desk over one folder and a library in memory."""
+    """A service over one folder and a library in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.library = FakeLibrary()
         self.slow = SlowReader()
         readers = {MEDIA_TYPES[".md"]: MarkdownReader(), MEDIA_TYPES[".txt"]: self.slow}
-        self.desk = ConversionDesk(readers, roots=(folder,), library=lambda: self.library)
+        self.service = ConversionService(readers, roots=(folder,), library=lambda: self.library)
         self.report = folder / "report.md"
         self.report.write_text(REPORT)
 
     def ask(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool as a transport does, and return exactly what would be sent, checked against its schema."""
         tool = TOOLS[name]
-        answer = tool.run(self.desk, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
+        answer = tool.run(self.service, parse(tool.request, arguments)).model_dump(mode="json", exclude_unset=True)
         jsonschema.validate(answer, output_schema(tool.response, SURFACE.error_model, whole=True))
         return answer
 
@@ -90,7 +90,7 @@ class World:
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
-    made.desk.close()
+    made.service.close()
 
 
 @pytest.mark.requirement("D-REQ-1.1", "D-REQ-1.2")
@@ -200,13 +200,13 @@ def test_a_failed_ingestion_is_told_as_the_api_told_it(world: World) -> None:
 
 @pytest.mark.requirement("D-REQ-1A.5", "D-REQ-10.1")
 def test_without_an_address_of_the_api_the_setting_is_named_and_converting_goes_on(world: World) -> None:
-    desk = ConversionDesk({MEDIA_TYPES[".md"]: MarkdownReader()}, roots=None, library=None)
+    service = ConversionService({MEDIA_TYPES[".md"]: MarkdownReader()}, roots=None, library=None)
     tool = TOOLS["convert_and_ingest"]
     with pytest.raises(ConfigError, match="RAG_API_URL") as caught:
-        tool.run(desk, parse(tool.request, {"uri": str(world.report)}))
+        tool.run(service, parse(tool.request, {"uri": str(world.report)}))
     assert "RAG_API_KEY" in caught.value.suggestion
     reading = TOOLS["convert_to_text"]
-    assert reading.run(desk, parse(reading.request, {"uri": str(world.report)}))
+    assert reading.run(service, parse(reading.request, {"uri": str(world.report)}))
 
 
 @pytest.mark.requirement("D-REQ-1.5", "D-REQ-3.6")
@@ -214,7 +214,7 @@ def test_the_surface_converts_only_and_neither_indexes_nor_searches() -> None:
     assert list(TOOLS) == ["convert_to_text", "convert_and_ingest"]
     assert not TOOLS["convert_to_text"].writes
     assert TOOLS["convert_and_ingest"].writes
-    assert not any(hasattr(ConversionDesk, name) for name in ("search", "search_in", "ingest", "documents"))
+    assert not any(hasattr(ConversionService, name) for name in ("search", "search_in", "ingest", "documents"))
     loaded = subprocess.run(
         [sys.executable, "-c", "import sys, knowledge_mcp.surfaces.convert; print(*sys.modules)"],
         check=True, capture_output=True, text=True,
@@ -243,7 +243,7 @@ def test_progress_is_told_while_a_file_is_read_and_at_the_end(world: World) -> N
 
     tool = TOOLS["convert_to_text"]
     assert tool.run_long is not None
-    tool.run_long(world.desk, parse(tool.request, {"uri": str(path)}), Call(progress))
+    tool.run_long(world.service, parse(tool.request, {"uri": str(path)}), Call(progress))
     assert heard.is_set()
     assert told[-1] == (100.0, 100.0, "done")
     amounts = [done for done, _, _ in told]
@@ -257,7 +257,7 @@ def test_a_caller_who_gives_up_is_answered_at_once_and_the_reading_stops(world: 
     tool = TOOLS["convert_to_text"]
     assert tool.run_long is not None
     with pytest.raises(CancelledError):
-        tool.run_long(world.desk, parse(tool.request, {"uri": str(path)}), Call(cancelled=world.slow.reading.is_set))
+        tool.run_long(world.service, parse(tool.request, {"uri": str(path)}), Call(cancelled=world.slow.reading.is_set))
     world.slow.go.set()
     assert world.slow.stopped.wait(10)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_mcp.engine.convert.conversion import ConversionDesk
+from knowledge_mcp.engine.convert.conversion import ConversionService
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.convert import SURFACE
@@ -55,34 +55,34 @@ FILES: dict[str, tuple[bytes, tuple[str, ...]]] = {
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConversionDesk]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConversionService]:
     folder = tmp_path_factory.mktemp("formats")
     made = build_conversion(load_settings(environ={}, folder=folder), None)
     yield made
     made.close()
 
 
-def converted(desk: ConversionDesk, path: Path) -> str:
+def converted(service: ConversionService, path: Path) -> str:
     tool = SURFACE.tools[0]
-    return tool.run(desk, parse(tool.request, {"uri": path.as_uri()})).model_dump()["text"]
+    return tool.run(service, parse(tool.request, {"uri": path.as_uri()})).model_dump()["text"]
 
 
 @pytest.mark.requirement("D-REQ-1.1", "D-REQ-1.2", "D-REQ-1.4")
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_of_every_specified_format_becomes_text(desk: ConversionDesk, tmp_path: Path, name: str) -> None:
+def test_a_file_of_every_specified_format_becomes_text(service: ConversionService, tmp_path: Path, name: str) -> None:
     content, parts = FILES[name]
     (tmp_path / name).write_bytes(content)
-    text = converted(desk, tmp_path / name)
+    text = converted(service, tmp_path / name)
     for part in parts:
         assert part in text
 
 
 @pytest.mark.requirement("D-REQ-1.4")
-def test_an_image_is_converted_by_recognising_its_text(desk: ConversionDesk, tmp_path: Path) -> None:
+def test_an_image_is_converted_by_recognising_its_text(service: ConversionService, tmp_path: Path) -> None:
     needs("tesseract")
     from PIL import Image, ImageDraw, ImageFont
 
     picture = Image.new("L", (900, 200), 255)
     ImageDraw.Draw(picture).text((40, 60), "The pump shall stop at once.", fill=0, font=ImageFont.load_default(48))
     picture.save(tmp_path / "scan.png")
-    assert converted(desk, tmp_path / "scan.png") == "<!-- page 1 -->\n\nThe pump shall stop at once.\n"
+    assert converted(service, tmp_path / "scan.png") == "<!-- page 1 -->\n\nThe pump shall stop at once.\n"

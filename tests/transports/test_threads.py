@@ -14,7 +14,7 @@ from knowledge_mcp.engine.core.base import Passages
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError, may_pass
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.transports.mcp.tools import MAX_THREADS
-from knowledge_mcp.transports.rest.desk import MAX_READS
+from knowledge_mcp.transports.rest.executor import MAX_READS
 from knowledge_mcp.transports.shared.threads import Threads, wanted_until
 
 pytestmark = pytest.mark.anyio

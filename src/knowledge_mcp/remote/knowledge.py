@@ -327,16 +327,16 @@ class RefusedError(KnowledgeError):
         self.rendered = dict(rendered)
 
 
-def desk_from_options(options: RemoteOptions, surface: str) -> RemoteDesk:
+def tools_from_options(options: RemoteOptions, surface: str) -> RemoteTools:
     """Build the client from the settings; asks nobody.
 
     Raises:
         ConfigError: address or key is missing or cannot be used.
     """
-    return RemoteDesk(*of_options(options), surface)
+    return RemoteTools(*of_options(options), surface)
 
 
-class RemoteDesk(_RemoteEngine):
+class RemoteTools(_RemoteEngine):
     """Run tools of one surface on another machine. Thread-safe.
 
     Paths that such tools take are the other machine's, below the folders that it allows.

@@ -92,7 +92,7 @@ class JobProgress(Response):
 
 
 @runtime_checkable
-class ToolDesk(Protocol):
+class ToolProxy(Protocol):
     """Run tools whole, somewhere else, instead of answering what they ask."""
 
     def call_tool(
@@ -115,7 +115,7 @@ class Tool:
     Attributes:
         name, title, description: as published.
         request, response: models of arguments and answer.
-        run: answer one validated request with the surface's desk (`Knowledge`, `Library` …); blocking, raises only
+        run: answer one validated request with the surface's service (`Knowledge`, `Library` …); blocking, raises only
             KnowledgeErrors.
         items: field of the response that holds the list of results, empty where there is none.
         run_long: answer instead of `run` with a line to the caller, for what takes long and can be cancelled.

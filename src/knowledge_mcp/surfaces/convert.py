@@ -1,4 +1,4 @@
-"""The convert tools: from a request to the desk where files are converted, and back to an answer."""
+"""The convert tools: from a request to the service where files are converted, and back to an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from knowledge_mcp.engine.convert.conversion import ConversionDesk
+from knowledge_mcp.engine.convert.conversion import ConversionService
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InvalidInputError
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION
@@ -100,9 +100,9 @@ class ConvertAndIngestResponse(Response):
 
 def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None = None) -> ConvertResponse:
     """Answer `convert_to_text`."""
-    desk, pages = _desk(knowledge), request.page_range()
+    service, pages = _require_service(knowledge), request.page_range()
     converted = follow(
-        lambda tell, cancelled: desk.convert(request.uri, pages=pages, on_progress=tell, cancelled=cancelled),
+        lambda tell, cancelled: service.convert(request.uri, pages=pages, on_progress=tell, cancelled=cancelled),
         call or Call(),
         give_up=_cancelled,
     )
@@ -135,9 +135,9 @@ def convert_and_ingest(
     knowledge: Any, request: ConvertAndIngestRequest, call: Call | None = None
 ) -> ConvertAndIngestResponse:
     """Answer `convert_and_ingest`."""
-    desk = _desk(knowledge)
+    service = _require_service(knowledge)
     deposited = follow(
-        lambda tell, cancelled: desk.convert_and_ingest(
+        lambda tell, cancelled: service.convert_and_ingest(
             request.uri, request.collection, force=request.force, on_progress=tell, cancelled=cancelled
         ),
         call or Call(),
@@ -157,8 +157,8 @@ def convert_and_ingest(
     ).without_defaults()
 
 
-def _desk(knowledge: Any) -> ConversionDesk:
-    if not isinstance(knowledge, ConversionDesk):
+def _require_service(knowledge: Any) -> ConversionService:
+    if not isinstance(knowledge, ConversionService):
         raise ConfigError("This knowledge base cannot convert files.", details=type(knowledge).__name__)
     return knowledge
 

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.engine.planning.desk import EXTENSIONS, FilingDesk
-from knowledge_mcp.engine.planning.values import Batch, FilingRequest, explain
+from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
+from knowledge_mcp.engine.planning.values import Batch, PlanningIngestRequest, explain
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import (
     AuthError,
@@ -92,12 +92,16 @@ def _files(place: Path, *, recursive: bool, on_closed: Callable[[Path], None] = 
 
 
 def file_one(
-    desk: FilingDesk, request: FilingRequest, line: Call, clock: Callable[[], float], batch: Batch | None = None
+    service: PlanningService,
+    request: PlanningIngestRequest,
+    line: Call,
+    clock: Callable[[], float],
+    batch: Batch | None = None,
 ) -> FileOutcome:
     """File one document; what is wrong with it becomes an answer, what every further one would meet is raised."""
     started = clock()
     try:
-        answer = desk.file(request, line, batch).as_json()
+        answer = service.ingest_file(request, line, batch).as_json()
     except _ENDS_ALL:
         raise
     except KnowledgeError as exc:

@@ -38,8 +38,8 @@ from knowledge_mcp.cli.shared.session import (
     shown,
     write_json,
 )
-from knowledge_mcp.engine.planning.desk import EXTENSIONS
-from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.engine.planning.service import EXTENSIONS
+from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from knowledge_mcp.engine.planning.desk import FilingDesk
+    from knowledge_mcp.engine.planning.service import PlanningService
 
 INTERVAL = 2.0
 """Seconds between two looks at a folder that is watched."""
@@ -73,13 +73,15 @@ class FolderRun:
     """File every document of a folder for one application; an instance is used once.
 
     Args:
-        desk: where they are filed.
+        service: where they are filed.
         choices: what was asked for.
         pause: waits between two looks at a watched folder; False ends the watching.
     """
 
-    def __init__(self, desk: FilingDesk, choices: FolderChoices, *, pause: Callable[[], bool] | None = None) -> None:
-        self._desk = desk
+    def __init__(
+        self, service: PlanningService, choices: FolderChoices, *, pause: Callable[[], bool] | None = None
+    ) -> None:
+        self._service = service
         self._choices = choices
         self._pause = pause or _wait
         self._outcomes: dict[Path, FileOutcome] = {}
@@ -131,17 +133,17 @@ class FolderRun:
             say("Stopped watching.")
 
     def _file(self, paths: Sequence[Path]) -> None:
-        with _Show(len(paths)) as show, self._desk.batch(self._choices.application_ref) as batch:
+        with _Show(len(paths)) as show, self._service.batch(self._choices.application_ref) as batch:
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
                 line = Call(show.progress, bool)
-                outcome = file_one(self._desk, self._request(path), line, time.perf_counter, batch)
+                outcome = file_one(self._service, self._request(path), line, time.perf_counter, batch)
                 self._outcomes[path] = outcome
                 show.end(number, outcome)
 
-    def _request(self, path: Path) -> FilingRequest:
+    def _request(self, path: Path) -> PlanningIngestRequest:
         choices = self._choices
-        return FilingRequest(
+        return PlanningIngestRequest(
             file_path=str(path),
             application_ref=choices.application_ref,
             document_type=choices.document_type,
@@ -265,17 +267,19 @@ DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `
 
 
 @contextmanager
-def _desk(config: Path | None, *, verbose: bool, as_json: bool, root: Path | None = None) -> Generator[FilingDesk]:
+def _open_service(
+    config: Path | None, *, verbose: bool, as_json: bool, root: Path | None = None
+) -> Generator[PlanningService]:
     """Open the planning documents for one command, guarded, and close them; with a root files come from there only."""
     with guarded(verbose=verbose, as_json=as_json):
         from knowledge_mcp import wiring
 
         settings = settings_of(config, verbose=verbose, surface="planning", quiet="ERROR")
-        desk = cast("FilingDesk", wiring.build_knowledge(settings, surface="planning", roots=root and (root,)))
+        service = cast("PlanningService", wiring.build_knowledge(settings, surface="planning", roots=root and (root,)))
         try:
-            yield desk
+            yield service
         finally:
-            desk.close()
+            service.close()
 
 
 @app.command()
@@ -323,8 +327,8 @@ def ingest(
     code = ExitCode.SUCCESS
     # a folder that is watched is filled by others: no link that they make leads out of it
     root = folder.expanduser().absolute() if watch else None
-    with _desk(config, verbose=verbose, as_json=as_json, root=root) as desk:
-        code = FolderRun(desk, choices).run()
+    with _open_service(config, verbose=verbose, as_json=as_json, root=root) as service:
+        code = FolderRun(service, choices).run()
     raise typer.Exit(code)
 
 
@@ -336,12 +340,12 @@ def list_documents(
 
     Example: knowledge planning list --ref 25/01178/REM
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.surfaces.planning.shapes import ListDocumentsRequest
         from knowledge_mcp.surfaces.planning.tools import list_ingested_documents
 
         request = load(ListDocumentsRequest, {"application_ref": ref, "document_types": types or None})
-        answer = list_ingested_documents(desk, request).model_dump(mode="json", exclude_unset=True)
+        answer = list_ingested_documents(service, request).model_dump(mode="json", exclude_unset=True)
         if as_json:
             write_json(answer)
             return
@@ -369,13 +373,13 @@ def applications(as_json: AsJson = False, config: ConfigFile = None, verbose: Ve
 
     Example: knowledge planning applications
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from rich.table import Table
 
         listed = [
             {"application_ref": reference, "document_count": len(records),
              "last_ingested_at": max(record.updated_at for record in records)}
-            for reference, records in sorted(desk.applications().items())
+            for reference, records in sorted(service.applications().items())
         ]  # fmt: skip
         if as_json:
             write_json({"applications": listed})
@@ -407,7 +411,7 @@ def search(
 
     Example: knowledge planning search "cycle parking" --ref 25/01178/REM
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.surfaces.planning.shapes import PlanningSearchRequest
         from knowledge_mcp.surfaces.planning.tools import search_application_docs
 
@@ -417,7 +421,7 @@ def search(
             "document_types": types or None,
             "max_results": limit,
         }
-        answer = search_application_docs(desk, load(PlanningSearchRequest, values)).model_dump(
+        answer = search_application_docs(service, load(PlanningSearchRequest, values)).model_dump(
             mode="json", exclude_unset=True
         )
         if as_json:
@@ -442,11 +446,11 @@ def text(document_id: DocumentId, as_json: AsJson = False, config: ConfigFile = 
 
     Example: knowledge planning text 25_01178_REM_a1b2c3
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.surfaces.planning.shapes import DocumentTextRequest
         from knowledge_mcp.surfaces.planning.tools import get_document_text
 
-        answer = get_document_text(desk, load(DocumentTextRequest, {"document_id": document_id}))
+        answer = get_document_text(service, load(DocumentTextRequest, {"document_id": document_id}))
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
@@ -465,17 +469,17 @@ def delete(
 
     Example: knowledge planning delete 25_01178_REM_a1b2c3 --yes
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.surfaces.planning.shapes import DeleteRequest
         from knowledge_mcp.surfaces.planning.tools import delete_document
 
         request = load(DeleteRequest, {"document_id": document_id})
-        record = desk.document(document_id)
+        record = service.document(document_id)
         if not yes and not confirmed(
             f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"
         ):
             raise typer.Exit(ExitCode.FAILURE)
-        answer = delete_document(desk, request)
+        answer = delete_document(service, request)
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp.cli.shared.session import out, shown
 
 if TYPE_CHECKING:
-    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
     from knowledge_mcp.engine.repositories.metrics import Snapshot
+    from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.model.query import Check
 
 
@@ -82,15 +82,15 @@ def print_status(entries: list[dict[str, Any]]) -> None:
                 console.print(shown(f"{each['name']}: {told}"), soft_wrap=True)
 
 
-def health_status(desk: RepositoryDesk) -> dict[str, Any]:
+def health_status(service: RepositoryService) -> dict[str, Any]:
     """Return the health as C 9.3 has it, each component under the name of what is really used."""
-    report = desk.health()
-    checks = {desk.store_name: report.vector_store, desk.provider: report.embedding_service}
-    threshold = desk.health_threshold_ms
+    report = service.health()
+    checks = {service.store_name: report.vector_store, service.provider: report.embedding_service}
+    threshold = service.health_threshold_ms
     return {
         "status": report.status,
         "timestamp": report.timestamp.replace("+00:00", "Z"),
-        "version": desk.version,
+        "version": service.version,
         "components": {name: _component(check, threshold) for name, check in checks.items()},
     }
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.call import Call
 
     _Move = Callable[[float, float | None, str], None]
-    from knowledge_mcp.engine.repositories.desk import RepositoryDesk
+    from knowledge_mcp.engine.repositories.service import RepositoryService
 
 _EVERY = 1.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
@@ -159,7 +159,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as `pk-mc
 
 
 @contextmanager
-def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[RepositoryDesk]:
+def _open_service(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[RepositoryService]:
     """Open the repositories for one command, guarded, and close them."""
     with guarded(verbose=verbose, as_json=as_json):
         from knowledge_mcp import wiring
@@ -169,11 +169,11 @@ def _desk(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[Rep
         before = engine.level
         if not verbose:  # files that are left out are told in the summary
             engine.setLevel(logging.CRITICAL)
-        desk = wiring.build_repositories(settings)
+        service = wiring.build_repositories(settings)
         try:
-            yield desk
+            yield service
         finally:
-            desk.close()
+            service.close()
             engine.setLevel(before)
 
 
@@ -212,7 +212,7 @@ def index(
     Exit codes: 0 success, 1 some files failed or another failure, 3 configuration, credentials or connection.
     """
     code = ExitCode.SUCCESS
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.engine.repositories.values import IndexRequest
 
         request = IndexRequest(
@@ -225,7 +225,7 @@ def index(
             fresh=fresh,
         )
         with followed() as line:
-            done = desk.index(request, line)
+            done = service.index(request, line)
         index_result(done, as_json=as_json)
         code = index_code(done)
     raise typer.Exit(code)
@@ -263,10 +263,10 @@ def reindex(
 
 def _update(names: list[str], *, fresh: bool, as_json: bool, config: Path | None, verbose: bool) -> None:
     code = ExitCode.SUCCESS
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
-        for name in names or [each.name for each in desk.repositories()]:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+        for name in names or [each.name for each in service.repositories()]:
             with followed() as line:
-                done = desk.refresh(name, line, fresh=fresh)
+                done = service.refresh(name, line, fresh=fresh)
             index_result(done, as_json=as_json)
             code = max(code, index_code(done))
     raise typer.Exit(code)
@@ -296,7 +296,7 @@ def search(
 
     Example: pk-mcp search "where are tokens validated" --repo my-api --language python
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.cli.repositories.report import print_results
         from knowledge_mcp.surfaces.repositories.shapes import CodeSearchRequest
         from knowledge_mcp.surfaces.repositories.tools import semantic_search
@@ -311,7 +311,7 @@ def search(
             "symbol": symbol,
             "mode": mode,
         }
-        answer = semantic_search(desk, load(CodeSearchRequest, values)).model_dump(mode="json", exclude_unset=True)
+        answer = semantic_search(service, load(CodeSearchRequest, values)).model_dump(mode="json", exclude_unset=True)
         if as_json:
             write_json(answer)
         else:
@@ -330,13 +330,14 @@ def status(
 
     Example: pk-mcp status --check
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.cli.repositories.report import print_status
         from knowledge_mcp.surfaces.repositories.tools import entry
 
-        found = [desk.repository(name)] if name else desk.repositories()
+        found = [service.repository(name)] if name else service.repositories()
         entries = [
-            entry(info, desk.freshness(info, ask=check)).model_dump(mode="json", exclude_unset=True) for info in found
+            entry(info, service.freshness(info, ask=check)).model_dump(mode="json", exclude_unset=True)
+            for info in found
         ]
         if as_json:
             write_json(
@@ -365,14 +366,14 @@ def remove(
 
     Example: pk-mcp remove my-api --yes
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
-        info = desk.repository(name)
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+        info = service.repository(name)
         if not yes and not confirmed(
             f"Remove '{info.name}' ({how_many(info.file_count, 'file')}, {how_many(info.chunk_count, 'chunk')})?"
         ):
             raise typer.Exit(ExitCode.FAILURE)
         with followed() as line:
-            chunks = desk.remove(info.name, line=line)
+            chunks = service.remove(info.name, line=line)
         if as_json:
             write_json({"repository": info.name, "chunks_removed": chunks})
         else:
@@ -387,10 +388,10 @@ def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose 
     """
     del as_json  # it is always JSON
     code = ExitCode.SUCCESS
-    with _desk(config, verbose=verbose, as_json=True) as desk:
+    with _open_service(config, verbose=verbose, as_json=True) as service:
         from knowledge_mcp.cli.repositories.report import health_status
 
-        told = health_status(desk)
+        told = health_status(service)
         write_json(told)
         code = ExitCode.FAILURE if told["status"] == "unhealthy" else ExitCode.SUCCESS
     raise typer.Exit(code)
@@ -407,10 +408,10 @@ def metrics(
 
     Example: pk-mcp metrics --prometheus
     """
-    with _desk(config, verbose=verbose, as_json=as_json) as desk:
+    with _open_service(config, verbose=verbose, as_json=as_json) as service:
         from knowledge_mcp.cli.repositories.report import print_metrics
 
-        found = desk.metrics.snapshot()
+        found = service.metrics.snapshot()
         if prometheus:
             sys.stdout.write(found.as_prometheus())
         elif as_json:

@@ -1,6 +1,6 @@
 """Converting files of this machine to Markdown, and sending what came of them to a library elsewhere.
 
-Nothing is kept here: the desk neither indexes nor searches. It remembers the last few conversions while it lives, so
+Nothing is kept here: the service neither indexes nor searches. It remembers the last few conversions while it lives, so
 that a long text can be asked for in parts.
 """
 
@@ -86,13 +86,13 @@ class _Read:
     text: str
 
 
-class ConversionDesk:
+class ConversionService:
     """Convert files to Markdown. Thread-safe.
 
     Args:
         readers: one for each media type; all that can be converted.
         roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
-        library: gives the library that `convert_and_ingest` sends texts to, asked once and closed with this desk; None
+        library: gives the library that `convert_and_ingest` sends texts to, asked once, closed with this service; None
             where there is none.
         ocr: what the readers share for pages without text, closed after them.
     """

@@ -39,15 +39,15 @@ _MOST_VIEWS = 64
 T = TypeVar("T")
 
 
-def copy_with(desk: T, **fields: object) -> T:
-    """Return a copy of a desk, or of a part of one, with other values in these fields; all else is shared.
+def copy_with(original: T, **fields: object) -> T:
+    """Return a copy of a service, or of a part of one, with other values in these fields; all else is shared.
 
     Raises:
         TypeError: it has no such field.
     """
-    other = copy.copy(desk)
+    other = copy.copy(original)
     if unknown := fields.keys() - vars(other).keys():
-        raise TypeError(f"{type(desk).__name__} has no field {', '.join(sorted(unknown))}.")
+        raise TypeError(f"{type(original).__name__} has no field {', '.join(sorted(unknown))}.")
     vars(other).update(fields)
     return other
 

@@ -15,7 +15,7 @@ _NOTHING = 0.005
 """Image ratio below which pictures are not mentioned: with two decimals it is 0.00."""
 
 
-class FilingError(InvalidInputError):
+class PlanningError(InvalidInputError):
     """Say why a document could not be filed, in the words of the specification.
 
     Args:
@@ -29,7 +29,7 @@ class FilingError(InvalidInputError):
 
 
 @dataclass(frozen=True, slots=True)
-class FilingRequest:
+class PlanningIngestRequest:
     """Ask for one file to be filed for one application.
 
     Attributes:
@@ -51,14 +51,14 @@ class FilingRequest:
         return asdict(self)
 
     @staticmethod
-    def from_json(values: Mapping[str, Any]) -> FilingRequest:
+    def from_json(values: Mapping[str, Any]) -> PlanningIngestRequest:
         """Build it again; names that are not known any more are left out."""
-        known = {field.name for field in fields(FilingRequest)}
-        return FilingRequest(**{name: value for name, value in values.items() if name in known})
+        known = {field.name for field in fields(PlanningIngestRequest)}
+        return PlanningIngestRequest(**{name: value for name, value in values.items() if name in known})
 
 
 @dataclass(frozen=True, slots=True)
-class Filing:
+class PlanningIngestResult:
     """What became of a file; None and empty values do not apply.
 
     Attributes:
@@ -138,7 +138,7 @@ def _entry(page: Mapping[str, Any]) -> dict[str, Any]:
 
 def error_type_of(error: KnowledgeError) -> str:
     """Name an error in the words of the specification, else by its code."""
-    if isinstance(error, FilingError):
+    if isinstance(error, PlanningError):
         return error.error_type
     if isinstance(error, PathNotAllowedError):
         return "path_not_allowed"
@@ -162,12 +162,12 @@ class Batch:
         read: lists their records.
 
     Attributes:
-        filed: records of what the batch has filed, by source path.
+        ingested: records of what the batch has filed, by source path.
     """
 
     def __init__(self, application_ref: str, read: Callable[[], Iterable[DocumentRecord]]) -> None:
         self.application_ref = application_ref
-        self.filed: dict[str, DocumentRecord] = {}
+        self.ingested: dict[str, DocumentRecord] = {}
         self._read = read
         self._ids: dict[str, set[str]] | None = None
 
@@ -178,7 +178,7 @@ class Batch:
 
     def add(self, record: DocumentRecord) -> None:
         """Count a document as filed."""
-        self.filed[record.source_path] = record
+        self.ingested[record.source_path] = record
         _note(self._known(), record)
 
     def _known(self) -> dict[str, set[str]]:

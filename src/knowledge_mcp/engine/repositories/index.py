@@ -70,7 +70,7 @@ class IndexRun:
     """Bring one collection to what a working copy holds; an instance is used once, by whoever holds the lock.
 
     Args:
-        base, pipeline, parts, metrics: the desk's.
+        base, pipeline, parts, metrics: the service's.
         collection: of the repository.
         known: its manifest, None where it is new.
         wanted: name, place and settings of the manifest to be written.

@@ -1,6 +1,6 @@
 """Counts and durations that survive the process: of searches, embeddings and indexing (C 9.4).
 
-They are gathered in memory and added to one JSON file under a lock, at most once in a while and when the desk closes.
+They are gathered in memory and added to one JSON file under a lock, at times and when the service closes.
 """
 
 from __future__ import annotations

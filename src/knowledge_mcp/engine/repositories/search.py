@@ -207,7 +207,7 @@ class CodeSearch:
     """Search collections of code. Thread-safe.
 
     Args:
-        base: the desk's parts.
+        base: the service's parts.
         parts: of which the calibration is used.
         lanes: threads that search as many collections at once.
     """

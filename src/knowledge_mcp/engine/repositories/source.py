@@ -160,7 +160,7 @@ class RunEmbedder:
         self._inner.warm_up()
 
     def close(self) -> None:
-        """Leave the embedder open: it belongs to the desk."""
+        """Leave the embedder open: it belongs to the service."""
 
     def _known(self, texts: Sequence[str]) -> dict[int, Vector]:
         former = self._former()

@@ -1,4 +1,4 @@
-"""What is said and answered about repositories, and the parts that the desk of repositories is given."""
+"""What is said and answered about repositories, and the parts that the repository service is given."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ScanFactory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RepositoryParts:
-    """Bundle what the desk works with.
+    """Bundle what the service works with.
 
     Attributes:
         copies: clones and folders.

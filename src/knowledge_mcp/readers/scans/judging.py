@@ -177,12 +177,12 @@ def _facts(verdict: ExtractionVerdict, document: Document) -> dict[str, str]:
     }
 
 
-class FilingReader(JudgingReader):
+class PlanningReader(JudgingReader):
     """Read planning documents (`ports.Reader`); `SourceItem.language` and `force_ocr` win over the options given."""
 
-    def with_options(self, options: ScanOptions) -> FilingReader:
+    def with_options(self, options: ScanOptions) -> PlanningReader:
         """Return a reader that treats scanned pages otherwise; it shares this one's children; do not close it."""
-        return FilingReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
+        return PlanningReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the document as its item asks; metadata and errors as the judging reader's."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from knowledge_mcp.engine.planning.values import FilingRequest, explain
+from knowledge_mcp.engine.planning.values import PlanningIngestRequest, explain
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.surfaces.answers import CUT_FROM, MAX_DETAILS, NOT_CUT, Truncation
 from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, one_or_list
@@ -52,9 +52,9 @@ class IngestDocumentRequest(Request):
         default=None, description="Languages of scanned pages as Tesseract names them, e.g. eng or eng+cym."
     )
 
-    def filing(self) -> FilingRequest:
+    def ingest_request(self) -> PlanningIngestRequest:
         """Return what is asked of the engine."""
-        return FilingRequest(
+        return PlanningIngestRequest(
             file_path=self.file_path,
             application_ref=self.application_ref.strip(),
             document_type=self.document_type,

@@ -1,4 +1,4 @@
-"""The planning tools: from a request to the desk where documents are filed, and back to an answer."""
+"""The planning tools: from a request to the service where documents are filed, and back to an answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from knowledge_mcp.engine.jobs.jobs import RunningJob
 from knowledge_mcp.engine.jobs.journal import Job
-from knowledge_mcp.engine.planning.desk import FilingDesk
-from knowledge_mcp.engine.planning.values import FilingError
+from knowledge_mcp.engine.planning.service import PlanningService
+from knowledge_mcp.engine.planning.values import PlanningError
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalError, KnowledgeError, NotFoundError
@@ -23,10 +23,10 @@ def ingest_document(
     knowledge: Knowledge, request: shapes.IngestDocumentRequest, call: Call | None = None
 ) -> shapes.IngestDocumentResponse:
     """Answer `ingest_document`: wait for it with signs of life, or answer with the id of its job."""
-    desk, asked = _desk(knowledge), request.filing()
-    desk.check_path(asked)  # told at once, whoever waits
+    service, asked = _require_service(knowledge), request.ingest_request()
+    service.check_path(asked)  # told at once, whoever waits
     call = call or Call()
-    running = desk.jobs.submit(
+    running = service.jobs.submit(
         asked.as_json(), journaled=not request.wait, given_up=call.cancelled if request.wait else bool
     )
     if not request.wait:
@@ -80,7 +80,7 @@ def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest)
     except NotFoundError as exc:
         raise _no_document(request.document_id, exc) from exc
     if not record.chunk_count:
-        raise FilingError("no_chunks", f"No chunks found for document: {record.id}", suggestion="Ingest it again.")
+        raise PlanningError("no_chunks", f"No chunks found for document: {record.id}", suggestion="Ingest it again.")
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
     more: dict[str, Any] = {}
     if request.offset or request.max_chars is not None:
@@ -103,7 +103,7 @@ def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsR
     reference = request.application_ref.strip()
     fitting = [
         record
-        for record in _desk(knowledge).documents_of(reference)
+        for record in _require_service(knowledge).documents_of(reference)
         if (request.document_types is None or record.document_type in request.document_types)
         and (request.name_contains is None or request.name_contains.casefold() in record.file_name.casefold())
     ]
@@ -127,7 +127,7 @@ def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequ
             document_count=len(records),
             last_ingested_at=max(record.updated_at for record in records),
         )
-        for reference, records in sorted(_desk(knowledge).applications().items())
+        for reference, records in sorted(_require_service(knowledge).applications().items())
         if wanted in reference.casefold()
     ]
     end = request.offset + request.limit
@@ -152,8 +152,8 @@ def delete_document(knowledge: Knowledge, request: shapes.DeleteRequest) -> shap
 # ---- ingesting
 
 
-def _desk(knowledge: Knowledge) -> FilingDesk:
-    if not isinstance(knowledge, FilingDesk):
+def _require_service(knowledge: Knowledge) -> PlanningService:
+    if not isinstance(knowledge, PlanningService):
         raise ConfigError("This knowledge base cannot file planning documents.", details=type(knowledge).__name__)
     return knowledge
 
@@ -172,11 +172,11 @@ def _follow(running: RunningJob, call: Call) -> None:
 
 
 def _looked_up(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
-    desk = _desk(knowledge)
+    service = _require_service(knowledge)
     try:
-        return desk.jobs.cancel(job_id) if cancel else desk.job(job_id)
+        return service.jobs.cancel(job_id) if cancel else service.job(job_id)
     except NotFoundError as exc:
-        raise FilingError("job_not_found", exc.message, suggestion=exc.suggestion) from exc
+        raise PlanningError("job_not_found", exc.message, suggestion=exc.suggestion) from exc
 
 
 def _job(job: Job) -> shapes.JobResponse:
@@ -205,7 +205,7 @@ def _filter(knowledge: Knowledge, request: shapes.PlanningSearchRequest) -> tupl
     if request.application_ref is None:
         return (None if types is None else In("document_type", tuple(types))), ""
     reference = request.application_ref.strip()
-    own = _desk(knowledge).documents_of(reference)
+    own = _require_service(knowledge).documents_of(reference)
     ids = [record.id for record in own if types is None or record.document_type in types]
     if ids:
         return among_documents(ids), ""
@@ -268,8 +268,8 @@ def _record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
         raise _no_document(document_id, exc) from exc
 
 
-def _no_document(document_id: str, exc: NotFoundError) -> FilingError:
-    return FilingError("document_not_found", f"Document not found: {document_id}", suggestion=exc.suggestion)
+def _no_document(document_id: str, exc: NotFoundError) -> PlanningError:
+    return PlanningError("document_not_found", f"Document not found: {document_id}", suggestion=exc.suggestion)
 
 
 def _file_path(record: DocumentRecord) -> str:

@@ -1,11 +1,11 @@
-"""The tools over repositories (C 3.2, 3.3, and those that are added): from a request to the desk and back."""
+"""The tools over repositories (C 3.2, 3.3, and those that are added): from a request to the service and back."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from knowledge_mcp.engine.repositories.desk import RepositoryDesk
 from knowledge_mcp.engine.repositories.manifest import path_of
+from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, Freshness, RepositoryInfo
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
@@ -37,19 +37,21 @@ def commit_of(info: RepositoryInfo, record: DocumentRecord | None) -> tuple[str,
     return ("" if uncommitted else labels.get("commit", "")), uncommitted
 
 
-def link(desk: RepositoryDesk, info: RepositoryInfo, commit: str, path: str, lines: tuple[int, int] | None) -> str:
+def link(
+    service: RepositoryService, info: RepositoryInfo, commit: str, path: str, lines: tuple[int, int] | None
+) -> str:
     """Build the permalink; empty where there is none: no commit, a host not known, a part of a repository."""
     if not commit or not info.url or info.partial_tree:
         return ""
-    return desk.parts.permalink(info.url, commit, path, lines) or ""
+    return service.parts.permalink(info.url, commit, path, lines) or ""
 
 
-def result(desk: RepositoryDesk, hit: CodeHit) -> shapes.CodeSearchResult:
+def result(service: RepositoryService, hit: CodeHit) -> shapes.CodeSearchResult:
     """Turn a hit into a result."""
     chunk, record, info = hit.chunk, hit.record, hit.repository
     labels = dict(record.metadata) if record is not None else {}
     path = path_of(chunk.document_id)
-    shown = snippet(chunk.content, desk.limits.snippet)
+    shown = snippet(chunk.content, service.limits.snippet)
     first, last = chunk.lines or (1, 1)
     commit, uncommitted = commit_of(info, record)
     symbols = [*(each for each in chunk.section_hierarchy if each != chunk.section_title), chunk.section_title]
@@ -74,7 +76,7 @@ def result(desk: RepositoryDesk, hit: CodeHit) -> shapes.CodeSearchResult:
         end_line=last,
         snippet_end_line=min(first + shown.count("\n"), last),
         symbol=" > ".join(filter(None, symbols)),
-        permalink=link(desk, info, commit, path, chunk.lines),
+        permalink=link(service, info, commit, path, chunk.lines),
         commit=commit,
         uncommitted=uncommitted,
         exact_symbol=hit.exact_symbol,
@@ -118,8 +120,8 @@ _MOST_CHARACTERS = 60_000
 
 def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> shapes.CodeSearchResponse:
     """Answer `semantic_search`."""
-    desk = _desk(knowledge)
-    limits = desk.limits
+    service = _require_service(knowledge)
+    limits = service.limits
     limit = request.limit if "limit" in request.model_fields_set else limits.default_limit
     if limit > limits.max_limit:
         raise InvalidInputError(
@@ -128,7 +130,7 @@ def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> sha
             suggestion="Ask for fewer results.",
         )
     threshold = request.threshold if "threshold" in request.model_fields_set else limits.threshold
-    answer = desk.search_code(
+    answer = service.search_code(
         CodeQuery(
             text=request.query,
             limit=limit,
@@ -140,10 +142,10 @@ def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> sha
             mode=request.mode,
         )
     )
-    freshness = zip(answer.searched, desk.freshness_of(answer.searched), strict=True) if answer.searched else ()
+    freshness = zip(answer.searched, service.freshness_of(answer.searched), strict=True) if answer.searched else ()
     message, suggestions = ("", []) if answer.hits else _why_nothing(request, answer, threshold)
     return shapes.CodeSearchResponse(
-        results=[result(desk, hit) for hit in answer.hits],
+        results=[result(service, hit) for hit in answer.hits],
         metadata=shapes.SearchMetadata(
             total_matches=answer.total_matches,
             query_time_ms=answer.milliseconds,
@@ -161,10 +163,10 @@ def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> sha
 
 def list_indexed_repositories(knowledge: object, _: shapes.ListRepositoriesRequest) -> shapes.ListRepositoriesResponse:
     """Answer `list_indexed_repositories`."""
-    desk = _desk(knowledge)
-    found = desk.repositories()
+    service = _require_service(knowledge)
+    found = service.repositories()
     return shapes.ListRepositoriesResponse(
-        repositories=[entry(*each) for each in zip(found, desk.freshness_of(found), strict=True)],
+        repositories=[entry(*each) for each in zip(found, service.freshness_of(found), strict=True)],
         summary=shapes.Summary(
             total_repositories=len(found),
             total_files_indexed=sum(info.file_count for info in found),
@@ -175,8 +177,8 @@ def list_indexed_repositories(knowledge: object, _: shapes.ListRepositoriesReque
 
 def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shapes.ReadLinesResponse:
     """Answer `read_file_lines`: from the text as it was indexed, so that nothing but indexed files can be read."""
-    desk = _desk(knowledge)
-    info, record, text = desk.file(request.repository, request.file_path)
+    service = _require_service(knowledge)
+    info, record, text = service.file(request.repository, request.file_path)
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -203,7 +205,7 @@ def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shap
         content="\n".join(chosen),
         language=record.label("language"),
         commit=commit,
-        permalink=link(desk, info, commit, path, (first, last)),
+        permalink=link(service, info, commit, path, (first, last)),
         uncommitted=uncommitted,
         more=last < len(lines),
     ).without_defaults()
@@ -213,10 +215,10 @@ def refresh_repository(
     knowledge: object, request: shapes.RefreshRequest, call: Call | None = None
 ) -> shapes.RefreshResponse:
     """Answer `refresh_repository`."""
-    desk = _desk(knowledge)
-    info = desk.repository(request.repository)
+    service = _require_service(knowledge)
+    info = service.repository(request.repository)
     if request.check_only:
-        fresh = desk.freshness(info, ask=True)
+        fresh = service.freshness(info, ask=True)
         more: dict[str, Any] = {"head_commit": fresh.head_commit} if fresh.head_commit else {}
         return shapes.RefreshResponse(
             repository=info.name,
@@ -226,7 +228,7 @@ def refresh_repository(
             **more,
         )
     line = call or Call()
-    done = desk.refresh(info.name, Call(_rising(line), line.cancelled))
+    done = service.refresh(info.name, Call(_rising(line), line.cancelled))
     more = {"errors": list(done.errors)} if done.errors else {}
     return shapes.RefreshResponse(
         repository=done.repository,
@@ -257,8 +259,8 @@ def _rising(call: Call) -> Progress:
     return progress
 
 
-def _desk(knowledge: object) -> RepositoryDesk:
-    if not isinstance(knowledge, RepositoryDesk):
+def _require_service(knowledge: object) -> RepositoryService:
+    if not isinstance(knowledge, RepositoryService):
         raise ConfigError("This knowledge base holds no repositories.", details=type(knowledge).__name__)
     return knowledge
 

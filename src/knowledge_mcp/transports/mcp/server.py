@@ -37,10 +37,10 @@ from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Completer, Pr
 from knowledge_mcp.transports.mcp.extensions import SkillsExtension, view_extension
 from knowledge_mcp.transports.mcp.listing import Listing, read_listings
 from knowledge_mcp.transports.mcp.tasks import TasksExtension
-from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, desk_of
+from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, find_service
 from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
-from knowledge_mcp.transports.shared.provider import Desk, KnowledgeProviders, crash
+from knowledge_mcp.transports.shared.provider import KnowledgeProviders, Service, crash
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 """JSON-RPC's codes for what is no JSON, and for what is JSON and no request."""
@@ -355,7 +355,7 @@ class KnowledgeServer(MCPServer[Any]):
         self, surface: str, completer: Completer, argument: types.CompletionArgument, key: Key
     ) -> list[str]:
         with self._runner.audited(key, f"completion/complete {argument.name}") as documents:
-            values = list(completer(desk_of(self._providers, surface, key), argument.value))
+            values = list(completer(find_service(self._providers, surface, key), argument.value))
             documents.extend(values[:MAX_COMPLETIONS] if completer.names_documents else ())
         return values
 
@@ -370,7 +370,7 @@ class KnowledgeServer(MCPServer[Any]):
 
 
 def build_server(
-    knowledge_factory: Callable[[str], Desk],
+    knowledge_factory: Callable[[str], Service],
     surfaces: Sequence[str],
     *,
     version: str,
@@ -379,7 +379,7 @@ def build_server(
     """Build the server; opens nothing and imports nothing heavy.
 
     Args:
-        knowledge_factory: makes the desk of the surface that is named; called once for each, by the first call
+        knowledge_factory: makes the service of the surface that is named; called once for each, by the first call
             that needs it, on a worker thread.
         surfaces: names, as `--surface` takes them.
         version: ours, as clients will see it.
@@ -391,11 +391,11 @@ def build_server(
     listings = read_listings(surfaces)
     names = [each.name for each in listings]
 
-    def desk(name: str) -> Desk:
+    def open_service(name: str) -> Service:
         load_surfaces([name])  # on the thread of the warm-up, or of the first call
         return knowledge_factory(name)
 
-    providers = KnowledgeProviders(desk, names)
+    providers = KnowledgeProviders(open_service, names)
     return KnowledgeServer(providers, listings, lambda: load_surfaces(names), version=version, audit=audit)
 
 

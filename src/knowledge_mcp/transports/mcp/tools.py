@@ -28,10 +28,10 @@ from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.arguments import parse
-from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolDesk
+from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolProxy
 from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
-from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, seen_desk
+from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, restrict_service
 from knowledge_mcp.transports.shared.threads import Threads, telling
 
 logger = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class ToolRunner:
     ) -> tuple[dict[str, Any], bytes | None]:
         with self.audited(key, tool.name) as documents:
             _need_right(surface, tool, request, key)
-            answered = _asked(desk_of(self._providers, surface.name, key), tool, request, line)
+            answered = _asked(find_service(self._providers, surface.name, key), tool, request, line)
             payload = shorten(answered.told, tool.items)
             documents.extend((*documents_in(payload), *answered.unnamed))
         return payload, answered.picture
@@ -169,7 +169,7 @@ class _Answered:
 
 
 def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> _Answered:
-    if isinstance(knowledge, ToolDesk):
+    if isinstance(knowledge, ToolProxy):
         asked = request.model_dump(mode="json", exclude_unset=True)
         return _Answered(
             knowledge.call_tool(
@@ -181,14 +181,14 @@ def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> _Answered:
     return _Answered(response.sent(), response.unnamed_documents, picture)
 
 
-def desk_of(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
+def find_service(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
     """Return what answers a surface's tools, as a key may see it.
 
     Raises:
         AuthError: the key is limited, and what answers there knows no limits.
         KnowledgeError: as the providers say.
     """
-    return seen_desk(providers.get(surface), key.reach)
+    return restrict_service(providers.get(surface), key.reach)
 
 
 def _need_right(surface: Surface, tool: Tool, request: Any, key: Key) -> None:
@@ -300,8 +300,8 @@ class ResourceReader:
         """
         address = self._match(uri)
         assert address is not None
-        desk = desk_of(self._providers, self._owners[address.resource.uri], key)
-        content = address.resource.read(desk, address.parameter)
+        service = find_service(self._providers, self._owners[address.resource.uri], key)
+        content = address.resource.read(service, address.parameter)
         meta: dict[str, Any] = dict(content.meta)
         text = content.text
         if content.media_type.startswith("text/") and (address.start or len(text) > PART_CHARACTERS):

@@ -1,7 +1,7 @@
 """The REST service: its routes and gates put together into one ASGI app, and the way it stops.
 
 A request passes, from the outside: its id, log line, figures and safe headers (`access`); Host and Origin, CORS,
-the key (`gates`); the size of its body (`bodies`); then its route, which works on a thread (`desk`).
+the key (`gates`); the size of its body (`bodies`); then its route, which works on a thread (`executor`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.transports.rest.answers import BEARER, DESCRIPTION, described
 from knowledge_mcp.transports.rest.bodies import BodyGate
-from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.errors import (
     FAILURE,
     REQUEST_ID,
@@ -35,6 +34,7 @@ from knowledge_mcp.transports.rest.errors import (
     from_http,
     from_validation,
 )
+from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import AccessLayer, CorsGate, HostGate, KeyGate
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_tracing
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
@@ -152,14 +152,14 @@ def build_rest_app(
     service = RestService()
     metrics = RestMetrics(version, lambda: library.get().job_counts())
     tracing = start_tracing(options, version)
-    desk = RestDesk(library, metrics, tracing)
+    executor = RequestExecutor(library, metrics, tracing)
     app = FastAPI(
         title="knowledge-mcp RAG API", version=version, description=DESCRIPTION, openapi_url=None, docs_url=None,
         redoc_url=None, redirect_slashes=False, lifespan=_lifespan(library, tracing, mcp_app),
         generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
-    routers = [ingesting_routes(desk), reading_routes(desk), viewing_routes(desk)]
-    open_router = operating_routes(desk, version, lambda: service.stopping, lambda: described(app))
+    routers = [ingesting_routes(executor), reading_routes(executor), viewing_routes(executor)]
+    open_router = operating_routes(executor, version, lambda: service.stopping, lambda: described(app))
     if engine_router is not None:
         routers.append(engine_router)
     for router in routers:

@@ -162,7 +162,7 @@ def _found(surface: Surface, name: str) -> Tool:
 
 
 def answering(
-    get_desk: Callable[[], Any],
+    get_service: Callable[[], Any],
     surface: str,
     name: str,
     arguments: Mapping[str, Any],
@@ -186,8 +186,8 @@ def answering(
         try:
             request = parse(tool.request, arguments)
             line = Call(progress, gave_up.is_set)
-            desk = get_desk()
-            response = tool.run(desk, request) if tool.run_long is None else tool.run_long(desk, request, line)
+            service = get_service()
+            response = tool.run(service, request) if tool.run_long is None else tool.run_long(service, request, line)
         except KnowledgeError as exc:
             tell({"refused": shown.render_error(exc), "code": exc.code.value, "message": exc.message})
         else:
@@ -223,9 +223,9 @@ def _everything(request: Request, right: str, what: str) -> None:
     del request, right, what
 
 
-def _whole(request: Request, desk: Any) -> Any:
+def _whole(request: Request, service: Any) -> Any:
     del request
-    return desk
+    return service
 
 
 def _seen(
@@ -297,7 +297,7 @@ def engine_router(
 
 def _add_tools(
     router: APIRouter,
-    get_desk: Callable[[Request, str], Any],
+    get_service: Callable[[Request, str], Any],
     admitted: Callable[[Request, str, str], None],
     calls: Threads,
     ingests: Threads,
@@ -317,7 +317,7 @@ def _add_tools(
         except Exception as exc:  # noqa: BLE001 - answered, all of it
             return _refused(exc, f"engine {surface} {name}")
         threads = calls if found.run_long is None else ingests
-        return answering(lambda: get_desk(request, surface), surface, name, arguments, threads, heartbeat=HEARTBEAT)
+        return answering(lambda: get_service(request, surface), surface, name, arguments, threads, heartbeat=HEARTBEAT)
 
 
 # ---- one call

@@ -23,7 +23,7 @@ from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.admission import METADATA_PATH, Admission, Rejection
 from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, Key
-from knowledge_mcp.transports.shared.provider import seen_desk
+from knowledge_mcp.transports.shared.provider import restrict_service
 
 logger = logging.getLogger(__name__)
 
@@ -358,13 +358,13 @@ def may_use(request: Request, right: str, what: str) -> None:
         raise refusal
 
 
-def seen_engine(request: Request, desk: Any) -> Any:
+def seen_engine(request: Request, service: Any) -> Any:
     """Return an engine with what a key may read: its own collection, for which it was admitted, and the key's.
 
     Raises:
         AuthError: the engine is another machine's, which would see this one's key.
     """
     key = key_of(request)
-    own = [name for name in (getattr(desk, "collection", ""),) if name]
+    own = [name for name in (getattr(service, "collection", ""),) if name]
     code = [f"{PREFIX}*"] if key.may_read("engine:repositories") else []
-    return seen_desk(desk, Rights(read=(*key.read, *own, *code), groups=key.groups, beside=key.read))
+    return restrict_service(service, Rights(read=(*key.read, *own, *code), groups=key.groups, beside=key.read))

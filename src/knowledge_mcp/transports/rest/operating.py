@@ -16,8 +16,8 @@ from starlette.responses import Response
 
 from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.transports.rest.answers import BEARER, DependencyAnswer, HealthAnswer, ReadyAnswer, failures
-from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.errors import RefusedRequest
+from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import ROUTE, key_of
 from knowledge_mcp.transports.rest.observing import CONTENT_TYPE
 from knowledge_mcp.transports.shared.keys import Key
@@ -49,9 +49,13 @@ def is_open(method: str, path: str) -> bool:
 
 class _Operating:
     def __init__(
-        self, desk: RestDesk, version: str, stopping: Callable[[], bool], description: Callable[[], dict[str, Any]]
+        self,
+        executor: RequestExecutor,
+        version: str,
+        stopping: Callable[[], bool],
+        description: Callable[[], dict[str, Any]],
     ) -> None:
-        self._desk = desk
+        self._executor = executor
         self._version = version
         self._stopping = stopping
         self._description = description
@@ -67,7 +71,7 @@ class _Operating:
             stopping = DependencyAnswer(up=False, message="the server is stopping", latency_ms=0)
             answer = ReadyAnswer(status="not_ready", health="unhealthy", checks={"server": stopping})
         else:
-            answer = _readiness(await self._desk.health())
+            answer = _readiness(await self._executor.health())
         status = 200 if answer.status == "ready" else 503
         return _json(answer.model_dump_json(), status)
 
@@ -76,7 +80,7 @@ class _Operating:
         if not key.may_read_totals:
             text = f"The key '{key.name}' has not all rights, and these figures are of all collections."
             raise RefusedRequest(403, text, "Use a key with all rights, or one with no rights at all.")
-        text = await anyio.to_thread.run_sync(self._desk.metrics.text)
+        text = await anyio.to_thread.run_sync(self._executor.metrics.text)
         return Response(text, media_type=CONTENT_TYPE)
 
     async def description(self) -> Response:
@@ -107,17 +111,17 @@ class _Operating:
 
 
 def operating_routes(
-    desk: RestDesk, version: str, stopping: Callable[[], bool], description: Callable[[], dict[str, Any]]
+    executor: RequestExecutor, version: str, stopping: Callable[[], bool], description: Callable[[], dict[str, Any]]
 ) -> APIRouter:
     """Build the routes.
 
     Args:
-        desk: checks the dependencies and has the figures.
+        executor: checks the dependencies and has the figures.
         version: of the product.
         stopping: tells whether the server has been told to stop: it is then ready for nothing new.
         description: builds the OpenAPI document.
     """
-    own = _Operating(desk, version, stopping, description)
+    own = _Operating(executor, version, stopping, description)
     router = APIRouter(tags=["operation"])
     gated = failures()
     refused: dict[int | str, dict[str, Any]] = {status: gated[status] for status in (403, 405, 421)}

@@ -37,8 +37,8 @@ from knowledge_mcp.transports.rest.answers import (
     failures,
 )
 from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, parse_json
-from knowledge_mcp.transports.rest.desk import RestDesk
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, failure_of
+from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
 from knowledge_mcp.transports.rest.models import (
     CollectionName,
@@ -91,8 +91,8 @@ _UPLOAD: dict[str, Any] = {
 
 
 class _Ingesting:
-    def __init__(self, desk: RestDesk) -> None:
-        self._desk = desk
+    def __init__(self, executor: RequestExecutor) -> None:
+        self._executor = executor
 
     async def ingest(self, request: Request, body: IngestRequest, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Take in a text or Markdown; it is searchable, whole, when this answers.
@@ -144,7 +144,7 @@ class _Ingesting:
         def look(library: SharedLibrary) -> IngestJob:
             return reachable(library, key).job(_job_id(job_id))
 
-        return _json(job_answer(await self._desk.read("library.job", look), key))
+        return _json(job_answer(await self._executor.read("library.job", look), key))
 
     async def cancel(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Tell an ingestion to stop; nothing of it is kept."""
@@ -154,15 +154,15 @@ class _Ingesting:
             need_write(key, seen.job(_job_id(job_id)).collection)
             return seen.cancel_job(job_id)
 
-        job = await self._desk.read("library.cancel_job", stop)
+        job = await self._executor.read("library.cancel_job", stop)
         log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
         return _json(job_answer(job, key))
 
     async def _take(self, request: Request, deposit: Any, *, size: int | None, wait: bool) -> Response:
         if wait:
-            return _json(ingested(await self._desk.ingest(request, deposit, size=size), key_of(request)))
-        job = await self._desk.read("library.submit", lambda library: library.submit(deposit()))
-        self._desk.metrics.ingest("accepted")
+            return _json(ingested(await self._executor.ingest(request, deposit, size=size), key_of(request)))
+        job = await self._executor.read("library.submit", lambda library: library.submit(deposit()))
+        self._executor.metrics.ingest("accepted")
         log_event(
             logger, logging.INFO, "ingest_accepted", request_id=request.scope[REQUEST_ID], job_id=job.id,
             collection=job.collection, source=job.source, size=size,
@@ -170,9 +170,9 @@ class _Ingesting:
         return _json(accepted(job), 202)
 
 
-def ingesting_routes(desk: RestDesk) -> APIRouter:
+def ingesting_routes(executor: RequestExecutor) -> APIRouter:
     """Build the routes."""
-    own = _Ingesting(desk)
+    own = _Ingesting(executor)
     router = APIRouter(route_class=JsonRoute, tags=["ingest"])
     for path, handler, name, more in (
         ("/ingest", own.ingest, "ingest", None),
@@ -275,8 +275,8 @@ _KeyOf = Annotated[Key, Depends(key_of)]
 
 
 class _Reading:
-    def __init__(self, desk: RestDesk, clock: Callable[[], float]) -> None:
-        self._desk = desk
+    def __init__(self, executor: RequestExecutor, clock: Callable[[], float]) -> None:
+        self._executor = executor
         self._clock = clock
 
     async def search(self, request: Request, body: SearchRequest, key: _KeyOf) -> Response:
@@ -299,14 +299,14 @@ class _Reading:
             return answer, *_found(library, body, answer)
 
         try:
-            answer, count, content = await self._desk.read("library.search", ask)
+            answer, count, content = await self._executor.read("library.search", ask)
         except KnowledgeError as exc:
-            self._desk.metrics.search("failed")
+            self._executor.metrics.search("failed")
             level = logging.ERROR if failure_of(exc).status >= 500 else logging.WARNING
             fields = {**told, "error_code": str(exc.code), "error_message": exc.message}
             log_event(logger, level, "search_failed", **fields, latency_ms=self._milliseconds(started))
             raise
-        self._desk.metrics.search("answered", results=count, degraded=bool(answer.degraded))
+        self._executor.metrics.search("answered", results=count, degraded=bool(answer.degraded))
         log_event(
             logger, logging.INFO, "search", **told, results=count, degraded=list(answer.degraded),
             latency_ms=self._milliseconds(started),
@@ -321,7 +321,7 @@ class _Reading:
             wanted = listed[page.offset : page.offset + page.limit]
             return _bytes(CollectionsAnswer(collections=[*map(collection_listed, wanted)], total=len(listed)))
 
-        return _raw_json(await self._desk.read("library.collections", look))
+        return _raw_json(await self._executor.read("library.collections", look))
 
     async def drop(self, name: CollectionName, key: _KeyOf) -> Response:
         """Remove a collection with all its documents."""
@@ -331,7 +331,7 @@ class _Reading:
                 need_write(key, name)
             return reachable(library, key).drop_collection(name)
 
-        gone = await self._desk.read("library.drop_collection", act)
+        gone = await self._executor.read("library.drop_collection", act)
         log_event(logger, logging.INFO, "removed", collection=name, documents=gone, key=key.name)
         return _raw_json(_bytes(CollectionDeleted(status="deleted", collection=name, documents=gone)))
 
@@ -346,7 +346,7 @@ class _Reading:
             listed = [document_listed(each, page.collection) for each in wanted]
             return _bytes(DocumentsAnswer(documents=listed, total=len(fitting)))
 
-        return _raw_json(await self._desk.read("library.records", look))
+        return _raw_json(await self._executor.read("library.records", look))
 
     async def document(self, doc_id: str, part: Annotated[DocumentQuery, Query()], key: _KeyOf) -> Response:
         """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
@@ -355,7 +355,7 @@ class _Reading:
             held = readable(library, key).find(checked_document_id(doc_id))
             return _bytes(document(held, limit=part.limit, offset=part.offset, text=part.text))
 
-        return _raw_json(await self._desk.read("library.find", look))
+        return _raw_json(await self._executor.read("library.find", look))
 
     async def remove(self, doc_id: str, key: _KeyOf) -> Response:
         """Remove a document with its passages."""
@@ -365,7 +365,7 @@ class _Reading:
             need_write(key, seen.where(checked_document_id(doc_id)))
             return seen.remove_document(doc_id)
 
-        gone = await self._desk.read("library.remove_document", act)
+        gone = await self._executor.read("library.remove_document", act)
         log_event(logger, logging.INFO, "removed", doc_id=doc_id, chunks=gone, key=key.name)
         return _raw_json(_bytes(DocumentDeleted(status="deleted", doc_id=doc_id, chunks=gone)))
 
@@ -373,9 +373,9 @@ class _Reading:
         return round((self._clock() - started) * 1000, 1)
 
 
-def reading_routes(desk: RestDesk, *, clock: Callable[[], float] = time.perf_counter) -> APIRouter:
+def reading_routes(executor: RequestExecutor, *, clock: Callable[[], float] = time.perf_counter) -> APIRouter:
     """Build the routes."""
-    own = _Reading(desk, clock)
+    own = _Reading(executor, clock)
     router = APIRouter(route_class=JsonRoute)
     lost = failures(404, 422, *_BEHIND)
     table: tuple[tuple[str, str, Any, str, type[BaseModel], dict[int | str, dict[str, Any]], str], ...] = (

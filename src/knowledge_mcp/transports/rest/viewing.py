@@ -18,7 +18,7 @@ from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.viewing import changed, outlined
 from knowledge_mcp.transports.rest.answers import AcceptedAnswer, JobAnswer, failures
 from knowledge_mcp.transports.rest.bodies import JsonRoute
-from knowledge_mcp.transports.rest.desk import RestDesk
+from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
 from knowledge_mcp.transports.rest.models import MAX_OFFSET, CollectionName, accepted, job_answer
 from knowledge_mcp.transports.rest.routes import checked_document_id
@@ -307,8 +307,8 @@ _LOST = (404, 422, 500, 502, 503, 504)
 
 
 class _Viewing:
-    def __init__(self, desk: RestDesk) -> None:
-        self._desk = desk
+    def __init__(self, executor: RequestExecutor) -> None:
+        self._executor = executor
 
     async def outline(self, doc_id: str, key: _KeyOf) -> Response:
         """List the sections of a document, each with the passage that it begins in."""
@@ -317,7 +317,7 @@ class _Viewing:
             held = readable(library, key).find(checked_document_id(doc_id))
             return _bytes(OutlineAnswer, {"doc_id": held.record.id, "sections": outlined(held)})
 
-        return _json(await self._desk.read("library.outline", look))
+        return _json(await self._executor.read("library.outline", look))
 
     async def page(
         self, request: Request, doc_id: str, page: int, wanted: Annotated[PictureQuery, Query()], key: _KeyOf
@@ -328,7 +328,7 @@ class _Viewing:
             seen = readable(library, key)
             return seen.page_image(checked_document_id(doc_id), page, wanted.passage, dpi=wanted.dpi)
 
-        picture = await self._desk.view(request, "library.page_image", draw)
+        picture = await self._executor.view(request, "library.page_image", draw)
         return Response(picture, media_type="image/png", headers={"Cache-Control": "private, no-store"})
 
     async def changes(self, request: Request, wanted: Annotated[ChangesQuery, Query()], key: _KeyOf) -> Response:
@@ -338,7 +338,7 @@ class _Viewing:
             old, new = map(readable(library, key).find, _checked(wanted.old, wanted.new))
             return _bytes(ChangesAnswer, changed(old, new, limit=wanted.limit, offset=wanted.offset))
 
-        return _json(await self._desk.view(request, "library.changes", compare))
+        return _json(await self._executor.view(request, "library.changes", compare))
 
     async def trace(self, request: Request, wanted: Annotated[TraceQuery, Query()], key: _KeyOf) -> Response:
         """Tell which requirements of one document belong to which of another, and which have no counterpart.
@@ -385,7 +385,7 @@ class _Viewing:
                 return 202, accepted(job).model_dump_json().encode()
             return 200, show(seen.reviewed(job.id))
 
-        status, content = await self._desk.view(request, f"library.{what}", look)
+        status, content = await self._executor.view(request, f"library.{what}", look)
         return Response(content, status, media_type="application/json")
 
     async def decide(self, body: LinkDecision, key: _KeyOf) -> Response:
@@ -408,7 +408,7 @@ class _Viewing:
             need_write(key, seen.where(one))
             return _bytes(DecidedAnswer, {"decided": len(change(seen.decisions(kind, one, other)))})
 
-        return _json(await self._desk.read("library.decide", write))
+        return _json(await self._executor.read("library.decide", write))
 
     async def jobs(self, key: _KeyOf) -> Response:
         """List the jobs that nobody waits for, and how far they are: ingestions, traces, checks, conflicts."""
@@ -417,12 +417,12 @@ class _Viewing:
             listed = [job_answer(each, key) for each in reachable(library, key).jobs()]
             return JobsAnswer(jobs=listed).model_dump_json(exclude_unset=True).encode()
 
-        return _json(await self._desk.read("library.jobs", look))
+        return _json(await self._executor.read("library.jobs", look))
 
 
-def viewing_routes(desk: RestDesk) -> APIRouter:
+def viewing_routes(executor: RequestExecutor) -> APIRouter:
     """Build the routes over where the work is done."""
-    own = _Viewing(desk)
+    own = _Viewing(executor)
     router = APIRouter(route_class=JsonRoute)
     table: tuple[tuple[str, Any, str, type[BaseModel], str], ...] = (
         ("/documents/{doc_id}/outline", own.outline, "get_outline", OutlineAnswer, "documents"),

@@ -1,4 +1,4 @@
-"""One desk for each surface: made when it is first needed, warmed up in the background, closed at the end."""
+"""One service for each surface: made when it is first needed, warmed up in the background, closed at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from knowledge_mcp.model.rights import Rights
 logger = logging.getLogger(__name__)
 
 
-class Desk(Protocol):
+class Service(Protocol):
     """Answer the tools of one surface: a Knowledge, a Library, or whatever else the surface's tools ask."""
 
     def warm_up(self) -> None:
@@ -27,11 +27,11 @@ class Desk(Protocol):
         ...
 
 
-D = TypeVar("D", bound=Desk)
+D = TypeVar("D", bound=Service)
 
 
 class KnowledgeProvider(Generic[D]):
-    """Hold the one desk; thread-safe.
+    """Hold the one service; thread-safe.
 
     Args:
         factory: makes it, called once; when it fails, the next call tries again.
@@ -106,15 +106,15 @@ class KnowledgeProviders:
     """Hold one provider for each surface: every surface has its own collection and way of reading.
 
     Args:
-        factory: makes the desk of the surface that is named.
+        factory: makes the service of the surface that is named.
         surfaces: their names.
     """
 
-    def __init__(self, factory: Callable[[str], Desk], surfaces: Sequence[str]) -> None:
+    def __init__(self, factory: Callable[[str], Service], surfaces: Sequence[str]) -> None:
         self._providers = {name: KnowledgeProvider(partial(factory, name)) for name in surfaces}
 
     def get(self, surface: str) -> Any:
-        """Return one surface's desk, made now if it was not before; blocking; errors as the provider's."""
+        """Return one surface's service, made now if it was not before; blocking; errors as the provider's."""
         return self._providers[surface].get()
 
     def start_warm_up(self, *, delay: float = 0.0) -> None:
@@ -128,19 +128,19 @@ class KnowledgeProviders:
             provider.close(patience=patience)
 
 
-def seen_desk(desk: Any, rights: Rights) -> Any:
+def restrict_service(service: Any, rights: Rights) -> Any:
     """Return what answers a surface's tools as somebody sees it who may not read all.
 
     Args:
-        desk: a Library, a Knowledge, or the desk of repositories.
+        service: a Library, a Knowledge, or the repository service.
         rights: what may be read.
 
     Raises:
         AuthError: it knows no rights: it is another machine's, which would see this one's key, or keeps no collections.
     """
     if rights.are_full:
-        return desk
-    seen_by = getattr(desk, "seen_by", None)
+        return service
+    seen_by = getattr(service, "seen_by", None)
     if seen_by is None:
         raise AuthError(
             "This server cannot hold back what may not be read here.",

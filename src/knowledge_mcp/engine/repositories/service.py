@@ -1,4 +1,4 @@
-"""The desk of repositories: each indexed into a collection of its own, kept up to date, searched, read and removed."""
+"""The repository service: each indexed into a collection of its own, kept up to date, searched, read and removed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")
 _SILENT = Call()
 
 
-class RepositoryDesk:
+class RepositoryService:
     """Index, search and look after repositories. Thread-safe; several processes may share store and folder.
 
     Args:
@@ -93,7 +93,7 @@ class RepositoryDesk:
         self.version = version
 
     def seen_by(self, rights: Rights) -> Self:
-        """Give the desk as somebody sees it: what may not be read is answered like what is not there."""
+        """Give the service as somebody sees it: what may not be read is answered like what is not there."""
         base = seen_base(self._base, rights)
         return copy_with(self, _base=base, _states=self._states.over(base), _search=self._search.over(base))
 

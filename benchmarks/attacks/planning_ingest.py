@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.attacks import Attack, Outcome
 from benchmarks.product import environment
-from knowledge_mcp.engine.planning.desk import FilingDesk
-from knowledge_mcp.engine.planning.values import FilingRequest
+from knowledge_mcp.engine.planning.service import PlanningService
+from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call, tell_nobody
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.ports import Store
@@ -80,17 +80,19 @@ def _growth(folder: Path) -> Outcome:
     _fill(base.store, base.collection)
     base.close()
     paths = _papers(folder / "papers")
-    desk = build_knowledge(settings, surface="planning", roots=(folder / "papers",))
-    assert isinstance(desk, FilingDesk)
+    service = build_knowledge(settings, surface="planning", roots=(folder / "papers",))
+    assert isinstance(service, PlanningService)
 
     def file_all() -> None:
-        with desk.batch(_REF) as batch:
+        with service.batch(_REF) as batch:
             for path in paths:
-                desk.file(FilingRequest(file_path=str(path), application_ref=_REF), Call(tell_nobody, bool), batch)
+                service.ingest_file(
+                    PlanningIngestRequest(file_path=str(path), application_ref=_REF), Call(tell_nobody, bool), batch
+                )
 
     def call(name: str, **arguments: object) -> Callable[[], object]:
         tool = _TOOLS[name]
-        return lambda: tool.run(desk, tool.request.model_validate(arguments))
+        return lambda: tool.run(service, tool.request.model_validate(arguments))
 
     search = {"query": "cycle parking", "application_ref": _REF}
     own, few = len(paths), 3 * len(paths)
@@ -99,11 +101,11 @@ def _growth(folder: Path) -> Outcome:
         ("the same folder again", file_all, _OTHERS + 6 * own),
         ("the application is listed", call("list_ingested_documents", application_ref=_REF), few),
         ("the application is searched", call("search_application_docs", **search), few),
-        ("what is there is counted", desk.stats, few),
+        ("what is there is counted", service.stats, few),
     ]
     found = [(name, _read(ask), most) for name, ask, most in asked]
-    filed = len(desk.documents_of(_REF))
-    desk.close()
+    filed = len(service.documents_of(_REF))
+    service.close()
     through = [f"{name}: {count} records read, {most} at most" for name, count, most in found if count > most]
     if filed != len(paths):
         through.append(f"{filed} of {len(paths)} papers were filed")

@@ -1,4 +1,4 @@
-"""The desk of a library: single documents brought to named collections, from text, bytes or an address.
+"""The library service: single documents brought to named collections, from text, bytes or an address.
 
 A document is known by its collection and its source. The same content again changes nothing; another content of the
 same source takes the earlier one's place in one step.
@@ -80,7 +80,7 @@ _MOST_JOBS = 200
 """Jobs that are listed."""
 
 
-class LibraryDesk:
+class LibraryService:
     """Keep documents in named collections (`ports.Library`). Thread-safe; several processes may share the store.
 
     Args:
@@ -114,7 +114,7 @@ class LibraryDesk:
         workers: int = 2,
         patience: float = 10.0,
         health_threshold_ms: int = 500,
-        holds_against: Callable[[LibraryDesk, Mapping[str, Any], Call], Mapping[str, Any]] | None = None,
+        holds_against: Callable[[LibraryService, Mapping[str, Any], Call], Mapping[str, Any]] | None = None,
         dead: timedelta = timedelta(seconds=60),
     ) -> None:
         self._base = self._whole = base
@@ -138,7 +138,7 @@ class LibraryDesk:
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
 
-    def seen_by(self, rights: Rights) -> LibraryDesk:
+    def seen_by(self, rights: Rights) -> LibraryService:
         base = seen_base(self._base, Rights(groups=tuple(sorted(rights.groups))))
         # where others found a document is not to be told by a call less
         placed = self._placed if EVERYBODY in rights.groups else {}

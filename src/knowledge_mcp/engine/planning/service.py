@@ -26,7 +26,14 @@ from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.jobs.journal import FolderJournal, Job
 from knowledge_mcp.engine.knowledge import LocalKnowledge
-from knowledge_mcp.engine.planning.values import Batch, Filing, FilingError, FilingRequest, explain, page_coverage
+from knowledge_mcp.engine.planning.values import (
+    Batch,
+    PlanningError,
+    PlanningIngestRequest,
+    PlanningIngestResult,
+    explain,
+    page_coverage,
+)
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.errors import (
@@ -65,7 +72,7 @@ class _File:
     seen: AllowedFile
 
 
-class FilingDesk(LocalKnowledge):
+class PlanningService(LocalKnowledge):
     """Answer from one collection, and file documents in it. Thread-safe.
 
     Args:
@@ -122,19 +129,19 @@ class FilingDesk(LocalKnowledge):
             found.setdefault(record.label("application_ref"), []).append(record)
         return found
 
-    def check_path(self, request: FilingRequest) -> Path:
+    def check_path(self, request: PlanningIngestRequest) -> Path:
         """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
 
         Raises:
             InvalidInputError: the path is not absolute, or not allowed.
-            FilingError: `file_not_found` or `unsupported_file_type`.
+            PlanningError: `file_not_found` or `unsupported_file_type`.
         """
         path = allowed_path(request.file_path, self._roots)
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder is closed to us
             kind = "This is no file" if os.path.isdir(path) else "File not found"  # noqa: PTH112
-            raise FilingError("file_not_found", f"{kind}: {request.file_path}", suggestion="Check the path.")
+            raise PlanningError("file_not_found", f"{kind}: {request.file_path}", suggestion="Check the path.")
         if path.suffix.lower() not in EXTENSIONS:
-            raise FilingError(
+            raise PlanningError(
                 "unsupported_file_type",
                 f"Unsupported file type: {path.suffix or path.name}",
                 suggestion=advice_on_kind(path.name, EXTENSIONS),
@@ -143,7 +150,7 @@ class FilingDesk(LocalKnowledge):
 
     @contextlib.contextmanager
     def batch(self, application_ref: str) -> Generator[Batch]:
-        """Give what several calls of `file` share; what is there of the application is read once for all of them.
+        """Give what several calls of `ingest_file` share; the records of the application are read once for all of them.
 
         At the end it is looked at once more, for versions of these files that another process filed meanwhile.
         """
@@ -154,7 +161,9 @@ class FilingDesk(LocalKnowledge):
         except (KnowledgeError, OSError) as exc:
             _logger.warning("earlier versions may be left until their files are filed again: %s", reason_of(exc))
 
-    def file(self, request: FilingRequest, line: Call, batch: Batch | None = None) -> Filing:
+    def ingest_file(
+        self, request: PlanningIngestRequest, line: Call, batch: Batch | None = None
+    ) -> PlanningIngestResult:
         """File one document; whatever stops it leaves the earlier version.
 
         Args:
@@ -163,7 +172,7 @@ class FilingDesk(LocalKnowledge):
             batch: of the same application, to file many; None for one.
 
         Raises:
-            FilingError: it cannot be filed, `error_type` says why.
+            PlanningError: it cannot be filed, `error_type` says why.
             CancelledError: the caller gave up; nothing was stored.
             KnowledgeError: path, store or embedder.
         """
@@ -181,11 +190,13 @@ class FilingDesk(LocalKnowledge):
                     raise InternalError(f"The lock of the document cannot be acquired. {reason_of(exc)}") from exc
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
-            return self._file(request, file, uri, batch, line)
+            return self._ingest_locked(request, file, uri, batch, line)
 
     # ---- one document, locked
 
-    def _file(self, request: FilingRequest, file: _File, uri: str, batch: Batch, line: Call) -> Filing:
+    def _ingest_locked(
+        self, request: PlanningIngestRequest, file: _File, uri: str, batch: Batch, line: Call
+    ) -> PlanningIngestResult:
         names = _names(request.application_ref, file.seen.sha256)
         records = documents.documents(self._base, {*names, *batch.like(uri, file.seen.sha256)})
         own = [record for record in records if record.label("application_ref") == request.application_ref]
@@ -194,7 +205,7 @@ class FilingDesk(LocalKnowledge):
         if there is not None and not self._is_to_be_read_again(there, request, file):
             for record in older:
                 self._remove_if_there(record.id)
-            return Filing(
+            return PlanningIngestResult(
                 status="already_ingested",
                 document_id=there.id,
                 message="Document has already been ingested with the same content",
@@ -206,13 +217,13 @@ class FilingDesk(LocalKnowledge):
         item = _item(request, file, there.source_path if there is not None else uri, document_id)
         report = self._ingest(item, file, line, force=there is not None, older=older)
         if not report.documents:
-            return _not_filed((*report.skipped, *report.failed)[0])
+            return _skipped_or_error((*report.skipped, *report.failed)[0])
         batch.add(report.documents[0].record)
         for record in older:  # of several, or where `there` came by another path, the engine has left some
             self._remove_if_there(record.id)
-        return _filing(report.documents[0].record, item, older)
+        return _success(report.documents[0].record, item, older)
 
-    def _is_to_be_read_again(self, there: DocumentRecord, request: FilingRequest, file: _File) -> bool:
+    def _is_to_be_read_again(self, there: DocumentRecord, request: PlanningIngestRequest, file: _File) -> bool:
         """Tell whether a new reading can give what the one before did not: forced, otherwise, or with new means."""
         if request.force_ocr and there.label("force_ocr") != "true":
             return True
@@ -248,8 +259,8 @@ class FilingDesk(LocalKnowledge):
 
         A path that somebody files at this moment is left: that filing finds what is there.
         """
-        for record in self.documents_of(batch.application_ref) if batch.filed else ():
-            filed = batch.filed.get(record.source_path)
+        for record in self.documents_of(batch.application_ref) if batch.ingested else ():
+            filed = batch.ingested.get(record.source_path)
             if filed is not None and record.sha256 != filed.sha256 and record.updated_at < filed.updated_at:
                 with locked(self._locks, record.source_path, give_up=lambda: True) as mine:
                     now = documents.documents(self._base, [record.id])
@@ -257,7 +268,7 @@ class FilingDesk(LocalKnowledge):
                         self._remove_if_there(record.id)
 
     def _work(self, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
-        return self.file(FilingRequest.from_json(request), line).as_json()
+        return self.ingest_file(PlanningIngestRequest.from_json(request), line).as_json()
 
 
 def sanitized(application_ref: str) -> str:
@@ -279,12 +290,12 @@ def _opened(given: str, path: Path, roots: Sequence[Path] | None) -> _File:
     try:
         return _File(given, path, look_at(path, roots))
     except FileNotFoundError as exc:
-        raise FilingError("file_not_found", f"File not found: {given}") from exc
+        raise PlanningError("file_not_found", f"File not found: {given}") from exc
     except UnreadableDocumentError as exc:
-        raise FilingError("extraction_failed", exc.message, suggestion=exc.suggestion) from exc
+        raise PlanningError("extraction_failed", exc.message, suggestion=exc.suggestion) from exc
     except OSError as exc:
         said = exc.strerror or type(exc).__name__
-        raise FilingError(
+        raise PlanningError(
             "extraction_failed", f"The file cannot be read: {said}.", suggestion="Check its permissions."
         ) from exc
 
@@ -300,7 +311,7 @@ def _identity(path: Path) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> SourceItem:
+def _item(request: PlanningIngestRequest, file: _File, uri: str, document_id: str) -> SourceItem:
     labels = {
         "application_ref": request.application_ref,
         "file_path": path_text(Path(file.given)),
@@ -326,10 +337,10 @@ def _item(request: FilingRequest, file: _File, uri: str, document_id: str) -> So
     )
 
 
-def _filing(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentRecord]) -> Filing:
+def _success(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentRecord]) -> PlanningIngestResult:
     confidence = record.label("document_type_confidence")
     by_caller = item.document_type is not None
-    return Filing(
+    return PlanningIngestResult(
         status="success",
         document_id=record.id,
         chunks_created=record.chunk_count,
@@ -348,10 +359,10 @@ def _filing(record: DocumentRecord, item: SourceItem, older: Sequence[DocumentRe
     )
 
 
-def _not_filed(skipped: SkippedFile) -> Filing:
+def _skipped_or_error(skipped: SkippedFile) -> PlanningIngestResult:
     if skipped.reason == UnreadableReason.IMAGE_BASED:
         facts = dict(skipped.facts)
-        return Filing(
+        return PlanningIngestResult(
             status="skipped",
             reason="image_based",
             image_ratio=float(facts.get("image_ratio", "0")),
@@ -359,6 +370,6 @@ def _not_filed(skipped: SkippedFile) -> Filing:
             message=f"{skipped.message} {skipped.suggestion}".strip(),
             pages=page_coverage(facts.get("page_coverage", "")),
         )
-    raise FilingError(
+    raise PlanningError(
         _ERROR_TYPES.get(skipped.reason, "extraction_failed"), skipped.message, suggestion=skipped.suggestion
     )

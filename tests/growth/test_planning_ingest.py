@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.cli.planning.planning import FolderChoices, FolderRun
-from knowledge_mcp.engine.planning.desk import FilingDesk
-from knowledge_mcp.engine.planning.values import Filing, FilingRequest
+from knowledge_mcp.engine.planning.service import PlanningService
+from knowledge_mcp.engine.planning.values import PlanningIngestRequest, PlanningIngestResult
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.call import Call, tell_nobody
 from knowledge_mcp.stores.memory import MemoryStore
@@ -31,17 +31,17 @@ def filled(folder: Path, others: int) -> tuple[Counting, World]:
     return store, world
 
 
-def filed(desk: FilingDesk, path: str) -> Filing:
-    return desk.file(FilingRequest(file_path=path, application_ref=REF), Call(tell_nobody, bool))
+def filed(service: PlanningService, path: str) -> PlanningIngestResult:
+    return service.ingest_file(PlanningIngestRequest(file_path=path, application_ref=REF), Call(tell_nobody, bool))
 
 
 def costs_of_a_folder(folder: Path, others: int, files: int) -> tuple[dict[str, int], int]:
     store, world = filled(folder, others)
     for number in range(files):
         world.paper(f"new/{number}.pdf", f"The new paper {number} is about trees.")
-    run = FolderRun(world.desk, FolderChoices(world.papers / "new", REF))
+    run = FolderRun(world.service, FolderChoices(world.papers / "new", REF))
     costs = counted(store, run.run)
-    assert len(world.desk.documents_of(REF)) == 2 + files
+    assert len(world.service.documents_of(REF)) == 2 + files
     return costs
 
 
@@ -62,8 +62,8 @@ def test_a_folder_that_is_known_already_is_read_once_whatever_it_holds(tmp_path:
     costs: list[tuple[dict[str, int], int]] = []
     for others in (5, 20):
         store, world = filled(tmp_path / str(others), others)
-        world.desk.documents_of(REF)
-        costs.append(counted(store, FolderRun(world.desk, FolderChoices(world.papers / "own", REF)).run))
+        world.service.documents_of(REF)
+        costs.append(counted(store, FolderRun(world.service, FolderChoices(world.papers / "own", REF)).run))
     assert costs[0] == costs[1]
 
 
@@ -73,10 +73,10 @@ def test_a_single_new_paper_reads_the_records_once_and_a_known_one_only_its_own(
     for others in (5, 20):
         store, world = filled(tmp_path / str(others), others)
         new = world.paper("new.pdf", "The new paper is about trees.")
-        calls, given = counted(store, lambda world=world, new=new: filed(world.desk, new))
+        calls, given = counted(store, lambda world=world, new=new: filed(world.service, new))
         costs.append((calls, given - others))
-        filed(world.desk, new)
-        known.append(counted(store, lambda world=world, new=new: filed(world.desk, new)))
+        filed(world.service, new)
+        known.append(counted(store, lambda world=world, new=new: filed(world.service, new)))
     assert costs[0] == costs[1]
     assert known[0] == known[1]
 
@@ -98,30 +98,32 @@ def test_the_papers_of_one_application_are_found_and_listed_without_reading_thos
 
 def test_a_paper_that_another_process_files_amid_a_batch_is_replaced_by_the_batch(tmp_path: Path) -> None:
     store, world = filled(tmp_path / "one", 1)
-    other = FilingDesk(world.base, world.pipeline, folder=world.data, roots=None)
+    other = PlanningService(world.base, world.pipeline, folder=world.data, roots=None)
     first, second = (world.paper(f"own/{number}.pdf", f"Edition 2 of {number}.") for number in range(2))
-    request = FilingRequest(file_path=second, application_ref=REF)
-    with world.desk.batch(REF) as batch:
-        world.desk.file(FilingRequest(file_path=first, application_ref=REF), Call(tell_nobody, bool), batch)
+    request = PlanningIngestRequest(file_path=second, application_ref=REF)
+    with world.service.batch(REF) as batch:
+        world.service.ingest_file(
+            PlanningIngestRequest(file_path=first, application_ref=REF), Call(tell_nobody, bool), batch
+        )
         theirs = filed(other, second).document_id
         world.paper("own/1.pdf", "Edition 3 of 1.")
-        mine = world.desk.file(request, Call(tell_nobody, bool), batch).document_id
-    assert {each.id for each in world.desk.documents_of(REF) if each.label("source_file") == "1.pdf"} == {mine}
+        mine = world.service.ingest_file(request, Call(tell_nobody, bool), batch).document_id
+    assert {each.id for each in world.service.documents_of(REF) if each.label("source_file") == "1.pdf"} == {mine}
     assert store.store.open("application_docs").documents([str(theirs)]) == []
 
 
 @pytest.mark.parametrize("batched", [True, False])
 def test_a_changed_paper_takes_the_place_of_its_earlier_version(tmp_path: Path, batched: bool) -> None:
     _, world = filled(tmp_path / "one", 1)
-    (before,) = (each for each in world.desk.documents_of(REF) if each.label("source_file") == "1.pdf")
+    (before,) = (each for each in world.service.documents_of(REF) if each.label("source_file") == "1.pdf")
     path = world.paper("own/1.pdf", *report(topic="Own 1. "), "One page more.")
-    request = FilingRequest(file_path=path, application_ref=REF)
+    request = PlanningIngestRequest(file_path=path, application_ref=REF)
     if batched:
-        with world.desk.batch(REF) as batch:
-            done = world.desk.file(request, Call(tell_nobody, bool), batch)
-            again = world.desk.file(request, Call(tell_nobody, bool), batch)
+        with world.service.batch(REF) as batch:
+            done = world.service.ingest_file(request, Call(tell_nobody, bool), batch)
+            again = world.service.ingest_file(request, Call(tell_nobody, bool), batch)
     else:
-        done, again = filed(world.desk, path), filed(world.desk, path)
+        done, again = filed(world.service, path), filed(world.service, path)
     assert done.replaced == (before.id,)
     assert (again.status, again.document_id, again.replaced) == ("already_ingested", done.document_id, ())
-    assert {each.id for each in world.desk.documents_of(REF)} & {before.id, done.document_id} == {done.document_id}
+    assert {each.id for each in world.service.documents_of(REF)} & {before.id, done.document_id} == {done.document_id}

@@ -49,7 +49,7 @@ READY_KEPT_SECONDS = 2.0
 """How long the answer holds, so that whoever asks often costs nothing."""
 
 
-class RestDesk:
+class RequestExecutor:
     """Run work on the Library for requests.
 
     Args:
