@@ -354,7 +354,8 @@ def test_closed_tabs_and_accordions_are_text_below_their_labels() -> None:
     page = (
         "<h1>Pump</h1><div role=tablist><button role=tab aria-controls=e>Electric</button><button role=tab "
         "aria-controls=d>Diesel</button></div><div id=e role=tabpanel><p>It takes 4 kW.</p></div>"
-        "<div id=d role=tabpanel hidden><p>It takes 6 kW.</p></div><h2><button aria-expanded=false aria-controls=s>Storage</button></h2>"
+        "<div id=d role=tabpanel hidden><p>It takes 6 kW.</p></div>"
+        "<h2><button aria-expanded=false aria-controls=s>Storage</button></h2>"
         '<div id=s style="display:none"><p>Store it dry.</p></div><p hidden=until-found>Drain it.</p>'
     )
     document = read(page)

@@ -35,18 +35,12 @@ from knowledge_mcp.ports import Source
 from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES, is_lfs_pointer
 from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_text
 
-PDF = MEDIA_TYPES[".pdf"]
-DOCX = MEDIA_TYPES[".docx"]
-MARKDOWN = MEDIA_TYPES[".md"]
-
 _DOORSTOP = ".doorstop.yml"
 """What makes a folder one of Doorstop items."""
 _HEAD = 1024
 _ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
 _Found = tuple[Path, Callable[[], SourceItem | SkippedFile]]
 """A file that was found, and what opens it."""
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ZIP = b"PK\x03\x04"
 
 _CODE = frozenset(DEFAULT_EXTENSIONS) - frozenset(MEDIA_TYPES)
 _PROJECT_FILES = frozenset(
@@ -363,7 +357,7 @@ def _too_large(path: Path, size: int) -> SkippedFile:
 
 
 def _refuse(path: Path, head: bytes) -> SkippedFile | None:
-    """Skip an empty file, and one whose first bytes are not what its extension says."""
+    """Skip an empty file, and a pointer of Git LFS; whether a file is what its extension says its reader tells."""
     if not head:
         return SkippedFile(
             path_text(path),
@@ -371,27 +365,10 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
             f"{path_text(path.name)}: The file is empty (0 bytes).",
             "Replace it.",
         )
-    media_type = media_type_of(path.name)
     if is_lfs_pointer(head):
         told = f"{path_text(path.name)}: This is a pointer of Git LFS; the file itself lies elsewhere."
         return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, told, "Fetch it with `git lfs pull`.")
-    if media_type == PDF and b"%PDF-" not in head:
-        return _mislabelled(path, "PDF")
-    # an OLE container may be an encrypted document: the reader tells that from an old .doc file
-    if media_type == DOCX and not head.startswith((_ZIP, _OLE)):
-        return _mislabelled(path, "Word document (.docx)")
-    if media_type == MARKDOWN and head.startswith((b"%PDF-", _ZIP, _OLE)):
-        return _mislabelled(path, "Markdown text")
     return None
-
-
-def _mislabelled(path: Path, claimed: str) -> SkippedFile:
-    return SkippedFile(
-        path_text(path),
-        UnreadableReason.MISLABELLED,
-        f"{path_text(path.name)}: The extension says {claimed}, the content is something else.",
-        "Give the file its true extension.",
-    )
 
 
 def _not_a_file(path: Path) -> SkippedFile:

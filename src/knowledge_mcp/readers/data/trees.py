@@ -20,9 +20,8 @@ from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.texts import needs_in
 from knowledge_mcp.readers.shared.containers import (
     corrupted,
-    foreign,
+    foreign_in,
     local_name,
-    magic_of,
     mislabelled,
     without_namespace,
 )
@@ -266,7 +265,8 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no XML, empty, too large or nested too deep.
     """
-    what = foreign(magic_of(path), markup=False)
+    with Path(path).open("rb") as stream:
+        what = foreign_in(stream, markup=False)
     if what:
         raise mislabelled(_XML, what)
     if Path(path).stat().st_size > _MOST_BYTES:

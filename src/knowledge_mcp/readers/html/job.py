@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge_mcp.language.titles import without_site
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
-from knowledge_mcp.readers.shared.containers import foreign, local_name, magic_of, mislabelled
+from knowledge_mcp.readers.shared.containers import foreign_in, local_name, mislabelled
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.distribution import install_command
@@ -153,8 +153,8 @@ def text_of(path: str, wanted: str, *, markup: bool = False, most: int = MOST_BY
     Raises:
         Refusal: empty, too large, mislabelled, or of no encoding that can be told.
     """
-    head = magic_of(path)
-    what = foreign(head, markup=markup)
+    with Path(path).open("rb") as stream:
+        what = foreign_in(stream, markup=markup)
     if what:
         raise mislabelled(wanted, what)
     if Path(path).stat().st_size > most:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
+from io import BytesIO
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from knowledge_mcp.model.document import Document
@@ -21,7 +22,8 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT, DocumentBuilder, named_type, proposed_id, too_long
-from knowledge_mcp.readers.shared.isolation import inaccessible, unreadable
+from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
+from knowledge_mcp.readers.shared.isolation import inaccessible, refused, unreadable
 from knowledge_mcp.support.checkpoints import checkpoint
 
 if TYPE_CHECKING:
@@ -44,14 +46,6 @@ _FRONTMATTER = re.compile(
 )
 _ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*[A-Za-z0-9_-]+", re.MULTILINE)
 _C1_CONTROLS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
-_OTHER_MAGICS = (
-    (b"%PDF-", "a PDF"),
-    (b"PK\x03\x04", "a zip archive (a .docx?)"),
-    (b"\xd0\xcf\x11\xe0", "an Office file"),
-    (b"\x89PNG", "an image"),
-    (b"{\\rtf", "an RTF document"),
-    (b"\x1f\x8b", "a gzip archive"),
-)
 
 
 @dataclass(slots=True)
@@ -85,10 +79,8 @@ def read_source(item: SourceItem) -> bytes:
         raise unreadable(item, UnreadableReason.TOO_LARGE, message, suggestion="Split it into several files.")
     if not data.strip(b" \t\r\n\xef\xbb\xbf"):
         raise unreadable(item, UnreadableReason.EMPTY, "The file is empty.")
-    what = next((what for magic, what in _OTHER_MAGICS if data.startswith(magic)), None)
-    if what is not None:
-        message = f"The file is not Markdown but {what}."
-        raise unreadable(item, UnreadableReason.MISLABELLED, message, suggestion="Give the file its right extension.")
+    if what := foreign_in(BytesIO(data), markup=False):
+        raise refused(item, mislabelled("Markdown", what))
     return data
 
 

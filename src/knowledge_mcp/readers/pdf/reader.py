@@ -14,7 +14,8 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, options_version
-from knowledge_mcp.readers.shared.isolation import SandboxedReader, run_isolated, unreadable
+from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, refused, run_isolated, unreadable
 from knowledge_mcp.readers.shared.passwords import Passwords
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
@@ -152,12 +153,16 @@ def _check_magic(item: SourceItem) -> None:
     try:
         with item.open() as stream:
             head = stream.read(1024)
+            is_pdf = not head or b"%PDF-" in head
+            what = "" if is_pdf or not stream.seekable() else foreign_in(stream)
     except OSError as error:
         details = str(error.strerror or error)
         raise unreadable(item, UnreadableReason.INACCESSIBLE, "The file cannot be opened.", details=details) from error
     if not head:
         raise unreadable(item, UnreadableReason.EMPTY, "The file is empty (0 bytes).")
-    if b"%PDF-" not in head:
+    if what:
+        raise refused(item, mislabelled("a PDF", what))
+    if not is_pdf:
         raise unreadable(
             item,
             UnreadableReason.MISLABELLED,

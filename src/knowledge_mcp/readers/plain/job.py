@@ -6,6 +6,7 @@ as they stand there.
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import re
@@ -17,7 +18,7 @@ from knowledge_mcp.model.document import BlockKind, HeadingSource
 from knowledge_mcp.readers.pdf.job import compose
 from knowledge_mcp.readers.plain.layout import PITCH, TextPage, TextRow, lay_out, runs_of, text_pages
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
-from knowledge_mcp.readers.shared.containers import foreign
+from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
 from knowledge_mcp.readers.shared.layout import letters_of, unpacked
 from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -79,11 +80,8 @@ def _decoded(path: str) -> DecodedText:
         data = stream.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise _too_long()
-    what = foreign(data[:512], markup=False)
-    if what:
-        raise Refusal(
-            "mislabelled", f"It is not plain text but {what}.", suggestion="Give the file its right extension."
-        )
+    if data and (what := foreign_in(io.BytesIO(data), markup=False)):
+        raise mislabelled("plain text", what)
     try:
         decoded = decode_text(data)
     except NotTextError as error:

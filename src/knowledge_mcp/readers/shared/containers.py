@@ -41,6 +41,7 @@ _MAGICS = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3", "a database"),
 )
+_ZIP_ARCHIVE = "a zip archive"
 _MARKUP = ((b"<!doctype html", "a web page"), (b"<html", "a web page"), (b"<?xml", "an XML file"))
 _ARCHIVES = (
     ("word/document.xml", "a Word document"),
@@ -50,6 +51,12 @@ _ARCHIVES = (
     ("META-INF/container.xml", "an EPUB"),
     ("content.xml", "an OpenDocument file"),
 )
+
+
+_EXTENSIONS = {
+    "a PDF": ".pdf", "a web page": ".html", "an XML file": ".xml", "a Word document": ".docx", "an EPUB": ".epub",
+    "an Excel workbook": ".xlsx", "a PowerPoint presentation": ".pptx",
+}  # fmt: skip
 
 
 def magic_of(path: str) -> bytes:
@@ -75,7 +82,7 @@ def foreign(head: bytes, *, markup: bool = True) -> str:
     """Name what a file's head shows it to be, empty where it shows nothing; `markup` tells web pages and XML too."""
     found = next((what for magic, what in _MAGICS if head.startswith(magic)), "")
     if not found and head.startswith(ZIP):
-        found = "a zip archive"
+        found = _ZIP_ARCHIVE
     if not found and head.startswith(OLE):
         found = "an old binary Office file"
     if not found and markup:
@@ -84,9 +91,36 @@ def foreign(head: bytes, *, markup: bool = True) -> str:
     return found
 
 
+def _is_text(head: bytes) -> bool:
+    """Tell words from a damaged file: whole characters, and none that only programs write."""
+    try:
+        return all(sign.isprintable() or sign.isspace() for sign in head[:500].decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def foreign_in(stream: BinaryIO, *, markup: bool = True) -> str:
+    """Name what a file is by its head as `foreign` does, and a zip archive by what is in it; the stream can seek.
+
+    Raises:
+        Refusal: it is empty, or nothing but blanks.
+    """
+    stream.seek(0)
+    what = foreign(_head_of(stream), markup=markup)
+    if what == _ZIP_ARCHIVE:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                return kind_of_archive(archive.namelist())
+        except (zipfile.BadZipFile, NotImplementedError, ValueError):
+            return what
+    return what
+
+
 def mislabelled(wanted: str, what: str) -> Refusal:
     """Make the refusal of a file that is something else than its name says."""
-    return Refusal("mislabelled", f"It is not {wanted} but {what}.", suggestion="Give the file its right extension.")
+    extension = _EXTENSIONS.get(what)
+    advice = f"Rename it so that it ends in {extension}." if extension else "Give the file its right extension."
+    return Refusal("mislabelled", f"It is not {wanted} but {what}.", suggestion=advice)
 
 
 def corrupted(wanted: str, error: Exception | str) -> Refusal:
@@ -123,7 +157,7 @@ def open_archive(
         if head.startswith(OLE):
             raise _ole_refusal(stream, wanted)
         if not head.startswith(ZIP):
-            what = foreign(head)
+            what = foreign(head) or ("plain text" if _is_text(head) else "")
             raise mislabelled(wanted, what) if what else corrupted(wanted, "the file does not begin as a zip archive")
         try:
             with zipfile.ZipFile(stream) as archive:
