@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED
+from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
@@ -237,13 +238,14 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> tuple[
                     take_out(page, hidden)
                     again[index] = hidden
                 else:
-                    write_as_printed(page, parsed, [each.box for each in hidden])
+                    counted[HiddenReason.STRUCK] += write_as_printed(page, parsed, [each.box for each in hidden])
         _parse_again(list(again), pages, document, parser)
         for index, hidden in again.items():
             leave_out(pages[index], hidden)
             with contextlib.closing(document[pages[index].page_num - 1]) as shown:
-                write_as_printed(shown, pages[index], [each.box for each in hidden])
-    return counted, layers
+                boxes = [each.box for each in hidden]
+                counted[HiddenReason.STRUCK] += write_as_printed(shown, pages[index], boxes)
+    return +counted, layers
 
 
 def _parse_again(indexes: Sequence[int], pages: list[ParsedPage], document: Any, parser: LiteParse) -> None:

@@ -51,7 +51,8 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
     gone: set[int] = set()
     bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for (zone, _), lines in places.items():
-        band = _at_one_height(lines)
+        stamped = zone == "side" and lines[0].size >= large  # a watermark stands elsewhere on a sheet that is wider
+        band = lines if stamped else _at_one_height(lines)
         if len({line.page for line in band} - copied) >= enough:
             gone.update(id(line) for line in band)
             bands[zone].update(round(line.y0) for line in band)

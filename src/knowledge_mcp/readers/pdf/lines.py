@@ -25,6 +25,11 @@ def is_rotated(item: TextItem) -> bool:
     return abs((item.rotation + 180.0) % 360.0 - 180.0) > 5.0
 
 
+def is_slanted(item: TextItem) -> bool:
+    """Tell whether an item runs neither level nor upright: a stamp or a watermark over the page."""
+    return abs((item.rotation + 45.0) % 90.0 - 45.0) > 5.0
+
+
 def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
     """Group items that share a baseline, top to bottom; each row left to right."""
     rows: list[list[TextItem]] = []

@@ -19,7 +19,7 @@ from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
 from knowledge_mcp.readers.pdf.flow.gutter import gutter_of
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
-from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, mark_underlined, parts_of, rows_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, letters_of
 
@@ -250,6 +250,8 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     items = [item for item in parsed.text_items if item.text.strip()]
     areas = _areas(blocks)
     tops = [area[0] for area in areas]
+    slanted = [item for item in items if is_slanted(item)]
+    items = [item for item in items if not is_slanted(item)] if slanted else items
     beside: list[Line | Table] = []
     for turned in turned_text(parsed, items) if any(map(is_rotated, items)) else ():
         if elements := turned.taken_back(lay_out(turned.page)):
@@ -273,7 +275,8 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
         parts = _parts(items, places)
     rows_of_lines = [[line_of(part, page.number, places) for part in row] for row in parts]
     mark_underlined([line for row in rows_of_lines for line in row], parsed.vector_graphics)
-    rotated = [line_of([item], page.number, places) for item in items if is_rotated(item)]
+    places.update({id(item): _place(item, areas, tops) for item in slanted})
+    rotated = [line_of([item], page.number, places) for item in (*items, *slanted) if is_rotated(item)]
     guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places)
     columns = gutter is not None or _has_columns(rows_of_lines, page.width, blocks)
     page.elements = _in_order(rows_of_lines, tables, guessed, columns)
@@ -352,7 +355,12 @@ def _in_order(
 ) -> list[Line | Table]:
     """Put lines in order, and each table where it begins; `guessed` has what stands in place of a line."""
     if columns:
-        lines = [((line.block, line.y0, line.x0), [line]) for row in rows for line in row]
+        # parts of one row stand at one height, though their print may be higher or lower
+        lines = [
+            ((line.block, min(each.y0 for each in row if each.block == line.block), line.x0), [line])
+            for row in rows
+            for line in row
+        ]
         drawn = [((table.block, table.top, table.left), table.elements) for table in tables]
     else:  # a row stands where its middle is, as rows are found
         lines = [((min((line.y0 + line.y1) / 2 for line in row), 0.0, 0.0), list(row)) for row in rows]

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.readers.pdf.flow.struck import take_struck
 from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw
 from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.readers.shared.layout import letters_of
@@ -49,8 +50,10 @@ class _Letter:
         return (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
 
 
-def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ()) -> None:
+def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ()) -> int:
     """Write the items of a parsed page as they are printed, in place, and add those that are missing.
+
+    What is struck out is taken out; returns how many of its characters.
 
     Args:
         page: the same page, open, of PDFium.
@@ -71,6 +74,7 @@ def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ())
         missing = {letter for letter, count in printed.items() if count > 0 and letter.isalnum()}
         if missing:
             _add(page, text, parsed, missing, hidden)
+        return take_struck(page, text, parsed)
 
 
 def _add(page: Any, text: Any, parsed: ParsedPage, missing: set[str], hidden: Sequence[_Box]) -> None:
