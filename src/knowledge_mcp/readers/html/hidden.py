@@ -232,7 +232,7 @@ def take_out_hidden(root: Element) -> Counter[str]:
         told = sheet.style_of(element, tag)
         attributes = cast("Mapping[str, str]", element.attrib)
         if element in panels:
-            told, attributes = {}, {}
+            told, attributes = {}, dict[str, str]()
         reason = _cut(tag, attributes, told)
         if reason is not None:
             counted[reason] += _said(element)

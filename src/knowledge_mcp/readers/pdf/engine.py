@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.model.document import LAYER_UNCHECKED
-from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
@@ -261,12 +261,11 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
-    gutter = gutter_of(items, page.width) if not any(block.kind == "table" for block in blocks) else None
+    gutter = gutter_of(items, page.width) if all(_is_drawn(block, tables) for block in blocks) else None
     if gutter is not None:
         gutter = gutter.crossed(table.top for table in tables if table.left < gutter.x < table.box[2])
         places.update({id(item): gutter.place(item.x, item.x + item.width, item.y + item.height / 2) for item in items})
-        for table in tables:
-            table.block = gutter.place(table.left, table.box[2], table.top)
+        tables = [replace(each, block=gutter.place(each.left, each.box[2], each.top)) for each in tables]
     parts = _parts(items, places)
     asides = _asides(items, parts, blocks, places, page) if gutter is None else []
     if asides:
@@ -285,6 +284,14 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     insert_asides(page.elements, asides)
     page.elements += [*rotated, *beside]
     return page
+
+
+def _is_drawn(block: LayoutBlock, tables: Sequence[RuledTable]) -> bool:
+    """Tell whether a block is no table but one that lines draw."""
+    if block.kind != "table" or block.bbox is None:
+        return True
+    x, y = block.bbox.x + block.bbox.width / 2, block.bbox.y + block.bbox.height / 2
+    return any(each.box[0] <= x <= each.box[2] and each.box[1] <= y <= each.box[3] for each in tables)
 
 
 _LOOSE_ROWS = 4

@@ -97,7 +97,7 @@ def number_key(number: str, keyword: str = "") -> NumberKey | None:
 def _first(part: str, *, roman: bool) -> int | None:
     numeral = bool(part) and all(letter in _ROMAN_VALUES for letter in part)
     if numeral and (roman or len(part) > 1):
-        return _ROMANS + _value(part)
+        return _ROMANS + (_value(part) or 0)
     match = _FIRST.fullmatch(part)
     if match is None or not part:
         return None
