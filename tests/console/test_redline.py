@@ -163,6 +163,22 @@ def test_a_print_has_every_change_marked_and_no_tools(shown: Page) -> None:
     expect(shown.locator("details[open]")).to_have_count(0)  # as it was before
 
 
+def test_a_phone_shows_once_what_did_not_change_and_print_stays_side_by_side(shown: Page) -> None:
+    steel = shown.get_by_text("Doors are made of steel.")
+    closing = shown.locator(".row.change", has_text="close within").locator("p")
+    expect(steel.filter(visible=True)).to_have_count(2)
+    shown.set_viewport_size({"width": 390, "height": 900})
+    expect(steel.filter(visible=True)).to_have_count(1)
+    expect(closing.filter(visible=True)).to_have_count(2)
+    assert closing.nth(0).bounding_box()["y"] < closing.nth(1).bounding_box()["y"]  # type: ignore[index]
+    shown.get_by_role("button", name="Open all").click()
+    shown.mouse.wheel(0, 400)
+    expect(shown.get_by_role("button", name="Next change")).to_be_in_viewport()
+    shown.emulate_media(media="print")
+    expect(steel.filter(visible=True)).to_have_count(2)
+    assert closing.nth(0).bounding_box()["y"] == closing.nth(1).bounding_box()["y"]  # type: ignore[index]
+
+
 @pytest.mark.slow
 def test_axe_finds_no_violation_light_and_dark_wide_and_narrow(shown: Page) -> None:
     source = (node_clients() / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")

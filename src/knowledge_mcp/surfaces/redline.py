@@ -219,7 +219,8 @@ content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-sr
 --del:light-dark(#a93226,#f1948a);--ins:light-dark(#196f3d,#7dcea0)}
 body{background:Canvas;color:CanvasText;font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:100rem;
 padding:0 1rem 4rem}
-header{position:sticky;top:0;background:Canvas;border-bottom:1px solid var(--line);padding:.6rem 0;z-index:1}
+header{padding:.6rem 0 0}.tools{position:sticky;top:0;background:Canvas;border-bottom:1px solid var(--line);
+padding:.5rem 0;z-index:1}
 h1{font-size:1.2rem;margin:0}.count,.kind,.became{font-size:.8rem;border:1px solid var(--line);border-radius:1rem;
 padding:.05rem .5rem;margin:.15rem .3rem .15rem 0;display:inline-block;white-space:nowrap}
 .tools{display:flex;gap:.5rem;flex-wrap:wrap;align-items:center}button{font:inherit;padding:.2rem .7rem;cursor:pointer}
@@ -234,15 +235,17 @@ overflow-wrap:anywhere}
 .here{outline:2px solid light-dark(#0b57d0,#a8c7fa)}del{color:var(--del);text-decoration:line-through}
 ins{color:var(--ins);text-decoration:underline}body.only .quiet,body.only .row:not(.change){display:none}
 .drawn{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.drawn img{width:100%;border:1px solid var(--line)}
-@media(max-width:50rem){.places,.row{grid-template-columns:1fr;gap:0}}
-@media print{header{position:static}button,.tools{display:none}.sides{content-visibility:visible}
+@media screen and (max-width:50rem){.places,.row{grid-template-columns:1fr;gap:0}
+.row:not(.change)>p:first-child:not(:has(+p:empty)){display:none}}
+@media print{button,.tools{display:none}.sides{content-visibility:visible}
 .row{break-inside:avoid}.row.change{print-color-adjust:exact}.here{outline:none}}
-</style></head><body><header><h1>{{title}}</h1><div class="tools">
+</style></head><body><header><h1>{{title}}</h1>
+<div>{{counts}}</div></header><nav class="tools" aria-label="Changes">
 <button type="button" id="back" title="p">← Previous change</button>
 <button type="button" id="on" title="n">Next change →</button>
 <button type="button" id="fold">Fold all</button><button type="button" id="open">Open all</button>
-<label><input type="checkbox" id="only"> Only changes</label><span id="at" aria-live="polite"></span></div>
-<div>{{counts}}</div></header><main>{{body}}</main><script type="application/json" id="pages">{{pages}}</script><script>
+<label><input type="checkbox" id="only"> Only changes</label><span id="at" aria-live="polite"></span></nav>
+<main>{{body}}</main><script type="application/json" id="pages">{{pages}}</script><script>
 const pages=JSON.parse(document.getElementById('pages').textContent);
 addEventListener('click',e=>{const look=e.target.closest('.look');if(!look)return;
 const there=look.nextElementSibling,shut=there.className==='drawn';look.ariaExpanded=!shut;
