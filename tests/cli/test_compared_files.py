@@ -29,7 +29,8 @@ def read(tmp_path: Path) -> Read:
 
 
 def kinds(found: list[ClauseChange]) -> dict[str, LinkKind]:
-    return {(each.link.new or each.link.old).label: each.link.kind for each in found if each.link.new or each.link.old}
+    shown = ((each.link.new or each.link.old, each.link.kind) for each in found)
+    return {clause.label: kind for clause, kind in shown if clause is not None}
 
 
 def told(found: list[ClauseChange]) -> list[tuple[str, str, str]]:
