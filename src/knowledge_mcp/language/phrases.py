@@ -20,7 +20,7 @@ _LEAST_WORDS = 4
 
 def plain_words(text: str) -> list[str]:
     """List the words of a text without case and punctuation."""
-    return [word.casefold() for word in _WORD.findall(_normal(text))]
+    return _WORD.findall(_normal(text).casefold())
 
 
 def _normal(text: str) -> str:
@@ -29,8 +29,8 @@ def _normal(text: str) -> str:
 
 def word_runs(text: str) -> set[tuple[str, ...]]:
     """Return the runs of four words by which two texts are compared; case and punctuation are left out."""
-    words = [word.casefold() for word in _WORD.findall(text)]
-    return {tuple(words[at : at + _COMPARED]) for at in range(max(1, len(words) - _COMPARED + 1))}
+    words: list[str] = _WORD.findall(text.casefold())
+    return set(zip(*(words[at:] for at in range(_COMPARED)), strict=False)) or {tuple(words)}
 
 
 @dataclass(frozen=True, slots=True)

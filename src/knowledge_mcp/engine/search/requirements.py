@@ -104,7 +104,7 @@ def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:
     """Fold what repeats a better hit into it, but never two requirements that have identifiers of their own."""
     kept: list[tuple[RequirementHit, Shape]] = []
     for hit in hits:
-        shape = Shape.of(hit.statement.text)
+        shape = Shape(hit.statement.text)
         for place, (better, known) in enumerate(kept):
             own, other = hit.statement.identifier, better.statement.identifier
             if (own is None or other is None or own == other) and shape.repeats(known):

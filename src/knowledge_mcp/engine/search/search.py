@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
+from functools import cached_property
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
@@ -200,31 +200,38 @@ ALIKE = 0.9
 """Share of word runs that two passages must have in common to count as one."""
 
 _DECISIVE = re.compile(
-    r"\d+(?:[.,]\d+)*|\b(?:shall|should|must|may|might|can|will|not|no|never|none|cannot|without|unless|except|only)\b"
-    r"|n't\b|[<>≤≥±]",
-    re.IGNORECASE,
+    r"(?=[\dscmwnueo<>≤≥±])"
+    r"(?:\d+(?:[.,]\d+)*|\b(?:shall|should|must|may|might|can|will|not|no|never|none|cannot|without|unless|except|only)"
+    r"\b|n't\b|[<>≤≥±])"
 )
 """Numbers, modal verbs, negations and comparisons: in these, nearly the same is another thing."""
 
 
-@dataclass(frozen=True, slots=True)
 class Shape:
-    """Hold what of a text is compared: its runs of words, and the words and signs that may not differ."""
+    """Tell whether two texts say the same; most pairs differ in a number or a decisive word, or in length.
 
-    runs: frozenset[tuple[str, ...]]
-    decisive: Counter[str]
+    Args:
+        text: case and punctuation are left out.
+    """
 
-    @classmethod
-    def of(cls, text: str) -> Shape:
-        """Read a text; case and punctuation are left out."""
-        return cls(frozenset(word_runs(text)), Counter(each.casefold() for each in _DECISIVE.findall(text)))
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+        self._decisive = tuple(sorted(_DECISIVE.findall(self._text)))
+
+    @cached_property
+    def _runs(self) -> set[tuple[str, ...]]:
+        return word_runs(self._text)
 
     def repeats(self, other: Shape) -> bool:
         """Tell whether a text says the same as another one."""
-        if self.decisive != other.decisive:
+        if self._decisive != other._decisive:
             return False
-        common = len(self.runs & other.runs)
-        return common >= ALIKE * (len(self.runs) + len(other.runs) - common)
+        both = len(self._runs) + len(other._runs)
+        most = min(len(self._runs), len(other._runs))
+        if most < ALIKE * (both - most):
+            return False
+        common = len(self._runs & other._runs)
+        return common >= ALIKE * (both - common)
 
 
 def folded(hits: Sequence[Hit]) -> list[Hit]:
@@ -239,7 +246,7 @@ def folded(hits: Sequence[Hit]) -> list[Hit]:
     """
     kept: list[tuple[Hit, Shape]] = []
     for hit in hits:
-        shape = Shape.of(_below_heading(hit.chunk))
+        shape = Shape(_below_heading(hit.chunk))
         for place, (better, known) in enumerate(kept):
             if shape.repeats(known):
                 kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
@@ -251,9 +258,13 @@ def folded(hits: Sequence[Hit]) -> list[Hit]:
 
 def _below_heading(chunk: Chunk) -> str:
     """Write a passage below its own title, in place of the headings that it begins with."""
-    headings = {chunk.document_title, *chunk.section_hierarchy}
-    lines = chunk.content.splitlines()
-    said = "\n".join(dropwhile(lambda line: not line.strip() or line.strip() in headings, lines))
+    headings = {"", chunk.document_title, *chunk.section_hierarchy}
+    said, rest = chunk.content, chunk.content
+    while rest:
+        line, _, rest = rest.partition("\n")
+        if line.strip() not in headings:
+            break
+        said = rest
     return f"{chunk.section_title}\n{said}" if len(said) < len(chunk.content) else said
 
 

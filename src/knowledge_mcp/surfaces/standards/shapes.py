@@ -227,6 +227,10 @@ class StandardsMetadata(Response):
     references: list[str]
 
 
+_NOWHERE = EvidenceLocator(document_id="", span=[], content_hash="")
+"""One for all results: a default that holds a list would be copied for each."""
+
+
 class StandardsSearchResult(Response):
     """One passage found."""
 
@@ -236,8 +240,7 @@ class StandardsSearchResult(Response):
     source: PassageSource
     metadata: StandardsMetadata
     locator: EvidenceLocator = Field(
-        default=EvidenceLocator(document_id="", span=[], content_hash=""),
-        description="Where it stands, for programs; with detail=full.",
+        default_factory=lambda: _NOWHERE, description="Where it stands, for programs; with detail=full."
     )
     uri: str = Field(default="", description="Resource that holds the passage; with detail=full.")
     dense: LegRank = Field(
