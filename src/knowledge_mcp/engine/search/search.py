@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
@@ -208,7 +209,7 @@ _DECISIVE = re.compile(
 
 
 class Shape:
-    """Tell whether two texts say the same; most pairs differ in a number or a decisive word, or in length.
+    """Tell whether two texts say the same; most pairs differ in a number or a decisive word, or have no run in common.
 
     Args:
         text: case and punctuation are left out.
@@ -222,16 +223,17 @@ class Shape:
     def _runs(self) -> set[tuple[str, ...]]:
         return word_runs(self._text)
 
+    @cached_property
+    def _sample(self) -> list[tuple[str, ...]]:
+        """Take more runs than a repetition may lack, so that it has one of them at least."""
+        return list(islice(self._runs, int(len(self._runs) * (1.0 - ALIKE)) + 2))
+
     def repeats(self, other: Shape) -> bool:
         """Tell whether a text says the same as another one."""
-        if self._decisive != other._decisive:
-            return False
-        both = len(self._runs) + len(other._runs)
-        most = min(len(self._runs), len(other._runs))
-        if most < ALIKE * (both - most):
+        if self._decisive != other._decisive or other._runs.isdisjoint(self._sample):
             return False
         common = len(self._runs & other._runs)
-        return common >= ALIKE * (both - common)
+        return common >= ALIKE * (len(self._runs) + len(other._runs) - common)
 
 
 def folded(hits: Sequence[Hit]) -> list[Hit]:
