@@ -34,9 +34,9 @@ demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and sea
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 COVERAGE ?=
 SLOW ?=
-MEASURED := $(if $(COVERAGE),--cov --cov-append --cov-report=)
+MEASURED := $(if $(COVERAGE),-p tools.measuring)
 
-test: $(VENV)/.installed-test ## Run the tests but the slow ones; with SLOW=1 all, the slow ones never measured
+test: $(VENV)/.installed-test ## Run the tests but the slow ones; with SLOW=1 all
 	$(BIN)/python -m compileall -q src tests
 	$(PYTEST) $(if $(SLOW),,-m "not slow") $(MEASURED) $(PYTEST_ARGS)
 
@@ -45,12 +45,12 @@ test-slow: $(VENV)/.installed-test ## Run the slow tests: state machines, fuzzin
 	$(PYTEST) -m slow $(if $(filter tests%,$(PYTEST_ARGS)),,$$(grep -rl --include='test_*.py' 'mark\.slow' tests | sort)) $(PYTEST_ARGS)
 
 coverage: ## Run the tests but the slow ones with coverage, and hold the coverage to its minimum
-	rm -f .coverage .coverage.*
+	rm -rf .coverage .coverage.* build/marks
 	$(MAKE) test COVERAGE=1
 	$(MAKE) coverage-report
 
 coverage-report: $(VENV)/.installed-test
-	@mkdir -p build
+	$(BIN)/python -m tools.measuring
 	$(BIN)/python -m coverage report --ignore-errors --skip-covered
 	$(BIN)/python -m coverage json --ignore-errors -q -o build/coverage.json
 	$(BIN)/python tools/coverage_gate.py build/coverage.json
@@ -67,7 +67,7 @@ house: $(VENV)/.installed-test ## Count what there is to read, and how far a sea
 	$(BIN)/python tools/house.py --where
 
 check: lint ## Everything that CI runs
-	rm -f .coverage .coverage.*
+	rm -rf .coverage .coverage.* build/marks
 	$(MAKE) test SLOW=1 COVERAGE=1
 	$(MAKE) coverage-report
 

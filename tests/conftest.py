@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import signal
 import sys
 import threading
@@ -65,11 +64,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests; measure none of what only repeats other tests.
+    """Begin with the files that have slow tests; trace no process that only repeats what others run.
 
-    A long file that begins last keeps one worker busy while the others have ended. While it is measured, all Python of
-    a process takes two to three times as long. Slow tests, those that draw examples and those of the project around the
-    package run lines that the others run too, again and again.
+    A long file that begins last keeps one worker busy while the others have ended. While it is traced, all Python of
+    a process takes two to three times as long. What is started by slow tests, by those that draw examples and by those
+    of the project around the package runs lines that the others run too, again and again.
     """
     first = {item.path for item in items if item.get_closest_marker("slow")}
     for item in items:
@@ -81,17 +80,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _room(item: pytest.Item) -> str:
     return item.path.relative_to(Path(__file__).parent).parts[0]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Keep the processes that a test starts from being measured where it is not measured itself."""
-    measuring = os.environ.pop("COVERAGE_PROCESS_CONFIG", None) if item.get_closest_marker("no_cover") else None
-    try:
-        return (yield)
-    finally:
-        if measuring is not None:
-            os.environ["COVERAGE_PROCESS_CONFIG"] = measuring
 
 
 @pytest.fixture

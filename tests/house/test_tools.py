@@ -96,9 +96,7 @@ def test_ci_runs_what_a_developer_runs() -> None:
     assert "-m slow" in recipe("test-slow")
 
 
-def test_files_with_slow_tests_begin_and_what_repeats_other_tests_is_not_measured(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_with_slow_tests_begin_and_what_repeats_other_tests_is_not_traced(request: pytest.FixtureRequest) -> None:
     plugins = request.config.pluginmanager.get_plugins()
     (conftest,) = (each for each in plugins if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py"))
 
@@ -119,15 +117,6 @@ def test_files_with_slow_tests_begin_and_what_repeats_other_tests_is_not_measure
     conftest.pytest_collection_modifyitems(items)
     assert items == [mixed, slow, quick, drawn, house]
     assert [each.marks for each in items] == [[], ["slow", "no_cover"], [], ["no_cover"], ["no_cover"]]
-
-    monkeypatch.setenv("COVERAGE_PROCESS_CONFIG", "how")
-    for item, measured in ((slow, None), (mixed, "how")):
-        running = conftest.pytest_runtest_protocol(item)
-        next(running)
-        assert os.environ.get("COVERAGE_PROCESS_CONFIG") == measured
-        with pytest.raises(StopIteration):
-            next(running)
-        assert os.environ["COVERAGE_PROCESS_CONFIG"] == "how"
 
 
 def test_layers_name_every_room_and_are_exhaustive() -> None:
