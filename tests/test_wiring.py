@@ -8,6 +8,7 @@ import pytest
 
 from knowledge_mcp.model.errors import ConfigError, ErrorCode
 from knowledge_mcp.settings import Settings, load_settings
+from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.wiring import build_base, build_knowledge, try_start
 
 
@@ -53,6 +54,7 @@ def test_a_service_whose_qdrant_does_not_answer_does_not_start_on_another_store(
         environ={"DATA_PATH": str(tmp_path), "EMBEDDING_PROVIDER": "local", **environ},
         folder=tmp_path,
     )
-    found = try_start(wanted, surfaces=["rag"])
+    with without_retries():
+        found = try_start(wanted, surfaces=["rag"])
     assert [problem.code for problem in found.problems] == [ErrorCode.CONNECTION_ERROR]
     assert not (tmp_path / "chroma").exists()

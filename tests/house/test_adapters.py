@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests.house.adapters import adapters, leaning_on_a_sibling
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 REGISTRY = 'STORES = {"one": "knowledge_mcp.stores.one:One", "two": "knowledge_mcp.stores.two.store:Two"}\n'
 
 
@@ -17,10 +16,6 @@ def _lay(root: Path, files: dict[str, str]) -> Path:
     for path, text in {"__init__.py": "", "two/__init__.py": "", **files}.items():
         (stores / path).write_text(text, encoding="utf-8")
     return root
-
-
-def test_no_adapter_of_the_project_leans_on_a_sibling() -> None:
-    assert leaning_on_a_sibling(ROOT) == []
 
 
 def test_adapters_are_read_from_the_registry(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The rules hold for the project, and each of them fails on a sample that breaks it."""
+"""The rules hold for the project, and each of them fails on a sample that breaks it.
+
+What looks at all files of the package is here too, as they are parsed once for each file of tests.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.readers.code.parse import GRAMMARS
+from tests.house.adapters import leaning_on_a_sibling
+from tests.house.dependencies import declared, imported, normal
 from tests.house.rules import RULES
 from tests.house.samples import SAMPLES
 from tests.house.source import FOLDERS, modules
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+
+# Needed though nothing imports it by name: grammars are imported by their name in a table.
+USED_UNSEEN = {normal(grammar.module) for grammar in GRAMMARS.values()}
 
 Lay = Callable[[dict[str, str]], Path]
 
@@ -64,3 +73,16 @@ def test_the_rules_read_the_files_of_the_project() -> None:
     seen = {module.path.split("/", maxsplit=1)[0] for module in modules(ROOT)}
     assert seen >= {"src", "tests", "tools"}
     assert seen <= set(FOLDERS)
+
+
+def test_no_adapter_of_the_project_leans_on_a_sibling() -> None:
+    assert leaning_on_a_sibling(ROOT) == []
+
+
+def test_everything_imported_by_the_package_is_declared() -> None:
+    wanted = declared(ROOT)
+    assert {name: place for name, place in imported(ROOT).items() if name not in wanted} == {}
+
+
+def test_everything_declared_is_imported_somewhere() -> None:
+    assert declared(ROOT) - imported(ROOT).keys() - USED_UNSEEN == set()

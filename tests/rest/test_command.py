@@ -20,6 +20,7 @@ from knowledge_mcp import wiring
 from knowledge_mcp.cli.serve import rest
 from knowledge_mcp.embedders.local.model_files import default_cache
 from knowledge_mcp.settings import Settings, load_settings
+from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
@@ -74,7 +75,8 @@ def test_all_configuration_problems_are_told_together_with_exit_code_3(
     monkeypatch.setenv("RAG_API_PORT", "many")
     monkeypatch.setenv("QDRANT_URL", "q.example.com")
     monkeypatch.setenv("RAG_API_KEYS_FILE", "missing.json")
-    assert rest.main(["--engine", "nonsense"]) == 3
+    with without_retries():
+        assert rest.main(["--engine", "nonsense"]) == 3
     told = capsys.readouterr()
     assert told.out == ""
     for name in ("RAG_API_PORT", "QDRANT_URL", "RAG_API_KEYS_FILE", "--engine"):
@@ -89,7 +91,8 @@ def test_an_unreachable_qdrant_is_told_by_its_variables_with_exit_code_3(
     monkeypatch.setenv("CHROMADB_HOST", "127.0.0.1")
     monkeypatch.setenv("CHROMADB_PORT", "9")
     monkeypatch.setenv("RAG_API_KEY", "hush-hush")
-    assert rest.main([]) == 3
+    with without_retries():
+        assert rest.main([]) == 3
     told = capsys.readouterr().err
     assert "QDRANT_URL" in told
     assert "hush-hush" not in told
