@@ -135,6 +135,7 @@ FORMATS: dict[str, tuple[bytes, str, str]] = {
 
 
 @pytest.mark.requirement("A-REQ-INGEST-001", "A-REQ-CLI-001")
+@pytest.mark.slow
 def test_every_format_goes_in_and_is_cited_by_its_place(home: Path, real: Command, knowledge: Command) -> None:
     for name, (data, _, _) in FORMATS.items():
         (home / "docs" / name).write_bytes(data)

@@ -206,6 +206,7 @@ def served(home: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield server, folder
 
 
+@pytest.mark.slow
 def test_a_webdav_folder_is_the_truth_of_its_files(served: tuple[WebDavServer, Path], knowledge: Command) -> None:
     server, folder = served
     added = knowledge("sources", "add", f"davs://{server.place}/docs", "--name", "specs")

@@ -255,6 +255,7 @@ def test_a_mark_that_is_refused_is_put_back(console: Console, two: Service) -> N
     expect(console.page.get_by_label("Mark of 1#1")).to_have_value("")
 
 
+@pytest.mark.slow
 def test_a_trace_that_takes_long_is_followed_as_a_job_and_can_be_cancelled(console: Console, two: Service) -> None:
     base = {"collection": "default", "source": "Crossing 2020 → Crossing 2026", "kind": "trace", "created_at": TIME}
     base |= {"documents": [OLD, NEW], "updated_at": TIME, "state": "running"}

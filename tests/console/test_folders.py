@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.console.browser import Console, probe
@@ -20,6 +21,7 @@ def _outcome(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
+@pytest.mark.slow
 def test_a_folder_is_dropped_with_all_that_is_in_it(console: Console, service: Service) -> None:
     service.outcome = _outcome
     console.open("#/ingest")

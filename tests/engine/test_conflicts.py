@@ -183,6 +183,7 @@ def limited(count: int) -> list[TraceItem]:
     return [TraceItem(f"R-{at}", "", f"The valve shall open within {at + 1} s.", f"srs, {at}") for at in range(count)]
 
 
+@pytest.mark.slow
 def test_a_long_list_of_limits_takes_no_square_of_pairs_and_loses_no_sentence() -> None:
     told: list[tuple[int, int]] = []
     found = conflicts(limited(2000), TERMS, lambda done, of: told.append((done, of)))

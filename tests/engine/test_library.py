@@ -196,6 +196,7 @@ def test_a_deposit_looks_at_its_own_record_and_no_other_however_many_there_are(s
 
 
 @pytest.mark.requirement("D-SCALE-ingestion", "D-SCALE-queries", "D-SCALE-users")
+@pytest.mark.slow
 def test_a_day_of_documents_and_searches_by_ten_users_at_once_is_answered(shelf: Shelf) -> None:
     service = shelf.open()
     failures: list[BaseException] = []

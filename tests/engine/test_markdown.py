@@ -125,6 +125,7 @@ def test_sections_and_words_survive_whatever_the_document(document: Document) ->
 @pytest.mark.requirement("D-REQ-7.4")
 @settings(max_examples=25, deadline=None)
 @given(document=documents(), data=st.data())
+@pytest.mark.slow
 def test_every_passage_keeps_its_pages(document: Document, data: st.DataObject) -> None:
     blocks: list[Block] = []
     page = 1

@@ -247,6 +247,7 @@ def test_a_failure_that_may_pass_ends_the_move_instead_of_failing_every_document
         move(place(source), place(_IsOverloaded(EnglishAnalyser())))
 
 
+@pytest.mark.slow
 def test_a_move_killed_twice_ends_equal(tmp_path: Path) -> None:
     first, second = tmp_path / "a.db", tmp_path / "b.db"
     store = sqlite(first)

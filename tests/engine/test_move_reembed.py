@@ -321,6 +321,7 @@ def test_the_embedders_own_texts_are_embedded_with_their_context(tmp_path: Path)
     assert embedder.documents == [chunk.embedding_text for chunk in store.open("kb").chunks("document", ["full"])]
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_is_finished_by_the_next(tmp_path: Path) -> None:
     path = tmp_path / "kb.db"
     store: SqliteStore = sqlite(path)

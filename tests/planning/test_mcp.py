@@ -148,6 +148,7 @@ async def test_a_cancelled_ingest_leaves_nothing_behind(transport: str, tmp_path
 
 
 @pytest.mark.requirement("document-store-api:FR-001")
+@pytest.mark.slow
 async def test_a_caller_that_cannot_wait_asks_for_its_job(tmp_path: Path) -> None:
     path = paper(tmp_path / "papers" / "slow.pdf", *report())
     (tmp_path / "hold").touch()
@@ -197,6 +198,7 @@ async def test_a_restarted_server_takes_up_what_its_predecessor_left(tmp_path: P
 
 
 @pytest.mark.requirement("document-store-api:FR-010")
+@pytest.mark.slow
 async def test_nothing_but_health_is_answered_without_a_token(tmp_path: Path) -> None:
     with web_server(str(tmp_path), f"officer={TOKEN}", module=SERVER) as server:
         async with httpx2.AsyncClient(timeout=10) as http:

@@ -34,6 +34,7 @@ def start(folder: Path, path: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.requirement("document-store-api:NFR-002")
+@pytest.mark.slow
 def test_two_processes_at_one_file_make_one_document_and_no_doubled_chunk(tmp_path: Path) -> None:
     path = paper(tmp_path / "papers" / "Transport Assessment.pdf", *report(pages=12))
     processes = [start(tmp_path, path) for _ in range(2)]
@@ -55,6 +56,7 @@ def test_two_processes_at_one_file_make_one_document_and_no_doubled_chunk(tmp_pa
     world.service.close()
 
 
+@pytest.mark.slow
 def test_a_process_killed_in_the_middle_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     path = paper(tmp_path / "papers" / "a.pdf", *report())
     (tmp_path / "hold").touch()

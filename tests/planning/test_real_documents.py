@@ -108,6 +108,7 @@ def test_a_mixed_pdf_loses_no_page_and_says_how_each_was_read(office: Office) ->
 
 
 @pytest.mark.requirement("document-store-api:FR-005", "document-store-api:NFR-001")
+@pytest.mark.slow
 def test_a_scan_that_reads_well_is_ingested_and_one_that_does_not_is_skipped(office: Office) -> None:
     letter = office.ingest("letter.pdf", scan(tilted(drawn(LETTER), 2.0)))
     assert (letter["status"], letter["extraction_method"]) == ("success", "ocr")
@@ -132,6 +133,7 @@ def test_image_files_are_read_by_recognition_alone(office: Office, suffix: str) 
 
 
 @pytest.mark.requirement("document-store-api:NFR-004", "document-store-api:FR-007")
+@pytest.mark.slow
 def test_the_same_text_has_the_same_bits_alone_in_a_batch_and_in_another_process(office: Office) -> None:
     embedder = office.embedder
     texts = [*PARKING, *LETTER, "flood risk"]

@@ -165,6 +165,7 @@ def test_the_page_on_repositories_tells_how_a_client_is_configured() -> None:
 
 
 @pytest.mark.requirement("C-11.1-p95", "C-11.1-p50", "C-12.5-latency")
+@pytest.mark.slow
 def test_the_95th_percentile_of_100_searches_is_below_500_ms(world: World) -> None:
     files = {f"src/m{number}.py": f"def work_{number}(a, b):\n    return a * {number} + b\n" for number in range(300)}
     world.index(world.repository(files=files).folder)

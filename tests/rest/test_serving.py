@@ -163,6 +163,7 @@ def test_a_service_told_to_stop_is_not_ready_first_and_finishes_what_runs() -> N
         assert process.wait(WAIT) == 0
 
 
+@pytest.mark.slow
 def test_what_runs_longer_than_the_time_it_gets_is_cancelled() -> None:
     with spawned("0", "1") as (process, port), ThreadPoolExecutor(1) as pool:
         headers = {"Authorization": f"Bearer {KEY}"}

@@ -313,6 +313,7 @@ print(sum(1 for _ in RepositoryScan(folder).items()), tracemalloc.get_traced_mem
 """
 
 
+@pytest.mark.slow
 def test_a_folder_of_very_many_files_is_read_with_bounded_memory(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / f"f{number:05d}.py").write_bytes(b"x = %d\n" % number)

@@ -90,6 +90,7 @@ def test_a_server_without_tls_is_opened_without_reading_certificates(
 
 
 @pytest.mark.requirement("document-store-api:FR-008")
+@pytest.mark.slow
 def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers_at_once(server: ChromaServer) -> None:
     import chromadb
     from chromadb.config import Settings

@@ -223,6 +223,7 @@ class Killed(BaseException):
     """Stands for the end of the process."""
 
 
+@pytest.mark.slow
 def test_a_kill_anywhere_leaves_a_copy_that_the_next_opening_makes_right(folder: Path) -> None:
     old = [SamplePassage("old words", id="1"), SamplePassage("same words", id="2")]
     new = [SamplePassage("same words", id="2"), SamplePassage("new words", id="3")]

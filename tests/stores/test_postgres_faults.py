@@ -131,6 +131,7 @@ def test_other_writes_whose_answer_is_lost_are_made_once_too(database: Make, mon
         assert [each.name for each in store.collections()] == ["b", "new"]
 
 
+@pytest.mark.slow
 def test_a_server_killed_while_documents_are_written_leaves_whole_generations_and_loses_none_acknowledged(
     own: PostgresServer,
 ) -> None:

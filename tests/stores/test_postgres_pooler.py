@@ -47,6 +47,7 @@ class TestPostgresBehindPgBouncer(StoreContract):
         return PostgresStore(self.url, self.analyser)
 
 
+@pytest.mark.slow
 def test_more_threads_than_connections_write_and_read_and_each_waits_its_turn(database: Make, pooler: Pooler) -> None:
     direct = database()
     url = pooler.through(direct)

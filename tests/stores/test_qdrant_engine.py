@@ -59,7 +59,7 @@ def open_again(store: Store, analyser: Analyser) -> Store:
     return QdrantStore(EXACT, analyser, connect=lambda: LOCALS["last"].client)
 
 
-TestEngineMachine = store_machine(make_store, open_again=open_again, tolerance=TOLERANCE).TestCase
+TestEngineMachine = pytest.mark.slow(store_machine(make_store, open_again=open_again, tolerance=TOLERANCE).TestCase)
 TestEngineMachine.settings = FEW
 
 
@@ -122,6 +122,7 @@ def test_frequencies_leave_out_documents_that_count_as_absent_in_large_collectio
 @pytest.mark.parametrize("quantization", ["none", "scalar", "binary"])
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.no_cover  # thousands of points
+@pytest.mark.slow
 def test_an_index_with_or_without_quantization_finds_what_comparing_all_finds(
     quantization: Literal["none", "scalar", "binary"], on_disk: bool
 ) -> None:
@@ -161,6 +162,7 @@ class SmallSegments(EdgeCollection):
 
 
 @pytest.mark.no_cover  # a publish again and again
+@pytest.mark.slow
 def test_a_crash_of_the_engine_after_any_request_of_a_publish_leaves_one_version_whole() -> None:
     for step in range(1, 40):
         tapped = Tapped(kind=EdgeCollection)

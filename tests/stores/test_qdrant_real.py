@@ -70,6 +70,7 @@ def use(real: RealQdrant) -> None:
     server.stop()
 
 
+@pytest.mark.slow
 def test_parts_of_one_server_see_nothing_of_each_other_and_leave_nothing(real: RealQdrant) -> None:
     use(real)
     gc.collect()

@@ -119,6 +119,7 @@ async def everything_else(client: Client) -> None:
         assert set(caught.value.error.data["error"]) == {"code", "message", "details", "recoverable", "suggestion"}
 
 
+@pytest.mark.slow
 async def test_two_clients_are_served_at_once_and_a_slow_search_holds_up_neither(web: WebServer) -> None:
     with anyio.fail_after(60):
         async with connected("http", web, "auto") as first, connected("sse", web, "legacy") as second:
