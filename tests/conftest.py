@@ -44,10 +44,10 @@ gc.set_threshold(20_000)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine is no finding, so examples have no deadline; CI draws the same ones every time. A third of the usual
-# 100 keeps `make test` short: each run of it draws others.
-settings.register_profile("local", deadline=None, max_examples=33)
-settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
+# A busy machine is no finding, so examples have no deadline. CI draws the same ones every time, a third of the usual
+# 100. Half of them keep `make test` short: each run of it draws others.
+settings.register_profile("local", deadline=None, max_examples=16)
+settings.register_profile("ci", settings.get_profile("local"), max_examples=33, derandomize=True, print_blob=True)
 settings.load_profile("ci" if in_ci() else "local")
 
 

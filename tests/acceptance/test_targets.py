@@ -89,6 +89,7 @@ def test_a_hundred_pages_are_ingested_within_two_minutes_and_below_500_megabytes
 
 
 @pytest.mark.requirement("A-REQ-PERF-001")
+@pytest.mark.slow
 def test_each_tool_answers_within_the_longest_time_allowed(examples_data: Path) -> None:
     asked: list[tuple[str, dict[str, Any], float]] = [
         ("knowledge_search", {"query": "power supply", "n_results": 10, "use_hybrid": False}, 5.0),

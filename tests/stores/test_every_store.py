@@ -31,7 +31,7 @@ from tests.repositories.world import World as Repositories
 from tests.servers.chroma_server import quick_folder
 from tests.servers.qdrant_server import QdrantServer
 
-pytestmark = pytest.mark.no_cover  # each store and each of these parts has tests of its own
+pytestmark = pytest.mark.slow  # each store and each of these parts has tests of its own
 
 STORES = ("sqlite", "postgres", "qdrant", "chromadb")
 Open = Callable[[str], Store]

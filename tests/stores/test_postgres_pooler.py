@@ -23,6 +23,8 @@ from tests.stores.killing import start
 from tests.stores.processes import check, generation
 from tests.stores.test_postgres import rows
 
+pytestmark = pytest.mark.slow  # the contract again, as without PgBouncer
+
 ANALYSER = EnglishAnalyser()
 Make = Callable[[], str]
 
@@ -33,7 +35,6 @@ def pooler(postgres: PostgresServer) -> Generator[Pooler]:
         yield made
 
 
-@pytest.mark.no_cover  # as without PgBouncer
 class TestPostgresBehindPgBouncer(StoreContract):
     @pytest.fixture(autouse=True)
     def _server(self, database: Make, pooler: Pooler) -> None:
@@ -47,7 +48,6 @@ class TestPostgresBehindPgBouncer(StoreContract):
         return PostgresStore(self.url, self.analyser)
 
 
-@pytest.mark.slow
 def test_more_threads_than_connections_write_and_read_and_each_waits_its_turn(database: Make, pooler: Pooler) -> None:
     direct = database()
     url = pooler.through(direct)
@@ -76,7 +76,6 @@ def test_more_threads_than_connections_write_and_read_and_each_waits_its_turn(da
         assert store.open("c").verify() == []
 
 
-@pytest.mark.slow
 def test_processes_behind_one_pooler_see_whole_generations(database: Make, pooler: Pooler) -> None:
     url = pooler.through(database())
     processes = [

@@ -24,6 +24,8 @@ from tests.servers.qdrant_local import LocalQdrant
 from tests.stores.test_qdrant_publish import NEW, OLD, SHAPES, Killed, Tapped, seen
 from tests.stores.test_qdrant_publish import whole as is_whole
 
+pytestmark = pytest.mark.slow  # the contract again, as over the wire
+
 EXACT = QdrantConfig("http://local", drift=0.0)
 FEW = settings(max_examples=10, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TOLERANCE = 1e-5
@@ -34,7 +36,6 @@ def engine() -> LocalQdrant:
     return LocalQdrant(kind=EdgeCollection)
 
 
-@pytest.mark.no_cover  # as over the wire
 class TestQdrantOnItsOwnEngine(StoreContract):
     weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE
@@ -59,7 +60,7 @@ def open_again(store: Store, analyser: Analyser) -> Store:
     return QdrantStore(EXACT, analyser, connect=lambda: LOCALS["last"].client)
 
 
-TestEngineMachine = pytest.mark.slow(store_machine(make_store, open_again=open_again, tolerance=TOLERANCE).TestCase)
+TestEngineMachine = store_machine(make_store, open_again=open_again, tolerance=TOLERANCE).TestCase
 TestEngineMachine.settings = FEW
 
 
@@ -121,8 +122,6 @@ def test_frequencies_leave_out_documents_that_count_as_absent_in_large_collectio
 
 @pytest.mark.parametrize("quantization", ["none", "scalar", "binary"])
 @pytest.mark.parametrize("on_disk", [False, True])
-@pytest.mark.no_cover  # thousands of points
-@pytest.mark.slow
 def test_an_index_with_or_without_quantization_finds_what_comparing_all_finds(
     quantization: Literal["none", "scalar", "binary"], on_disk: bool
 ) -> None:
@@ -161,8 +160,6 @@ class SmallSegments(EdgeCollection):
     optimizers = edge.EdgeOptimizersConfig(indexing_threshold=1)
 
 
-@pytest.mark.no_cover  # a publish again and again
-@pytest.mark.slow
 def test_a_crash_of_the_engine_after_any_request_of_a_publish_leaves_one_version_whole() -> None:
     for step in range(1, 40):
         tapped = Tapped(kind=EdgeCollection)

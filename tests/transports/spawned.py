@@ -58,7 +58,7 @@ def web_server(*tokens: str, module: str = "tests.transports.server") -> Generat
         reader = threading.Thread(target=server.read_log, daemon=True)
         reader.start()
         try:
-            assert server.started.wait(30), "the server did not start in time"
+            assert server.started.wait(60), "the server did not start in time"
             assert server.port, "".join(server.log)
             yield server
         finally:
