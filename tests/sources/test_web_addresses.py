@@ -327,9 +327,9 @@ def test_wherever_an_answer_sends_it_is_refused_or_https(text: str) -> None:
 
 
 def test_an_address_is_shown_without_its_query_and_not_too_long() -> None:
-    shown = parse_address("https://example.org/" + "x" * 500 + "?key=secret").shown
+    shown = parse_address("https://example.org/" + "x" * 500 + "?key=secret").display_url
     assert len(shown) == 200
-    assert "secret" not in parse_address("https://example.org/a?key=secret").shown
+    assert "secret" not in parse_address("https://example.org/a?key=secret").display_url
 
 
 @pytest.mark.parametrize(

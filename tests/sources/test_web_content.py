@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, media_type_of
 from knowledge_mcp.sources.web.address import parse_address
-from knowledge_mcp.sources.web.content import file_name, kind_by_content, kind_by_header, named_as
+from knowledge_mcp.sources.web.content import file_name, kind_by_content, kind_by_header, with_extension
 
 ADDRESS = parse_address("https://example.org/files/report%20one.pdf?x=y")
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -179,10 +179,10 @@ def test_what_is_called_plain_text_is_that_unless_it_plainly_is_not(content: byt
 
 @pytest.mark.parametrize("kind", sorted(set(MEDIA_TYPES.values())))
 def test_a_name_is_given_an_extension_that_means_its_kind(kind: str) -> None:
-    assert media_type_of(named_as("index.php", kind)) == kind
-    assert named_as(named_as("a", kind), kind) == named_as("a", kind)
+    assert media_type_of(with_extension("index.php", kind)) == kind
+    assert with_extension(with_extension("a", kind), kind) == with_extension("a", kind)
 
 
 def test_an_extension_that_means_the_same_is_kept() -> None:
-    assert named_as("a.htm", "text/html") == "a.htm"
-    assert named_as("A.JPEG", "image/jpeg") == "A.JPEG"
+    assert with_extension("a.htm", "text/html") == "a.htm"
+    assert with_extension("A.JPEG", "image/jpeg") == "A.JPEG"

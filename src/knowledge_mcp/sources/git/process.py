@@ -92,11 +92,11 @@ def quoted(said: bytes | str, secrets: tuple[str, ...] = ()) -> str:
     """Return what Git said, without progress, credentials and secrets, cut to what helps."""
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
     lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
-    kept = without_credentials("; ".join(line for line in lines if line and not _PROGRESS.match(line)))
+    cleaned = without_credentials("; ".join(line for line in lines if line and not _PROGRESS.match(line)))
     for secret in secrets:
-        kept = kept.replace(secret, "***") if secret else kept
-    kept = "".join(character if character.isprintable() else "?" for character in kept)
-    return kept[:_LONGEST]
+        cleaned = cleaned.replace(secret, "***") if secret else cleaned
+    cleaned = "".join(character if character.isprintable() else "?" for character in cleaned)
+    return cleaned[:_LONGEST]
 
 
 def is_damage(error: KnowledgeError) -> bool:
@@ -139,13 +139,13 @@ def git_error(said: str, *, what: str, branch: str = "", token: bool = False) ->
     if _BUSY.search(said):
         return RateLimitedError(f"The host of {what} asks to wait.", details=said)
     if _DENIED.search(said):
-        return _denied(said, what, token=token)
+        return _access_error(said, what, token=token)
     if _FORBIDDEN.search(said):
         return InvalidInputError(f"{what} is not reached by https.", details=said, suggestion="Use its https address.")
     return _unreachable(said, what, token=token)
 
 
-def _denied(said: str, what: str, *, token: bool) -> AuthError:
+def _access_error(said: str, what: str, *, token: bool) -> AuthError:
     if token:
         return AuthError(
             f"The token was refused for {what}.",
@@ -349,7 +349,7 @@ class GitProgram:
                 return process.communicate(timeout=max(min(_STEP, deadline - time.monotonic()), 0.001))
             except subprocess.TimeoutExpired:
                 if call.cancelled is not None and call.cancelled():
-                    raise _stopped(call) from None
+                    raise _cancelled_error(call) from None
                 if time.monotonic() >= deadline:
                     raise TimedOutError(
                         f"Git took more than {self._timeout:.0f} seconds for {call.what} and was stopped.",
@@ -357,7 +357,7 @@ class GitProgram:
                     ) from None
 
 
-def _stopped(call: GitCall) -> KnowledgeError:
+def _cancelled_error(call: GitCall) -> KnowledgeError:
     return TimedOutError(f"Work on {call.what} was cancelled.", suggestion="Start it again when it is wanted.")
 
 
@@ -398,10 +398,10 @@ def changes_between(git: GitProgram, folder: Path, old: str, new: str, call: Git
         return None
     arguments = ["diff-tree", "-r", "-z", "--raw", "-M", f"-l{_MOST_RENAMES}", "--no-ext-diff", "--no-textconv"]
     _, output = git.run([*arguments, "--ignore-submodules=all", old, new, "--"], call, folder=folder)
-    return tuple(sorted(_parsed(output), key=lambda change: change.path))
+    return tuple(sorted(_parse_changes(output), key=lambda change: change.path))
 
 
-def _parsed(output: bytes) -> Iterator[FileChange]:
+def _parse_changes(output: bytes) -> Iterator[FileChange]:
     fields = iter(output.split(b"\0"))
     for head in fields:
         if not head.startswith(b":"):
@@ -425,11 +425,11 @@ def uncommitted(git: GitProgram, folder: Path, call: GitCall) -> tuple[FileChang
     _, prefix = git.run(["rev-parse", "--show-prefix"], call, folder=folder)
     _, output = git.run([*arguments, "--", "."], call, folder=folder)
     above = os.fsdecode(prefix.removesuffix(b"\n"))
-    found: list[FileChange] = []
+    changes: list[FileChange] = []
     for entry in output.split(b"\0"):
         if len(entry) < 4:
             continue
         status, path = entry[:2].decode("ascii"), os.fsdecode(entry[3:]).removeprefix(above)
         kind = ChangeKind.ADDED if status in {"??", "A ", "AM"} else ChangeKind.MODIFIED
-        found.append(FileChange(ChangeKind.DELETED if "D" in status else kind, path))
-    return tuple(sorted(found, key=lambda change: change.path))
+        changes.append(FileChange(ChangeKind.DELETED if "D" in status else kind, path))
+    return tuple(sorted(changes, key=lambda change: change.path))

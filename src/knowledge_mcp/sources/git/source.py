@@ -127,9 +127,9 @@ class GitClones:
         call = self._call(remote, branch=check_branch(branch) if branch else "", cancelled=cancelled)
         with self._folder.locked(name):
             if place.is_dir() and not fresh:
-                found = self._existing(name, place, remote, branch)
-                if found is not None:
-                    return found
+                existing = self._find_existing(name, place, remote, branch)
+                if existing is not None:
+                    return existing
             return self._clone(name, place, remote, branch, call, shallow=shallow)
 
     def update(self, name: str, *, branch: str = "", cancelled: Cancelled | None = None) -> Checkout:
@@ -153,7 +153,7 @@ class GitClones:
             shallow = (place / ".git" / "shallow").exists()
             try:
                 self._fetch(place, head.branch, call, shallow=shallow)
-                return self._described(name, place, remote, call)
+                return self._describe(name, place, remote, call)
             except KnowledgeError as error:
                 if not is_damage(error):
                     raise
@@ -187,7 +187,7 @@ class GitClones:
         if not place.is_dir():
             raise NotFoundError(f"There is no clone {name}.", suggestion="Index the repository by its address.")
         remote = self._remote_of(name, place)
-        return self._described(name, place, remote, self._call(remote, trusted=place))
+        return self._describe(name, place, remote, self._call(remote, trusted=place))
 
     def submodules(self, name: str) -> tuple[str, ...]:
         """List the folders of a clone that are repositories of their own, by path; nothing of them is fetched."""
@@ -253,9 +253,9 @@ class GitClones:
         if self._proxied and address.literal is None:
             return ""
         deadline = Deadline(_LOOK_UP_SECONDS, cancelled, clock=time.monotonic)
-        found = places_of(address, self._resolver, deadline, private_accepted=accepted)
-        shown = ",".join(f"[{each}]" if each.version == 6 else str(each) for each in found)
-        return f"{address.host}:{address.port}:{shown}" if address.literal is None else ""
+        addresses = places_of(address, self._resolver, deadline, private_accepted=accepted)
+        listed = ",".join(f"[{each}]" if each.version == 6 else str(each) for each in addresses)
+        return f"{address.host}:{address.port}:{listed}" if address.literal is None else ""
 
     def _clone(
         self, name: str, place: Path, remote: RepositoryUrl, branch: str, call: GitCall, *, shallow: bool
@@ -280,7 +280,7 @@ class GitClones:
             raise disk_error(name, error) from error
         finally:
             remove_folder(partial)
-        checkout = self._described(name, place, remote, call)
+        checkout = self._describe(name, place, remote, call)
         log_event(
             _LOGGER,
             logging.INFO,
@@ -291,22 +291,22 @@ class GitClones:
         )
         return checkout
 
-    def _existing(self, name: str, place: Path, remote: RepositoryUrl, branch: str) -> Checkout | None:
+    def _find_existing(self, name: str, place: Path, remote: RepositoryUrl, branch: str) -> Checkout | None:
         """Describe the clone that has the name; None where it is to be replaced: damaged, or of another branch."""
         try:
-            held = self._remote_of(name, place)
-            if _plain(held.text) != _plain(remote.text):
+            current = self._remote_of(name, place)
+            if _plain(current.text) != _plain(remote.text):
                 raise InvalidInputError(
                     f"Another repository is already called {name}.",
-                    details=f"It comes from {held.text}.",
+                    details=f"It comes from {current.text}.",
                     suggestion="Choose a name for the new one, or remove the other first.",
                 )
-            found = self._described(name, place, remote, GitCall(remote.text, trusted=place))
+            checkout = self._describe(name, place, remote, GitCall(remote.text, trusted=place))
         except KnowledgeError as error:
             if not (is_damage(error) or isinstance(error, NotFoundError)):
                 raise
             return None
-        return found if not branch or branch == found.branch else None
+        return checkout if not branch or branch == checkout.branch else None
 
     def _remote_of(self, name: str, place: Path) -> RepositoryUrl:
         call = GitCall(f"the clone {name}", trusted=place)
@@ -321,15 +321,15 @@ class GitClones:
         return parse_url(_line(url), loopback_http=self._loopback_http, local=self._local)
 
     def _head(self, remote: RepositoryUrl, call: GitCall) -> RemoteHead:
-        wanted = f"refs/heads/{call.branch}" if call.branch else "HEAD"
-        arguments = ["ls-remote", "--symref", "--exit-code", "--", remote.text, wanted]
+        ref = f"refs/heads/{call.branch}" if call.branch else "HEAD"
+        arguments = ["ls-remote", "--symref", "--exit-code", "--", remote.text, ref]
         code, output = self._git.run(arguments, call, allowed=(0, 2))
         branch, commit = call.branch, ""
         for line in output.decode("utf-8", "replace").splitlines():
             value, _, name = line.partition("\t")
             if value.startswith("ref: refs/heads/") and name == "HEAD":
                 branch = value.removeprefix("ref: refs/heads/")
-            elif name == wanted:
+            elif name == ref:
                 commit = value
         if code != 0 or not commit:
             if call.branch:
@@ -354,7 +354,7 @@ class GitClones:
         self._git.run(["reset", "--hard", "--quiet", target, "--"], inside, folder=place)
         self._git.run(["clean", "-ffdxq"], inside, folder=place)
 
-    def _described(self, name: str, place: Path, remote: RepositoryUrl, call: GitCall) -> Checkout:
+    def _describe(self, name: str, place: Path, remote: RepositoryUrl, call: GitCall) -> Checkout:
         inside = GitCall(call.what, trusted=place)
         _, commit = self._git.run(["rev-parse", "--verify", "HEAD^{commit}"], inside, folder=place)
         _, branch = self._git.run(["symbolic-ref", "--quiet", "--short", "HEAD"], inside, folder=place, allowed=(0, 1))
@@ -412,10 +412,10 @@ def from_options(
         ConfigError: GIT_TOKENS is not of the form `host=token,host=token`; names the place, never a token.
     """
     tokens: dict[str, str] = {}
-    given = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
-    for place, pair in enumerate((each.strip() for each in given.split(",") if each.strip()), 1):
-        host, found, token = pair.partition("=")
-        if not found or not token.strip() or not _HOST.fullmatch(host.strip()):
+    pairs = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
+    for place, pair in enumerate((each.strip() for each in pairs.split(",") if each.strip()), 1):
+        host, equals, token = pair.partition("=")
+        if not equals or not token.strip() or not _HOST.fullmatch(host.strip()):
             raise ConfigError(
                 f"Entry {place} of GIT_TOKENS is not of the form host=token.",
                 suggestion="Write gitlab.example.com=TOKEN, further ones after a comma.",

@@ -60,34 +60,34 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
         path = Path(text.removeprefix("file://")).expanduser().absolute()
         return RepositoryUrl(f"file://{path}", "file", "", repository_name(path.name))
     if len(text) > _LONGEST or not text.isprintable() or " " in text:
-        raise _refused("It is too long or has characters that no address has.")
+        raise _refusal("It is too long or has characters that no address has.")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise _refused("It cannot be read.") from error
+        raise _refusal("It cannot be read.") from error
     if "@" in parts.netloc:
-        raise _refused(
+        raise _refusal(
             "It holds a user name or a token.",
             "Put it into GITHUB_PAT or GIT_TOKENS, not here.",
         )
     host = (parts.hostname or "").lower()
     here = host in _LOOPBACK
     if parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not (here and loopback_http)):
-        raise _refused("It does not begin with https://.")
+        raise _refusal("It does not begin with https://.")
     if (here and not loopback_http) or not (_HOST.fullmatch(host) or here):
-        raise _refused("Its host is not one to clone from.")
+        raise _refusal("Its host is not one to clone from.")
     if not here:
         _check_host(host)
     if parts.query or parts.fragment:
-        raise _refused("It has a query or a fragment.", "Give the address that `git clone` takes.")
+        raise _refusal("It has a query or a fragment.", "Give the address that `git clone` takes.")
     segments = [segment for segment in parts.path.split("/") if segment]
     if not segments or any(not _SEGMENT.fullmatch(one) or one.strip(".") == "" for one in segments):
-        raise _refused("Its path names no repository.")
+        raise _refusal("Its path names no repository.")
     if (host == "github.com" and len(segments) != 2) or (len(segments) < 2 and not here):
-        raise _refused("Its path is not owner/name.")
-    shown = f"[{host}]" if ":" in host else host
-    place = f"{shown}:{port}" if port is not None else shown
+        raise _refusal("Its path is not owner/name.")
+    bracketed = f"[{host}]" if ":" in host else host
+    place = f"{bracketed}:{port}" if port is not None else bracketed
     return RepositoryUrl(
         f"{parts.scheme}://{place}/{'/'.join(segments)}", parts.scheme, place, repository_name(segments[-1])
     )
@@ -103,13 +103,13 @@ def _check_host(host: str) -> None:
     try:
         literal = parse_address(f"https://{host}/").literal
     except InvalidInputError as error:
-        raise _refused(error.message.partition("accepted. ")[2]) from error
+        raise _refusal(error.message.partition("accepted. ")[2]) from error
     why = why_refused(literal, private_accepted=True) if literal is not None else None
     if why is not None:
-        raise _refused(f"Its host is not one to clone from: {why}.")
+        raise _refusal(f"Its host is not one to clone from: {why}.")
 
 
-def _refused(why: str, suggestion: str = "Give an address such as https://github.com/owner/name.") -> InvalidInputError:
+def _refusal(why: str, suggestion: str = "Give an address such as https://github.com/owner/name.") -> InvalidInputError:
     return InvalidInputError(f"The address of the repository is not accepted. {why}", suggestion=suggestion)
 
 

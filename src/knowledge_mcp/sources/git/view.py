@@ -26,7 +26,7 @@ _MOST = 4096
 """Bytes of a file that holds one line."""
 
 _PLAIN = re.compile(r"(?:true|false|minimal|default|sha1|sha256|files|reftable)\n?")
-_KEPT = "core.filemode core.ignorecase core.symlinks core.precomposeunicode core.trustctime core.checkstat".split()
+_COPIED = "core.filemode core.ignorecase core.symlinks core.precomposeunicode core.trustctime core.checkstat".split()
 _FORMAT = ("extensions.objectformat", "extensions.refstorage")
 _REMOTE = "remote.origin.url"
 
@@ -59,29 +59,29 @@ def viewed(git: GitProgram, folder: Path, call: GitCall) -> Generator[GitView | 
         InvalidInputError: the repository belongs to another user.
         KnowledgeError: Git failed.
     """
-    found = _found(folder)
-    if found is None:
+    repository = _find_repository(folder)
+    if repository is None:
         yield None
         return
-    for each in (found.root, found.own):
+    for each in (repository.root, repository.own):
         if sys.platform != "win32" and each.stat().st_uid != os.geteuid():
             raise git_error("dubious ownership", what=call.what)
-    values = _values(git, found, call)
-    shown = Path(tempfile.mkdtemp(prefix="git-view-"))
+    values = _values(git, repository, call)
+    view = Path(tempfile.mkdtemp(prefix="git-view-"))
     try:
-        _show(found, shown, values)
+        _write_view(repository, view, values)
         variables = {
-            "GIT_DIR": str(shown),
-            "GIT_WORK_TREE": str(found.root),
-            "GIT_OBJECT_DIRECTORY": str(found.common / "objects"),
-            "GIT_INDEX_FILE": str(found.own / "index"),
+            "GIT_DIR": str(view),
+            "GIT_WORK_TREE": str(repository.root),
+            "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
+            "GIT_INDEX_FILE": str(repository.own / "index"),
         }
         yield GitView(replace(call, variables=variables), values.get(_REMOTE, ""))
     finally:
-        remove_folder(shown)
+        remove_folder(view)
 
 
-def _found(folder: Path) -> _Repository | None:
+def _find_repository(folder: Path) -> _Repository | None:
     """Look upward for a repository as Git does: on this file system only, past what is none."""
     device = folder.stat().st_dev
     for root in (folder, *folder.parents):
@@ -101,8 +101,8 @@ def _own_folder(entry: Path) -> Path | None:
     """Return the folder that `.git` is, or names in a linked working tree and a submodule."""
     if entry.is_dir():
         return entry
-    named = _line_of(entry).removeprefix("gitdir: ")
-    return entry.parent / named if named and (entry.parent / named).is_dir() else None
+    target = _line_of(entry).removeprefix("gitdir: ")
+    return entry.parent / target if target and (entry.parent / target).is_dir() else None
 
 
 def _line_of(file: Path) -> str:
@@ -125,32 +125,32 @@ def _head(own: Path) -> str:
     return _line_of(head)
 
 
-def _values(git: GitProgram, found: _Repository, call: GitCall) -> dict[str, str]:
+def _values(git: GitProgram, repository: _Repository, call: GitCall) -> dict[str, str]:
     """Read the few values that say how the repository is stored, and where it comes from."""
-    file = found.common / "config"
+    file = repository.common / "config"
     if not file.is_file():
         return {}
-    wanted = "|".join(re.escape(each) for each in (*_KEPT, *_FORMAT, _REMOTE))
-    arguments = ["config", "--file", str(file), "--no-includes", "-z", "--get-regexp", f"^({wanted})$"]
+    names = "|".join(re.escape(each) for each in (*_COPIED, *_FORMAT, _REMOTE))
+    arguments = ["config", "--file", str(file), "--no-includes", "-z", "--get-regexp", f"^({names})$"]
     _, output = git.run(arguments, call, allowed=(0, 1))
     pairs = (entry.partition("\n") for entry in os.fsdecode(output).split("\0") if entry)
     return {name: value for name, _, value in pairs if name == _REMOTE or _PLAIN.fullmatch(value)}
 
 
-def _show(found: _Repository, shown: Path, values: dict[str, str]) -> None:
+def _write_view(repository: _Repository, view: Path, values: dict[str, str]) -> None:
     """Lay out what Git sees as its folder."""
-    (shown / "HEAD").write_bytes(os.fsencode(_head(found.own)) + b"\n")
+    (view / "HEAD").write_bytes(os.fsencode(_head(repository.own)) + b"\n")
     format_lines = [f"\t{name.partition('.')[2]} = {values[name]}\n" for name in _FORMAT if name in values]
-    core_lines = [f"\t{name.partition('.')[2]} = {values[name]}\n" for name in _KEPT if name in values]
+    core_lines = [f"\t{name.partition('.')[2]} = {values[name]}\n" for name in _COPIED if name in values]
     version = 1 if format_lines else 0
     text = f"[core]\n\trepositoryformatversion = {version}\n\tbare = false\n{''.join(core_lines)}"
-    (shown / "config").write_text(text + (f"[extensions]\n{''.join(format_lines)}" if format_lines else ""))
-    (shown / "info").mkdir()
+    (view / "config").write_text(text + (f"[extensions]\n{''.join(format_lines)}" if format_lines else ""))
+    (view / "info").mkdir()
     for name in ("refs", "reftable"):
-        if (found.common / name).is_dir():
-            (shown / name).symlink_to(found.common / name)
+        if (repository.common / name).is_dir():
+            (view / name).symlink_to(repository.common / name)
     for name in ("packed-refs", "shallow", "info/exclude", "info/attributes"):
-        if (found.common / name).is_file():
-            (shown / name).symlink_to(found.common / name)
-    for part in found.own.glob("sharedindex.*"):
-        (shown / part.name).symlink_to(part)
+        if (repository.common / name).is_file():
+            (view / name).symlink_to(repository.common / name)
+    for part in repository.own.glob("sharedindex.*"):
+        (view / part.name).symlink_to(part)

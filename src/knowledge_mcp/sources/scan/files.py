@@ -262,7 +262,7 @@ class RepositoryScan:
         chosen = (*DEFAULT_EXTENSIONS, *DEFAULT_NAMES) if include_extensions is None else tuple(include_extensions)
         if any(not one.strip(" .") for one in chosen):
             raise InvalidInputError("An extension is empty.", suggestion="Give extensions such as '.py'.")
-        self._wanted = frozenset(one.strip().lower().lstrip(".") for one in chosen)
+        self._extensions = frozenset(one.strip().lower().lstrip(".") for one in chosen)
         self._excludes = Patterns([*DEFAULT_EXCLUDES, *EVER_EXCLUDED, *exclude_patterns])
         self._gitignore = gitignore
         self._max_bytes = max_bytes
@@ -271,9 +271,9 @@ class RepositoryScan:
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield files and skipped files, each folder's files by name first, then the folders below it by name."""
         for path in self.paths():
-            found = self._file(path) if isinstance(path, str) else path
-            if found is not None:
-                yield found
+            entry = self._file(path) if isinstance(path, str) else path
+            if entry is not None:
+                yield entry
 
     def paths(self) -> Iterator[str | SkippedFile]:
         """Yield the paths of the files that are looked at, none of them opened, and folders that cannot be read."""
@@ -288,7 +288,7 @@ class RepositoryScan:
                 message = (
                     f"{printable_path(folder)}: The folder cannot be read: {error.strerror or type(error).__name__}."
                 )
-                yield self._skipped(folder, UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
+                yield self._skip(folder, UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
                 continue
             folders: list[tuple[str, IgnoreRules | None]] = []
             for name, is_folder in entries:
@@ -312,7 +312,7 @@ class RepositoryScan:
         if lower == ".git":
             return False
         extension = lower.rpartition(".")[2] if "." in lower.lstrip(".") else ""
-        if self._wanted.isdisjoint(("*", lower, extension)):
+        if self._extensions.isdisjoint(("*", lower, extension)):
             self.left_out["extension"] += 1
             return False
         return not self._is_left_out(path, rules, folder=False)
@@ -334,16 +334,16 @@ class RepositoryScan:
             status = place.lstat()
             if stat.S_ISLNK(status.st_mode):
                 message = f"{name}: It is a symbolic link, which is not followed."
-                return self._skipped(path, UnreadableReason.UNSUPPORTED, message, "Index what it points to.")
+                return self._skip(path, UnreadableReason.UNSUPPORTED, message, "Index what it points to.")
             if not stat.S_ISREG(status.st_mode):
-                return self._skipped(path, UnreadableReason.UNSUPPORTED, f"{name}: It is not a regular file.", "")
+                return self._skip(path, UnreadableReason.UNSUPPORTED, f"{name}: It is not a regular file.", "")
             if status.st_size > self._max_bytes:
                 return self._too_large(path, status.st_size)
             with open_beneath(None, place) as stream:
                 data = stream.read(self._max_bytes + 1)
         except OSError as error:
             message = f"{name}: The file cannot be read: {error.strerror or type(error).__name__}."
-            return self._skipped(path, UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
+            return self._skip(path, UnreadableReason.INACCESSIBLE, message, "Check its permissions.")
         if len(data) > self._max_bytes:
             return self._too_large(path, len(data))
         if not data.strip():
@@ -352,7 +352,7 @@ class RepositoryScan:
         media_type = media_type_of(Path(path).name)
         objection = objection_to(data, media_type)
         if objection is not None:
-            return self._skipped(path, objection.reason, f"{name}: {objection.message}", objection.suggestion)
+            return self._skip(path, objection.reason, f"{name}: {objection.message}", objection.suggestion)
         return SourceItem(
             uri=self._uri(path),
             name=name,
@@ -365,9 +365,9 @@ class RepositoryScan:
 
     def _too_large(self, path: str, size: int) -> SkippedFile:
         message = f"{printable_path(path)}: It has {size:,} bytes, more than {self._max_bytes:,}."
-        return self._skipped(path, UnreadableReason.TOO_LARGE, message, "Leave it out, or split it.")
+        return self._skip(path, UnreadableReason.TOO_LARGE, message, "Leave it out, or split it.")
 
-    def _skipped(self, path: str, reason: UnreadableReason, message: str, suggestion: str) -> SkippedFile:
+    def _skip(self, path: str, reason: UnreadableReason, message: str, suggestion: str) -> SkippedFile:
         return SkippedFile(self._uri(path), reason, message, suggestion)
 
     def _uri(self, path: str) -> str:
@@ -376,5 +376,5 @@ class RepositoryScan:
 
 def _entries(folder: Path) -> list[tuple[str, bool]]:
     """List a folder's names with whether each is a folder; links are not, wherever they lead."""
-    with os.scandir(folder) as found:
-        return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+    with os.scandir(folder) as listing:
+        return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing)

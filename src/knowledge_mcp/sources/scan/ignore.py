@@ -44,8 +44,8 @@ class Patterns:
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
-        sound = [found for line in lines[:_MAX_LINES] if (found := _pattern(line)) is not None]
-        runs = groupby(sound, key=lambda found: found[0])
+        sound = [pattern for line in lines[:_MAX_LINES] if (pattern := _pattern(line)) is not None]
+        runs = groupby(sound, key=lambda pattern: pattern[0])
         self._runs = [
             (negated, re.compile("|".join(f"(?:{one})" for _, one in run), re.DOTALL)) for negated, run in runs
         ]
@@ -112,7 +112,7 @@ def _pattern(line: str) -> tuple[bool, str] | None:
     body = line[1:] if negated else line
     only_folders = body.endswith("/")
     body = body.removesuffix("/")
-    body = _ESCAPED.sub(lambda found: "/" if found.group(1) == "/" else found.group(), body)
+    body = _ESCAPED.sub(lambda match: "/" if match.group(1) == "/" else match.group(), body)
     anchored = "/" in body
     parts = ["**" if _DEEP.fullmatch(part) else part for part in body.removeprefix("/").split("/")]
     parts = [part for place, part in enumerate(parts) if place == 0 or part != "**" or parts[place - 1] != "**"]

@@ -266,7 +266,7 @@ class WebDavSource:
                     self._take(place, entry["etag"])
             if len(seen) > _MOST_FOLDERS:
                 raise InvalidInputError(
-                    f"There are more than {_MOST_FOLDERS:,} folders below {parse_address(self._root).shown}.",
+                    f"There are more than {_MOST_FOLDERS:,} folders below {parse_address(self._root).display_url}.",
                     suggestion="Register folders further down.",
                 )
         return bool(self._files or self._skipped)
@@ -297,7 +297,7 @@ class WebDavSource:
         self._sandbox.close()
 
     def _listed(self, folder: str) -> list[dict[str, str]]:
-        shown = parse_address(folder).shown
+        display_url = parse_address(folder).display_url
         try:
             answer = self._fetcher.ask(folder, _PROPFIND, login=self._login)
         except (AuthError, NotFoundError) as error:
@@ -309,8 +309,8 @@ class WebDavSource:
             )
             return []
         if answer.status != 207:
-            raise InvalidInputError(f"{shown} does not speak WebDAV.", suggestion="Give the WebDAV address.")
-        return list_in_child(self._sandbox, "propfind_answer", answer.body, shown)
+            raise InvalidInputError(f"{display_url} does not speak WebDAV.", suggestion="Give the WebDAV address.")
+        return list_in_child(self._sandbox, "propfind_answer", answer.body, display_url)
 
     def _below(self, folder: str, href: str) -> str | None:
         """Spell what a folder lists in one way; None for what does not lie below the source."""
@@ -443,7 +443,7 @@ class SitemapSource:
             seen.add(url)
             if len(seen) > _MOST_SITEMAPS:
                 raise InvalidInputError(
-                    f"{self._address.shown} names more than {_MOST_SITEMAPS} sitemaps.",
+                    f"{self._address.display_url} names more than {_MOST_SITEMAPS} sitemaps.",
                     suggestion="Register some of them one by one.",
                 )
             for entry in self._read(url):
@@ -497,7 +497,7 @@ class SitemapSource:
 
     def _read(self, url: str) -> list[dict[str, str]]:
         body = self._fetcher.ask(url, WebRequest()).body
-        return list_in_child(self._sandbox, "sitemap", body, parse_address(url).shown)
+        return list_in_child(self._sandbox, "sitemap", body, parse_address(url).display_url)
 
     def _own(self, loc: str) -> str | None:
         """Spell an address in one way; None for one of another site, for which a sitemap cannot speak."""

@@ -20,7 +20,7 @@ from knowledge_mcp.model.errors import InvalidInputError, TimedOutError
 IpAddress: TypeAlias = IPv4Address | IPv6Address
 
 _LONGEST = 4096
-_MOST_SHOWN = 200
+_MOST_DISPLAYED = 200
 _HTTPS = 443
 _PLACE = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([^\[\]:@%]{1,1000}))(?::([0-9]{0,5}))?")
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
@@ -82,10 +82,10 @@ class WebAddress:
         return self.origin + self.target
 
     @property
-    def shown(self) -> str:
+    def display_url(self) -> str:
         """The address for messages and logs: without its query, which may hold a key, and not too long."""
         text = self.origin + self.path
-        return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+        return text if len(text) <= _MOST_DISPLAYED else text[: _MOST_DISPLAYED - 1] + "…"
 
 
 def parse_address(text: str) -> WebAddress:
@@ -98,26 +98,26 @@ def parse_address(text: str) -> WebAddress:
     """
     text = text.strip(" ")
     if not text:
-        raise _refused("It is empty.")
+        raise _refusal("It is empty.")
     if len(text) > _LONGEST:
-        raise _refused(f"It is longer than {_LONGEST} characters.")
+        raise _refusal(f"It is longer than {_LONGEST} characters.")
     if not text.isprintable() or "\\" in text:
-        raise _refused("It has characters that no address has.")
+        raise _refusal("It has characters that no address has.")
     try:
         parts = urlsplit(text)
     except ValueError as error:
-        raise _refused("It cannot be read.") from error
+        raise _refusal("It cannot be read.") from error
     if parts.scheme != "https":
         scheme = _SCHEME.match(text)
-        raise _refused(f"{scheme[1]}: is not https." if scheme else "It does not begin with https://.")
+        raise _refusal(f"{scheme[1]}: is not https." if scheme else "It does not begin with https://.")
     if "@" in parts.netloc:
-        raise _refused("It holds a user name or a password.", "Leave it out; nothing is fetched with credentials.")
+        raise _refusal("It holds a user name or a password.", "Leave it out; nothing is fetched with credentials.")
     place = _PLACE.fullmatch(parts.netloc)
     if place is None:
-        raise _refused("Its host cannot be read.")
+        raise _refusal("Its host cannot be read.")
     port = int(place[3]) if place[3] else _HTTPS
     if port > 65535 or port in _NO_WEB_PORTS:
-        raise _refused(f"Port {port} is not one of the web.")
+        raise _refusal(f"Port {port} is not one of the web.")
     host, literal = _literal(place[1], IPv6Address) if place[1] else _host(place[2])
     path = quote(parts.path, safe=_PATH_SAFE) or "/"
     return WebAddress(host, port, path, quote(parts.query, safe=_QUERY_SAFE), literal)
@@ -130,13 +130,15 @@ def redirected(address: WebAddress, location: str) -> WebAddress:
         InvalidInputError: it sends to something that is not accepted, such as http.
     """
     if not location.isprintable() or len(location) > _LONGEST:
-        raise InvalidInputError(f"{address.shown} sends on to something that is not an address.", suggestion=_ELSEWHERE)
+        raise InvalidInputError(
+            f"{address.display_url} sends on to something that is not an address.", suggestion=_ELSEWHERE
+        )
     try:
         return parse_address(urljoin(address.url, location.strip(" ")))
     except (InvalidInputError, ValueError) as error:
         why = error.message.partition("accepted. ")[2] if isinstance(error, InvalidInputError) else "It cannot be read."
         raise InvalidInputError(
-            f"{address.shown} sends on to an address that is not accepted. {why}", suggestion=_ELSEWHERE
+            f"{address.display_url} sends on to an address that is not accepted. {why}", suggestion=_ELSEWHERE
         ) from error
 
 
@@ -155,7 +157,7 @@ def host_matches(host: str, patterns: tuple[str, ...]) -> bool:
     return False
 
 
-def _refused(
+def _refusal(
     why: str, suggestion: str = "Give an address such as https://example.org/document.pdf."
 ) -> InvalidInputError:
     return InvalidInputError(f"The address is not accepted. {why}", suggestion=suggestion)
@@ -164,7 +166,7 @@ def _refused(
 def _host(text: str) -> tuple[str, IpAddress | None]:
     name = (text if text.isascii() else _in_ascii(text)).lower().removesuffix(".")
     if len(name) > 253 or not _NAME.fullmatch(name):
-        raise _refused("Its host is not a name of the internet.")
+        raise _refusal("Its host is not a name of the internet.")
     if _NUMBER.fullmatch(name):  # a host that ends with a number is an IPv4 address, in whatever spelling
         return _literal(name, IPv4Address)
     return name, None
@@ -172,10 +174,10 @@ def _host(text: str) -> tuple[str, IpAddress | None]:
 
 def _literal(text: str, kind: type[IPv4Address | IPv6Address]) -> tuple[str, IpAddress]:
     try:
-        found = kind(text)
+        address = kind(text)
     except ValueError as error:
-        raise _refused("Its host is a number that is not a plain IP address.") from error
-    return str(found), found
+        raise _refusal("Its host is a number that is not a plain IP address.") from error
+    return str(address), address
 
 
 def _in_ascii(text: str) -> str:
@@ -185,7 +187,7 @@ def _in_ascii(text: str) -> str:
     try:
         return idna.encode(text.removesuffix("."), uts46=True).decode("ascii")
     except (idna.IDNAError, UnicodeError) as error:
-        raise _refused("Its host is not a name of the internet.") from error
+        raise _refusal("Its host is not a name of the internet.") from error
 
 
 _POLL = 0.1

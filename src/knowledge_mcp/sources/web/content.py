@@ -27,7 +27,7 @@ from knowledge_mcp.sources.web.exchange import ResponseHead
 PLAIN = "text/plain"
 _KNOWN = frozenset(MEDIA_TYPES.values())
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-_TELLS_NOTHING = frozenset(
+_UNINFORMATIVE = frozenset(
     {
         "",
         UNKNOWN,
@@ -54,7 +54,7 @@ _SAME: Mapping[str, str] = {
     "text/xml": "application/xml",
 }
 _SOURCES = frozenset({"text/markdown", "text/csv", "application/json", "application/xml"})
-"""Kinds that many servers call `text/plain`; a page's source that is served so is wanted as source, so not HTML."""
+"""Kinds that many servers call `text/plain`; a page's source that is served so is read as source, so not HTML."""
 
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
@@ -77,7 +77,7 @@ _IN_OLE: tuple[tuple[bytes, str], ...] = (
 )
 
 _EXTENDED = re.compile(r"filename\*\s*=\s*(utf-8|iso-8859-1)'[^']*'([^;\s]+)", re.IGNORECASE)
-_GIVEN = re.compile(r"(?:^|;)\s*filename\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^;\s]+))", re.IGNORECASE)
+_PLAIN_FILENAME = re.compile(r"(?:^|;)\s*filename\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^;\s]+))", re.IGNORECASE)
 _LONGEST_HEADER, _LONGEST_NAME, _LONGEST_EXTENSION = 2000, 120, 16
 
 
@@ -97,7 +97,7 @@ def kind_by_header(content_type: str, name: str) -> str:
     said = content_type.partition(";")[0].strip().lower()
     kind = _SAME.get(said, said)
     by_name = media_type_of(name)
-    if kind in _TELLS_NOTHING:
+    if kind in _UNINFORMATIVE:
         return by_name
     if kind == PLAIN:
         return by_name if by_name in _SOURCES else kind
@@ -110,16 +110,16 @@ def kind_by_header(content_type: str, name: str) -> str:
     raise refused_kind(said)
 
 
-def kind_by_content(content: bytes, named: str = UNKNOWN) -> str:
+def kind_by_content(content: bytes, declared: str = UNKNOWN) -> str:
     """Tell the media type by the bytes.
 
     Args:
         content: all of them.
-        named: what they are called: nothing of use, or plain text, as some servers call whatever they do not know. The
-            source of a page that is called plain text stays that.
+        declared: what the header says: nothing of use, or plain text, as some servers say of whatever they do not know.
+            The source of a page that is called plain text stays that.
 
     Returns:
-        A media type that can be read, `named` where the bytes say nothing.
+        A media type that can be read, `declared` where the bytes say nothing.
     """
     for beginning, kind in _BEGINNINGS:
         if content.startswith(beginning):
@@ -127,8 +127,8 @@ def kind_by_content(content: bytes, named: str = UNKNOWN) -> str:
     for beginning, table in ((_ZIP, _IN_ZIP), (_OLE, _IN_OLE)):
         if content.startswith(beginning):
             return next((kind for mark, kind in table if mark in content), UNKNOWN)
-    if named == PLAIN:
-        return named
+    if declared == PLAIN:
+        return declared
     start = content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return "text/html"
@@ -149,7 +149,7 @@ def file_name(disposition: str, address: WebAddress) -> str:
 
     The name is one part of a path, safe on every system; it may lack an extension.
     """
-    said = _said(disposition) if len(disposition) <= _LONGEST_HEADER else []
+    said = _names_in_header(disposition) if len(disposition) <= _LONGEST_HEADER else []
     for candidate in (*said, unquote(address.path.rpartition("/")[2])):
         name = _safe(candidate)
         if name:
@@ -157,33 +157,33 @@ def file_name(disposition: str, address: WebAddress) -> str:
     return _safe(address.host.replace(":", "-"))
 
 
-def named_as(name: str, kind: str) -> str:
+def with_extension(name: str, kind: str) -> str:
     """Give a name the extension of its kind, unless the one that it has means the same."""
     return name if media_type_of(name) == kind else name + extension_of(kind)
 
 
-def _said(disposition: str) -> list[str]:
-    found: list[str] = []
+def _names_in_header(disposition: str) -> list[str]:
+    names: list[str] = []
     extended = _EXTENDED.search(disposition)
     if extended is not None:
         try:
-            found.append(unquote_to_bytes(extended[2]).decode(extended[1]))
+            names.append(unquote_to_bytes(extended[2]).decode(extended[1]))
         except UnicodeDecodeError:
-            found.clear()
-    given = _GIVEN.search(disposition)
-    if given is not None:
-        found.append(re.sub(r"\\(.)", r"\1", given[1]) if given[1] is not None else given[2])
-    return found
+            names.clear()
+    plain = _PLAIN_FILENAME.search(disposition)
+    if plain is not None:
+        names.append(re.sub(r"\\(.)", r"\1", plain[1]) if plain[1] is not None else plain[2])
+    return names
 
 
 def _safe(text: str) -> str:
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", text))[-1]
-    kept = "".join(character for character in last if character.isprintable())
-    kept = re.sub(r'[<>:"|?*]', "_", kept).strip(" .")
-    extension = PurePosixPath(kept).suffix
+    name = "".join(character for character in last if character.isprintable())
+    name = re.sub(r'[<>:"|?*]', "_", name).strip(" .")
+    extension = PurePosixPath(name).suffix
     if len(extension) > _LONGEST_EXTENSION:
-        return kept[:_LONGEST_NAME].rstrip(" .")
-    return kept.removesuffix(extension)[:_LONGEST_NAME].rstrip(" .") + extension
+        return name[:_LONGEST_NAME].rstrip(" .")
+    return name.removesuffix(extension)[:_LONGEST_NAME].rstrip(" .") + extension
 
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -192,15 +192,15 @@ _WHOLE = frozenset({200, 203})
 
 def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | None:
     """Make the error of an answer's status; None where a document comes with it."""
-    status, shown = head.status, address.shown
+    status, url = head.status, address.display_url
     details = f"HTTP status {status}"
     if status in _WHOLE:
         return None
     if status in {404, 410}:
-        return NotFoundError(f"There is nothing at {shown}.", details=details, suggestion="Check the address.")
+        return NotFoundError(f"There is nothing at {url}.", details=details, suggestion="Check the address.")
     if status in {401, 403, 407}:
         return AuthError(
-            f"{shown} is not open to everyone.",
+            f"{url} is not open to everyone.",
             details=details,
             suggestion="Nothing is fetched with credentials; bring the document as a file.",
         )
@@ -212,12 +212,12 @@ def status_error(head: ResponseHead, address: WebAddress) -> KnowledgeError | No
         return TimedOutError(f"{address.host} gave up waiting.", details=details)
     if status >= 500:
         return ConnectionFailedError(
-            f"{address.host} cannot give {shown} now.",
+            f"{address.host} cannot give {url} now.",
             details=details,
             suggestion="The fault is the site's; try again later.",
         )
     return InvalidInputError(
-        f"{shown} gives no document (status {status}).", details=details, suggestion="Check the address."
+        f"{url} gives no document (status {status}).", details=details, suggestion="Check the address."
     )
 
 

@@ -1,4 +1,4 @@
-"""One question and its answer over HTTP/1.1: the head first, the body only when it is wanted, unpacked within limits.
+"""One question and its answer over HTTP/1.1: the head first, the body only when it is needed, unpacked within limits.
 
 `h11` reads the protocol and has no socket of its own; the bytes come from a `Wire`. An answer is packed by gzip or
 deflate or not at all: other packings are never asked for, and refused when they come.
@@ -133,7 +133,7 @@ class Wire:
         self._room -= len(data)
         if self._room < 0:
             raise InvalidInputError(
-                f"{self._address.shown} sends more than is accepted.",
+                f"{self._address.display_url} sends more than is accepted.",
                 suggestion="RAG_FETCH_MAX_BYTES sets how much one address may give.",
             )
         if data:
@@ -155,7 +155,7 @@ def open_wire(
     failed: OSError | None = None
     for position, place in enumerate(tried):
         try:
-            line = _connected(place, address.port, deadline, share=len(tried) - position)
+            line = _connect(place, address.port, deadline, share=len(tried) - position)
         except OSError as error:
             failed = error
             continue
@@ -173,7 +173,7 @@ def open_wire(
     ) from failed
 
 
-def _connected(place: IpAddress, port: int, deadline: Deadline, *, share: int) -> socket.socket:
+def _connect(place: IpAddress, port: int, deadline: Deadline, *, share: int) -> socket.socket:
     """Connect to an address; only its share of the time is given to one of several.
 
     Raises:
@@ -309,20 +309,20 @@ class Exchange:
             raise self._too_large(most)
         packing = ", ".join(value for key, value in self.head.headers if key == "content-encoding").strip().lower()
         unpack = _Unpacking(packing, self._address)
-        found = bytearray()
+        received = bytearray()
         on_the_way = 0
         for piece in self._pieces():
             on_the_way += len(piece)
             for part in unpack.parts(piece):
-                found += part
-                if len(found) > most:
+                received += part
+                if len(received) > most:
                     break
-            if max(on_the_way, len(found)) > most:
+            if max(on_the_way, len(received)) > most:
                 if cut:
-                    return bytes(found[:most])
+                    return bytes(received[:most])
                 raise self._too_large(most)
         unpack.end()
-        return bytes(found)
+        return bytes(received)
 
     def _read_head(self) -> ResponseHead:
         import h11
@@ -363,7 +363,7 @@ class Exchange:
 
     def _too_large(self, most: int) -> InvalidInputError:
         return InvalidInputError(
-            f"{self._address.shown} gives more than {most} bytes.",
+            f"{self._address.display_url} gives more than {most} bytes.",
             suggestion="RAG_FETCH_MAX_BYTES sets how much one address may give.",
         )
 
@@ -383,7 +383,7 @@ class _Unpacking:
         self._kind = {"": "", "identity": "", "x-gzip": "gzip"}.get(packing, packing)
         if self._kind not in {"", "gzip", "deflate"}:
             raise InvalidInputError(
-                f"{address.shown} is packed in a way that was not asked for ({packing[:40]!r}).",
+                f"{address.display_url} is packed in a way that was not asked for ({packing[:40]!r}).",
                 suggestion="Bring the document as a file.",
             )
         self._unpack = None
@@ -403,7 +403,8 @@ class _Unpacking:
                 part = self._unpack.decompress(piece, _PIECE)
             except zlib.error as error:
                 raise InvalidInputError(
-                    f"{self._address.shown} says that it is packed by {self._kind}, and is not.", details=str(error)
+                    f"{self._address.display_url} says that it is packed by {self._kind}, and is not.",
+                    details=str(error),
                 ) from error
             if part:
                 yield part

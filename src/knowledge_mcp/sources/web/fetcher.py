@@ -38,9 +38,9 @@ from knowledge_mcp.sources.web.content import (
     file_name,
     kind_by_content,
     kind_by_header,
-    named_as,
     refused_kind,
     status_error,
+    with_extension,
 )
 from knowledge_mcp.sources.web.exchange import Exchange, ResponseHead, WebRequest, Wire, open_wire
 from knowledge_mcp.sources.web.places import Resolver, places_of, system_resolver
@@ -74,7 +74,7 @@ class WebAnswer:
         url: where it came from in the end, after redirects.
         status: of HTTP: 200, 207, or 304 where nothing changed.
         body: empty where nothing changed.
-        media_type, name: of a document, as `Fetched` has them; empty where the kind was not wanted.
+        media_type, name: of a document, as `Fetched` has them; empty where the kind was not asked for.
         etag, last_modified: validators, empty where there are none.
     """
 
@@ -117,7 +117,7 @@ class WebFetcher:
         self._timeout = timeout
         self._allowed = allowed_hosts
         self._resolver = resolver
-        self._context = _checking(ssl_context) if ssl_context is not None else None
+        self._context = _require_verification(ssl_context) if ssl_context is not None else None
         self._making = threading.Lock()
         self._clock = clock
         self._robots = Robots(clock)
@@ -162,8 +162,8 @@ class WebFetcher:
         )
         try:
             address = parse_address(url)
-            asked = WebRequest(question.method, headers, question.body)
-            found = journey.answer(address, asked, _document if as_document else _plain_answer)
+            request = WebRequest(question.method, headers, question.body)
+            found = journey.answer(address, request, _document if as_document else _plain_answer)
         except InvalidInputError as error:
             # A path may be a secret as well: some addresses are all that it takes to read what is there.
             log_event(logger, logging.WARNING, "web_fetch_refused", reason=_PATH.sub(r"\1/…", error.message))
@@ -193,7 +193,7 @@ class _Journey:
     places: dict[WebAddress, tuple[IpAddress, ...]] = field(default_factory=dict[WebAddress, tuple[IpAddress, ...]])
 
     def answer(
-        self, address: WebAddress, question: WebRequest, taken: Callable[[Exchange, WebAddress, int], WebAnswer]
+        self, address: WebAddress, question: WebRequest, take: Callable[[Exchange, WebAddress, int], WebAnswer]
     ) -> WebAnswer:
         for _ in range(_MOST_REDIRECTS + 1):
             if address.path != _ROBOTS and not self.signed_in:
@@ -206,7 +206,7 @@ class _Journey:
                         raise _login_refused(address, exchange.head.status)
                     if exchange.head.status == _UNCHANGED and question.is_conditional:
                         return WebAnswer(address.url, _UNCHANGED)
-                    return taken(exchange, address, self.max_bytes)
+                    return take(exchange, address, self.max_bytes)
             origin, address = address.origin, redirected(address, location)
             if self.signed_in and address.origin != origin:
                 raise InvalidInputError(
@@ -235,7 +235,7 @@ class _Journey:
                     return self._readable(exchange) if status == 200 else ""
             try:
                 address = redirected(address, location)
-                self._found(address)
+                self._addresses_of(address)
             except InvalidInputError:
                 return ""
         return ""
@@ -247,9 +247,11 @@ class _Journey:
             return ""
 
     def _line(self, address: WebAddress, most: int) -> Wire:
-        return open_wire(address, self._found(address), self.trust(), self.deadline, most=most + most // 8 + _BESIDE)
+        return open_wire(
+            address, self._addresses_of(address), self.trust(), self.deadline, most=most + most // 8 + _BESIDE
+        )
 
-    def _found(self, address: WebAddress) -> tuple[IpAddress, ...]:
+    def _addresses_of(self, address: WebAddress) -> tuple[IpAddress, ...]:
         """Resolve and check a host, the first time that it is asked for."""
         place = WebAddress(address.host, address.port, "/", literal=address.literal)
         if place not in self.places:
@@ -268,10 +270,10 @@ def _document(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
     kind = kind_by_header(said, name)
     content = exchange.body(most)
     if kind in {UNKNOWN, PLAIN}:
-        kind = kind_by_content(content, named=kind)
+        kind = kind_by_content(content, declared=kind)
         if kind == UNKNOWN:
             raise refused_kind(said)
-    return _with_validators(address, exchange.head, content, kind, named_as(name, kind))
+    return _with_validators(address, exchange.head, content, kind, with_extension(name, kind))
 
 
 def _plain_answer(exchange: Exchange, address: WebAddress, most: int) -> WebAnswer:
@@ -321,7 +323,7 @@ def _system_trust() -> ssl.SSLContext:
     return context
 
 
-def _checking(context: ssl.SSLContext) -> ssl.SSLContext:
+def _require_verification(context: ssl.SSLContext) -> ssl.SSLContext:
     import ssl
 
     if not context.check_hostname or context.verify_mode != ssl.CERT_REQUIRED:

@@ -106,8 +106,8 @@ def _inside(address: IPv6Address) -> IPv4Address:
 
 def system_resolver(host: str, port: int) -> list[str]:
     """Ask the system for a host's addresses, in the order in which to try them."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def places_of(
@@ -121,18 +121,18 @@ def places_of(
         TimedOutError: the deadline.
     """
     if address.literal is not None:
-        found: list[IpAddress] = [address.literal]
+        addresses: list[IpAddress] = [address.literal]
     else:
         if not private_accepted and _is_local(address.host):
-            raise _refused(address, "a name of a local network")
-        found = [_read(text, address) for text in _looked_up(address, resolver, deadline)]
-    if not found:
+            raise _refusal(address, "a name of a local network")
+        addresses = [_read(text, address) for text in _resolve(address, resolver, deadline)]
+    if not addresses:
         raise ConnectionFailedError(f"{address.host} has no address.", suggestion=_CHECK)
-    for one in found:
+    for one in addresses:
         why = why_refused(one, private_accepted=private_accepted)
         if why is not None:
-            raise _refused(address, why)
-    return tuple(found)
+            raise _refusal(address, why)
+    return tuple(addresses)
 
 
 _CHECK = "Check the address; proxies are not used, so this machine itself must reach the site."
@@ -143,7 +143,7 @@ def _is_local(host: str) -> bool:
     return "." not in host or host.endswith(_LOCAL_ENDINGS)
 
 
-def _refused(address: WebAddress, why: str) -> InvalidInputError:
+def _refusal(address: WebAddress, why: str) -> InvalidInputError:
     return InvalidInputError(
         f"{address.host} is not a public place: {why}.",
         suggestion="Give a public https address, or have the host listed in RAG_FETCH_ALLOWED_HOSTS.",
@@ -152,14 +152,14 @@ def _refused(address: WebAddress, why: str) -> InvalidInputError:
 
 def _read(text: str, address: WebAddress) -> IpAddress:
     try:
-        found = ip_address(text)
+        ip = ip_address(text)
     except ValueError as error:
         raise ConnectionFailedError(f"{address.host} has no address that can be read.", details=text[:60]) from error
-    inside = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    return inside or found
+    inside = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return inside or ip
 
 
-def _looked_up(address: WebAddress, resolver: Resolver, deadline: Deadline) -> Sequence[str]:
+def _resolve(address: WebAddress, resolver: Resolver, deadline: Deadline) -> Sequence[str]:
     """Resolve on a thread of its own, which is left behind when the time is up."""
     answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
 

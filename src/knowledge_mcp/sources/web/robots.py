@@ -20,7 +20,7 @@ from knowledge_mcp.sources.web.address import WebAddress
 TOKEN = "knowledge-mcp"
 """What a `User-agent` line calls this program."""
 
-_KEPT = 300.0
+_RULES_SECONDS = 300.0
 _MOST_SITES = 256
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -79,9 +79,9 @@ def _same(text: str) -> str:
     """Spell a path in one way: other than ASCII escaped, what needs no escape not, digits of escapes in capitals."""
     escaped = quote(text, safe="/%:?#[]@!$&'()*+,;=-._~|")
 
-    def plain(found: re.Match[str]) -> str:
-        character = chr(int(found[1], 16))
-        return character if character in _UNRESERVED else found[0].upper()
+    def plain(match: re.Match[str]) -> str:
+        character = chr(int(match[1], 16))
+        return character if character in _UNRESERVED else match[0].upper()
 
     return _ESCAPED.sub(plain, escaped)
 
@@ -125,19 +125,19 @@ class Robots:
         Raises:
             InvalidInputError: the site disallows it.
         """
-        rules = self._remembered(address.origin)
+        rules = self._recall(address.origin)
         if rules is None:
             rules = parse_rules(read())
             self._remember(address.origin, rules)
         pattern = rules.disallowing(address.target)
         if pattern is not None:
             raise InvalidInputError(
-                f"robots.txt disallows {address.shown}.",
+                f"robots.txt disallows {address.display_url}.",
                 details=f"Disallow: {pattern[:200]}",
                 suggestion="Respect the site's wish; who may use the document can bring it as a file.",
             )
 
-    def _remembered(self, origin: str) -> Rules | None:
+    def _recall(self, origin: str) -> Rules | None:
         with self._lock:
             until, rules = self._known.get(origin, (0.0, None))
             return rules if self._clock() < until else None
@@ -147,4 +147,4 @@ class Robots:
             self._known.pop(origin, None)
             while len(self._known) >= _MOST_SITES:
                 del self._known[next(iter(self._known))]
-            self._known[origin] = (self._clock() + _KEPT, rules)
+            self._known[origin] = (self._clock() + _RULES_SECONDS, rules)
