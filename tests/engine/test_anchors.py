@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_mcp.engine.core.documents import HeldDocument, held_document
+from knowledge_mcp.engine.core.documents import StoredDocument, read_document
 from knowledge_mcp.engine.evidence.targets import Targets, find_anchor
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -54,8 +54,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def guide(world: World) -> HeldDocument:
-    return held_document(world.base, "guide")
+def guide(world: World) -> StoredDocument:
+    return read_document(world.base, "guide")
 
 
 def opening(link: ReferenceLink) -> str:
@@ -112,7 +112,7 @@ def test_links_of_other_files_are_found_from_where_they_lead(world: World) -> No
     ],
 )
 def test_an_anchor_is_found_by_the_name_given_or_by_the_words_of_a_heading(
-    guide: HeldDocument, anchor: str, begins: str | None
+    guide: StoredDocument, anchor: str, begins: str | None
 ) -> None:
     found = find_anchor(guide, anchor)
     assert (found is None) == (begins is None)
@@ -120,7 +120,7 @@ def test_an_anchor_is_found_by_the_name_given_or_by_the_words_of_a_heading(
         assert found[0].of(guide.text).startswith(begins)
 
 
-def test_without_given_names_headings_are_told_by_their_words_and_pages_by_their_number(guide: HeldDocument) -> None:
+def test_without_given_names_headings_are_told_by_their_words_and_pages_by_their_number(guide: StoredDocument) -> None:
     pages = (PageCoverage(1, "1", Span(0, 20), "text_layer", 20), PageCoverage(2, "2", Span(20, 60), "text_layer", 40))
     bare = replace(guide, structure=DocumentStructure(guide.structure.sections, pages))
     for anchor, begins in (("notes-1", "Notes\n\nNew"), ("52-duty-pumps", "5.2"), ("dutypumps", "5.2")):
@@ -139,7 +139,7 @@ def test_a_link_on_a_page_of_the_web_leads_to_the_page_beside_it(world: World) -
     record = world.knowledge.documents()[0]
     here = replace(record, id="here", source_path="https://example.org/a/index.html")
     there = replace(record, id="there", source_path="https://example.org/b/page")
-    targets = Targets([here, there], lambda name: held_document(world.base, "guide"))
+    targets = Targets([here, there], lambda name: read_document(world.base, "guide"))
     assert targets.document_at(here, "../b/page/#x") == there
     assert targets.document_at(here, "https://example.org/b/page#x") == there
     assert targets.document_at(here, "//[") is None
@@ -152,7 +152,7 @@ def test_two_files_of_one_name_leave_a_link_to_their_page_open(world: World) -> 
     source, one, two = (
         replace(record, id=name, source_path=f"/docs/{name}") for name in ("a.md", "guide.md", "guide.pdf")
     )
-    held = replace(held_document(world.base, "guide"), record=source)
+    held = replace(read_document(world.base, "guide"), record=source)
     targets = Targets([source, one, two], lambda name: held)
     assert targets.document_at(source, "guide.html") is None
     assert targets.document_at(source, "guide.pdf#page=1") == two

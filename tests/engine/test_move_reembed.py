@@ -85,7 +85,7 @@ def test_the_live_name_stands_for_the_new_space_and_the_old_collection_is_kept(s
     assert report.good
     assert report.swapped
     assert (report.documents, report.embedded + report.reused, report.failed) == (8, 31, ())
-    assert report.kept == "kb.old-20261122"
+    assert report.old_collection == "kb.old-20261122"
     assert [each.name for each in store.collections()] == ["kb", "kb.old-20261122"]
     info = store.open("kb").info()
     assert info is not None
@@ -113,7 +113,7 @@ def test_vectors_token_counts_and_label_are_the_new_models(store: Store) -> None
 
 
 def test_the_old_collection_can_be_dropped_and_a_second_run_has_nothing_to_do(store: Store) -> None:
-    assert reembed(store, options=ReembedOptions(drop_old=True)).kept == ""
+    assert reembed(store, options=ReembedOptions(drop_old=True)).old_collection == ""
     assert [each.name for each in store.collections()] == ["kb"]
     embedder = HashingEmbedder(dimensions=64, model="new")
     report = reembed(store, embedder=embedder)
@@ -123,7 +123,7 @@ def test_the_old_collection_can_be_dropped_and_a_second_run_has_nothing_to_do(st
 def test_a_second_old_collection_of_a_day_gets_a_number(store: Store) -> None:
     reembed(store)
     report = reembed(store, embedder=HashingEmbedder(dimensions=64, model="newer"))
-    assert report.kept == "kb.old-20261122-2"
+    assert report.old_collection == "kb.old-20261122-2"
 
 
 def test_the_live_collection_answers_until_the_swap_and_late_changes_are_caught_up_with(store: Store) -> None:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.core.documents import HeldDocument, held_document, outline_of
+from knowledge_mcp.engine.core.documents import StoredDocument, outline_of, read_document
 from knowledge_mcp.engine.evidence.outline import find_sections, label_of
-from knowledge_mcp.engine.evidence.reading import read_held
+from knowledge_mcp.engine.evidence.reading import read_place
 from knowledge_mcp.language.sentences import cut_within, sentence_around
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import (
@@ -48,8 +48,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def ferries(world: World) -> HeldDocument:
-    return held_document(world.base, "ferries")
+def ferries(world: World) -> StoredDocument:
+    return read_document(world.base, "ferries")
 
 
 def said(answer: ReadAnswer) -> str:
@@ -134,13 +134,13 @@ def test_pages_are_read_from_their_first_word_to_their_last(world: World) -> Non
         world.knowledge.read(ReadQuery("piers", pages=(1, 1)))
 
 
-def test_pages_without_text_are_no_empty_answer_but_an_error_with_the_reason(ferries: HeldDocument) -> None:
+def test_pages_without_text_are_no_empty_answer_but_an_error_with_the_reason(ferries: StoredDocument) -> None:
     empty = PageCoverage(4, "4", Span(0, 0), "none", 0, note="The page is a picture, and no OCR engine is installed.")
     scanned = replace(ferries, structure=replace(ferries.structure, pages=(*ferries.structure.pages, empty)))
     with pytest.raises(NotFoundError, match="page 4") as caught:
-        read_held(scanned, ReadQuery("ferries", pages=(4, 4)), MEASURE)
+        read_place(scanned, ReadQuery("ferries", pages=(4, 4)), MEASURE)
     assert "no OCR engine" in caught.value.message
-    assert read_held(scanned, ReadQuery("ferries", pages=(3, 4)), MEASURE).passages
+    assert read_place(scanned, ReadQuery("ferries", pages=(3, 4)), MEASURE).passages
 
 
 def test_a_passage_is_read_with_its_neighbours_and_what_stands_above_it(world: World) -> None:
@@ -201,21 +201,21 @@ def test_a_question_that_contradicts_itself_is_refused_before_anything_is_read(w
             world.knowledge.read(missing)
 
 
-def test_a_document_without_a_stored_structure_is_read_by_what_its_passages_say(ferries: HeldDocument) -> None:
+def test_a_document_without_a_stored_structure_is_read_by_what_its_passages_say(ferries: StoredDocument) -> None:
     old = replace(ferries, structure=DocumentStructure(outline_of(ferries.chunks)))
     for clause in ("5.3.1", "Care of lines", "Annex B", "5"):
-        here = read_held(ferries, ReadQuery("ferries", clause), MEASURE)
-        there = read_held(old, ReadQuery("ferries", clause), MEASURE)
+        here = read_place(ferries, ReadQuery("ferries", clause), MEASURE)
+        there = read_place(old, ReadQuery("ferries", clause), MEASURE)
         assert said(there).split("\n")[-1] == said(here).split("\n")[-1]
         assert said(there).startswith(said(here)[:20])
     pages = replace(old, structure=NO_STRUCTURE)
-    assert "four lines" in said(read_held(pages, ReadQuery("ferries", pages=(2, 2)), MEASURE))
+    assert "four lines" in said(read_place(pages, ReadQuery("ferries", pages=(2, 2)), MEASURE))
     with pytest.raises(NotFoundError, match="no clause") as caught:
-        read_held(pages, ReadQuery("ferries", "5.3"), MEASURE)
+        read_place(pages, ReadQuery("ferries", "5.3"), MEASURE)
     assert "by pages" in caught.value.suggestion
 
 
-def test_the_outline_that_passages_tell_goes_on_below_the_sixth_level(ferries: HeldDocument) -> None:
+def test_the_outline_that_passages_tell_goes_on_below_the_sixth_level(ferries: StoredDocument) -> None:
     path = ("1 A", "1.1 B", "1.1.1 C", "1.1.1.1 D", "1.1.1.1.1 E", "1.1.1.1.1.1 F")
     deep = replace(
         ferries.chunks[0], section_hierarchy=path, section_title="G", clause_number="1.1.1.1.1.1.1", page_numbers=(7,)
@@ -228,7 +228,9 @@ def test_the_outline_that_passages_tell_goes_on_below_the_sixth_level(ferries: H
     assert {entry.page for entry in outline} == {7}
 
 
-def test_the_same_number_in_an_annex_and_in_a_clause_is_told_apart_by_the_word_before_it(ferries: HeldDocument) -> None:
+def test_the_same_number_in_an_annex_and_in_a_clause_is_told_apart_by_the_word_before_it(
+    ferries: StoredDocument,
+) -> None:
     text = "1 Scope\n\nWhat it is.\n\nAnnex 1 Forms\n\nForms to fill in."
     entries = (OutlineEntry(1, "1", "Scope", Span(0, 22)), OutlineEntry(1, "1", "Forms", Span(22, len(text))))
     two = replace(ferries, text=text, chunks=(), structure=DocumentStructure(entries))
@@ -264,12 +266,12 @@ def test_a_document_replaced_while_it_is_fetched_is_fetched_again(tmp_path: Path
     made.write("piers.md", PIERS)
     made.ingest()
     store.meddle, store.times = meddle, 1
-    held = held_document(made.base, "piers")
+    held = read_document(made.base, "piers")
     assert "the pull of 40 lines" in held.text
     assert all(chunk.span.of(held.text) == chunk.content for chunk in held.chunks)
     store.times = 100
     with pytest.raises(InternalError, match="faster than it can be read"):
-        held_document(made.base, "piers")
+        read_document(made.base, "piers")
 
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=40)
@@ -283,11 +285,11 @@ TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([" ", "  ", "\n", "\n\n", ". "
 def test_any_text_is_read_to_its_end_without_a_word_lost_or_cut(text: str, limit: int, starts: list[int]) -> None:
     cuts = sorted({min(start, len(text)) for start in starts})
     sections = tuple(OutlineEntry(1, None, "x", Span(cut, len(text))) for cut in cuts)
-    document = HeldDocument(_record(), text, DocumentStructure(sections), ())
+    document = StoredDocument(_record(), text, DocumentStructure(sections), ())
     read: list[Span] = []
     cursor: int | None = None
     while True:
-        answer = read_held(document, ReadQuery("d", max_tokens=limit, cursor=cursor), MEASURE)
+        answer = read_place(document, ReadQuery("d", max_tokens=limit, cursor=cursor), MEASURE)
         read.extend(each.locator.span for each in answer.passages)
         assert answer.tokens <= limit or cuts  # a heading may begin inside a word here, which makes two of it
         assert sum(MEASURE.count_tokens(each.text) for each in answer.passages) == answer.tokens

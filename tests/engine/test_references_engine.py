@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine.core.designations import Designation, Directory, designation_of, designations
-from knowledge_mcp.engine.core.documents import HeldDocument, held_document
+from knowledge_mcp.engine.core.documents import StoredDocument, read_document
 from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
@@ -246,7 +246,7 @@ def record(title: str, document_id: str = "d", **more: str) -> DocumentRecord:
 
 def named(target: str, *records: DocumentRecord) -> tuple[str | None, str]:
     """Resolve a target among records; returns the id found, and the reason."""
-    targets = Targets(records, lambda name: HeldDocument(record(name), "", NO_STRUCTURE, ()))
+    targets = Targets(records, lambda name: StoredDocument(record(name), "", NO_STRUCTURE, ()))
     found, _, reason = targets.document_named(target)
     return (found.id if found else None), reason
 
@@ -272,9 +272,9 @@ def test_another_edition_a_part_and_a_namesake_are_not_the_document() -> None:
 
 
 def test_links_lead_to_headings_files_and_addresses_that_are_held(world: World) -> None:
-    held = held_document(world.base, "piers")
+    held = read_document(world.base, "piers")
     page = replace(record("Page", "page"), source_path="https://example.org/a/")
-    targets = Targets([*world.knowledge.documents(), page], lambda name: held_document(world.base, name))
+    targets = Targets([*world.knowledge.documents(), page], lambda name: read_document(world.base, name))
 
     def lead(target: str) -> tuple[str | None, bool, str]:
         found = targets.of(held, Reference(target, ReferenceKind.LINK, target, Span(0, 1)))
@@ -290,7 +290,7 @@ def test_links_lead_to_headings_files_and_addresses_that_are_held(world: World) 
 
 
 def test_a_caption_is_told_from_a_sentence_and_from_a_list_of_tables(world: World) -> None:
-    held = held_document(world.base, "piers")
+    held = read_document(world.base, "piers")
     text = (
         "Table 4 Loads ......... 12\n\nTable 4 shows the loads.\n\n**Table 4** — Loads on piers\n\nTable 40 - More\n\n"
         "Fig. 2: The pier\n\nTable 4.1 - Parts\n\nFigure 3 cFE in the system\n\nTable 6, below, is empty.\n\n"

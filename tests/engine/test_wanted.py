@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from knowledge_mcp.engine.core.documents import held_document, outline_of
+from knowledge_mcp.engine.core.documents import outline_of, read_document
 from knowledge_mcp.engine.evidence.quote_finding import Searched, sought
 from knowledge_mcp.engine.evidence.references import references_of
 from knowledge_mcp.engine.evidence.targets import Targets
@@ -77,7 +77,7 @@ def passage(world: World) -> Chunk:
 
 
 def test_the_requirements_of_a_document(world: World, passage: Chunk) -> None:
-    caller, held = Caller(), held_document(world.base, "pumps")
+    caller, held = Caller(), read_document(world.base, "pumps")
     caller.asks(lambda: requirement_records(held.record, Given(caller, passage), held.text))
 
 
@@ -130,7 +130,7 @@ def _nobody(name: str, document_ids: Sequence[str]) -> tuple[Sequence[Chunk], tu
 
 
 def test_references_of_a_document(world: World, passage: Chunk) -> None:
-    caller, held = Caller(), held_document(world.base, "pumps")
+    caller, held = Caller(), read_document(world.base, "pumps")
     each = replace(passage, links=counting(caller, passage.links[0]))
     targets = Targets([held.record], lambda _: replace(held, chunks=(each,) * MANY))
     caller.asks(lambda: references_of(targets, "pumps", ReferenceQuery("pumps"), _nobody))
@@ -139,7 +139,7 @@ def test_references_of_a_document(world: World, passage: Chunk) -> None:
 def test_the_documents_that_references_may_lead_to(world: World) -> None:
     caller = Caller()
     (record,) = world.knowledge.documents()
-    caller.asks(lambda: Targets(Given(caller, record), lambda _: held_document(world.base, "pumps")))
+    caller.asks(lambda: Targets(Given(caller, record), lambda _: read_document(world.base, "pumps")))
 
 
 def test_the_places_where_a_quote_may_stand(monkeypatch: pytest.MonkeyPatch) -> None:

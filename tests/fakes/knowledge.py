@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.engine.core.documents import HeldDocument
-from knowledge_mcp.engine.evidence.reading import read_held
+from knowledge_mcp.engine.core.documents import StoredDocument
+from knowledge_mcp.engine.evidence.reading import read_place
 from knowledge_mcp.engine.evidence.references import references_of
 from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.model.chunk import Chunk, Modality, Vector
@@ -207,7 +207,7 @@ class FakeKnowledge:
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a place; words count as tokens."""
         self._before("read")
-        return read_held(self._held(self._document_of(query)), query, passages.WordMeasure())
+        return read_place(self._held(self._document_of(query)), query, passages.WordMeasure())
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Look for a quote whatever its case and blanks; an altered one is not found."""
@@ -310,10 +310,10 @@ class FakeKnowledge:
             raise InvalidInputError("Name the document; only a passage's id is enough without it.")
         return self.document(query.document_id).id
 
-    def _held(self, document_id: str) -> HeldDocument:
+    def _held(self, document_id: str) -> StoredDocument:
         record = self.document(document_id)
         text, chunks = self._texts[document_id], self._chunks[document_id]
-        return HeldDocument(record, text, passages.structure_of_fake(text, chunks), tuple(chunks))
+        return StoredDocument(record, text, passages.structure_of_fake(text, chunks), tuple(chunks))
 
     def _all_chunks(self) -> list[Chunk]:
         with self._lock:

@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.engine.core.documents import HeldDocument
-from knowledge_mcp.engine.evidence.outline import placed
+from knowledge_mcp.engine.core.documents import StoredDocument
+from knowledge_mcp.engine.evidence.outline import excerpt_at
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.collection import DocumentStructure, OutlineEntry, PageCoverage
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -227,7 +227,7 @@ def _page(number: int, text: str, sections: Sequence[OutlineEntry]) -> PageCover
     return PageCoverage(number, str(number), span, "text_layer", len("".join(span.of(text).split())))
 
 
-def compare_quote(documents: Sequence[HeldDocument], query: QuoteQuery) -> QuoteAnswer:
+def compare_quote(documents: Sequence[StoredDocument], query: QuoteQuery) -> QuoteAnswer:
     """Look for a quote word for word, then whatever its case and blanks; it knows nothing of altered quotes."""
     named = [each for each in documents if query.document_id in {None, each.record.id}]
     pattern = re.compile(r"\s+".join(re.escape(word) for word in query.quote.split()), re.IGNORECASE)
@@ -236,7 +236,7 @@ def compare_quote(documents: Sequence[HeldDocument], query: QuoteQuery) -> Quote
             found = pattern.search(document.text)
             if found is None:
                 continue
-            place = QuotePlace(query.quote, placed(document, Span(found.start(), found.end())))
+            place = QuotePlace(query.quote, excerpt_at(document, Span(found.start(), found.end())))
             verdict = QuoteVerdict.EXACT if found.group() == query.quote else QuoteVerdict.NORMALISED
             return QuoteAnswer(QuoteVerdict.ELSEWHERE if elsewhere else verdict, (place,), len(documents))
     return QuoteAnswer(QuoteVerdict.NOT_FOUND, (), len(documents))

@@ -76,7 +76,7 @@ def test_a_change_by_another_process_is_in_the_next_answer(tmp_path: Path) -> No
 
 
 def test_more_records_than_are_kept_are_read_each_time(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(base, "_MOST_KEPT", 3)
+    monkeypatch.setattr(base, "_MOST_RECORDS", 3)
     store, world = filled(tmp_path / "many", 5)
     for _ in range(2):
         calls, _given = counted(store, world.knowledge.documents)

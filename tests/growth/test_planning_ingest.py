@@ -11,7 +11,7 @@ from knowledge_mcp.cli.planning.planning import FolderChoices, FolderRun
 from knowledge_mcp.engine.planning.service import PlanningService
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest, PlanningIngestResult
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.call import Call, tell_nobody
+from knowledge_mcp.model.call import Call, ignore_progress
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.growth.counting import Counting, counted
 from tests.planning.world import REF, World, report

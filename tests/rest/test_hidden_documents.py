@@ -12,7 +12,7 @@ import pytest
 
 from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.call import tell_nobody
+from knowledge_mcp.model.call import ignore_progress
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.remote.knowledge import RefusedError, RemoteKnowledge, RemoteTools
 from knowledge_mcp.remote.values import RIGHTS

@@ -14,7 +14,7 @@ from knowledge_mcp.engine.core.documents import set_by_hand
 from knowledge_mcp.engine.core.health import sound_answer
 from knowledge_mcp.engine.core.seen import copy_with, seen_base
 from knowledge_mcp.engine.evidence import quotes, reading, references
-from knowledge_mcp.engine.ingest.facts import settled
+from knowledge_mcp.engine.ingest.facts import settle_editions
 from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.search import lookup, requirements, search
@@ -113,7 +113,7 @@ class LocalKnowledge:
             NotFoundError: there is no such collection, or none that may be read; names those that look alike.
         """
         if query.collections:
-            return search_several(self._base, self._named(query.collections), query, by_edition=True)
+            return search_several(self._base, self._select_collections(query.collections), query, by_edition=True)
         return sound_answer(
             self._base, lambda: search.search(self._base, query, by_edition=True), lambda each: each.hits
         )
@@ -122,20 +122,20 @@ class LocalKnowledge:
         """Name the collections that may be searched, its own among them."""
         own = self._base.collection
         others = self._base.store.collections() if self._is_inner is not None else ()
-        named = {each.name for each in others if self._is_inner is not None and not self._is_inner(each.name)}
-        beside = {name for name in named if names_one(self.rights.beside, name)}
+        outer = {each.name for each in others if self._is_inner is not None and not self._is_inner(each.name)}
+        beside = {name for name in outer if names_one(self.rights.beside, name)}
         return sorted(filter(self.rights.may_read, {*beside, own}))
 
-    def _named(self, wanted: Sequence[str]) -> list[str]:
+    def _select_collections(self, requested: Sequence[str]) -> list[str]:
         there = self.collections()
-        if EVERYBODY in wanted:
+        if EVERYBODY in requested:
             return there
-        for name in wanted:
+        for name in requested:
             if name not in there:
                 raise no_collection(name, there)
-        return list(dict.fromkeys(wanted))
+        return list(dict.fromkeys(requested))
 
-    def _holding(self, document_id: str | None, chunk_id: str | None, ask: Callable[[Base], T]) -> T:
+    def _ask_owner(self, document_id: str | None, chunk_id: str | None, ask: Callable[[Base], T]) -> T:
         """Ask the own collection, and where that does not know a document or a passage, the one that holds it."""
         try:
             return ask(self._base)
@@ -143,8 +143,8 @@ class LocalKnowledge:
             for name in self.collections() if document_id or chunk_id else ():
                 if name == self._base.collection:
                     continue
-                held = self._base.store.open(name)
-                if held.documents([document_id]) if document_id else held.chunks("id", [chunk_id or ""]):
+                other = self._base.store.open(name)
+                if other.documents([document_id]) if document_id else other.chunks("id", [chunk_id or ""]):
                     return ask(base_of(self._base, name))
             raise
 
@@ -158,13 +158,13 @@ class LocalKnowledge:
 
     def stats(self) -> Stats:
         """Count what there is."""
-        found = health.stats(self._base)
+        counted = health.stats(self._base)
         try:
-            if found.status != "unavailable":
-                found = replace(found, collections=tuple(self.collections()))
-            return replace(found, sources=tuple(self._sources()))
+            if counted.status != "unavailable":
+                counted = replace(counted, collections=tuple(self.collections()))
+            return replace(counted, sources=tuple(self._sources()))
         except KnowledgeError as exc:
-            return replace(found, notes=(*found.notes, exc.message))
+            return replace(counted, notes=(*counted.notes, exc.message))
 
     def health(self) -> HealthReport:
         """Check every dependency now."""
@@ -176,23 +176,23 @@ class LocalKnowledge:
 
     def document(self, document_id: str) -> DocumentRecord:
         """Return one record; NotFoundError names ids that look alike."""
-        return self._holding(document_id, None, lambda base: documents.document(base, document_id))
+        return self._ask_owner(document_id, None, lambda base: documents.document(base, document_id))
 
     def document_text(self, document_id: str) -> str:
         """Return a document's canonical text."""
-        return self._holding(document_id, None, lambda base: documents.document_text(base, document_id))
+        return self._ask_owner(document_id, None, lambda base: documents.document_text(base, document_id))
 
     def document_structure(self, document_id: str) -> DocumentStructure:
         """Return a document's sections and what was read from each page."""
-        return self._holding(document_id, None, lambda base: documents.document_structure(base, document_id))
+        return self._ask_owner(document_id, None, lambda base: documents.document_structure(base, document_id))
 
     def document_chunks(self, document_id: str) -> list[Chunk]:
         """List a document's chunks by index."""
-        return self._holding(document_id, None, lambda base: documents.document_chunks(base, document_id))
+        return self._ask_owner(document_id, None, lambda base: documents.document_chunks(base, document_id))
 
     def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
         """Return one chunk and its citation."""
-        return self._holding(None, chunk_id, lambda base: documents.chunk_by_id(base, chunk_id))
+        return self._ask_owner(None, chunk_id, lambda base: documents.chunk_by_id(base, chunk_id))
 
     def marked_page(self, document_id: str, page: int, boxes: Sequence[Box], words: str) -> bytes:
         """Draw a page with a passage marked (`ports.MarkedPages`)."""
@@ -212,7 +212,7 @@ class LocalKnowledge:
             with base.snapshot():
                 return reading.read(base, query)
 
-        return self._holding(query.document_id, query.chunk_id, ask)
+        return self._ask_owner(query.document_id, query.chunk_id, ask)
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Compare a quote with the documents, word by word."""
@@ -225,7 +225,7 @@ class LocalKnowledge:
                     lambda each: each.verdict is not QuoteVerdict.NOT_FOUND,
                 )
 
-        return self._holding(query.document_id, None, ask)
+        return self._ask_owner(query.document_id, None, ask)
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
@@ -236,7 +236,7 @@ class LocalKnowledge:
                     base, lambda: references.references(base, query), lambda each: each.outgoing or each.incoming
                 )
 
-        return self._holding(query.document_id, query.chunk_id, ask)
+        return self._ask_owner(query.document_id, query.chunk_id, ask)
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts as passages are embedded, in order."""
@@ -264,8 +264,8 @@ class LocalKnowledge:
             cancelled or (lambda: False),
         )
         report = run.run(source, on_unreadable or (lambda _: True))
-        told = settled(self._base, [each.record for each in report.documents if not each.unchanged])
-        for record, sentence in told:
+        editions = settle_editions(self._base, [each.record for each in report.documents if not each.unchanged])
+        for record, sentence in editions:
             if on_event is not None:
                 on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=sentence))
         if self._base.blends and self._base.embedder.usage.requests:

@@ -13,7 +13,7 @@ Progress = Callable[[float, float | None, str], None]
 """Tell how far work is: done, of how much (None where that is not known), and in words."""
 
 
-def tell_nobody(done: float, total: float | None, message: str) -> None:
+def ignore_progress(done: float, total: float | None, message: str) -> None:
     """Take progress that nobody asked for."""
     del done, total, message
 
@@ -27,7 +27,7 @@ class Call:
         cancelled: whether the caller has given up; thread-safe.
     """
 
-    progress: Progress = tell_nobody
+    progress: Progress = ignore_progress
     cancelled: Callable[[], bool] = bool
 
     @contextlib.contextmanager

@@ -116,8 +116,8 @@ class DocumentRecord:
     @property
     def file_name(self) -> str:
         """Name of the file that it was read from, as it was given when it was ingested, else the end of its source."""
-        given = [self.label(name) for name in FILE_NAME_KEYS]
-        return next((name for name in given if name), "") or file_name_of(self.source_path)
+        names = [self.label(name) for name in FILE_NAME_KEYS]
+        return next((name for name in names if name), "") or file_name_of(self.source_path)
 
     def claims(self, name: str) -> bool:
         """Tell whether a fact is what only the file says of itself: `title`, `document_type`, `document_id` …."""

@@ -15,7 +15,7 @@ Hidden: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class HiddenReason(StrEnum):
-    """Why text is not seen; the value is how people are told."""
+    """Why text is not seen; the value is how it is named to people."""
 
     NOT_DISPLAYED = "not displayed"
     MARKED = "marked as hidden"
@@ -32,9 +32,9 @@ class HiddenReason(StrEnum):
     VARIATION = "variation selectors without a character"
 
 
-def listed_hidden(counted: Mapping[str, int]) -> Hidden:
+def listed_hidden(counts: Mapping[str, int]) -> Hidden:
     """List counts by reason; those of nothing are left out."""
-    return tuple(sorted((str(reason), count) for reason, count in counted.items() if count > 0))
+    return tuple(sorted((str(reason), count) for reason, count in counts.items() if count > 0))
 
 
 def summed_hidden(parts: Iterable[Hidden]) -> Hidden:
@@ -50,8 +50,8 @@ def hidden_sentence(hidden: Hidden) -> str:
     total = sum(count for _, count in hidden)
     if not total:
         return ""
-    told = ", ".join(f"{reason} {count:,}" for reason, count in hidden)
-    return f"{how_many(total, 'hidden character was', 'hidden characters were')} left out: {told}."
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in hidden)
+    return f"{how_many(total, 'hidden character was', 'hidden characters were')} left out: {reasons}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class BlockKind(StrEnum):
 
 
 class HeadingSource(StrEnum):
-    """What told us that a line is a heading, best first."""
+    """What shows that a line is a heading, best first."""
 
     OUTLINE = "outline"
     TAGS = "tags"
@@ -199,7 +199,7 @@ class Section:
             the first heading.
         span: heading and all content, subsections included.
         informative: True for informative annexes and parts marked so, False where normative is said or implied.
-        source: what told us that it is a heading.
+        source: what shows that it is a heading.
         confidence: 0..1, 1 for outline, tags, style and markup.
     """
 
@@ -367,9 +367,9 @@ class Document:
 
     def common(self, one: int | None, other: int | None) -> int | None:
         """Return the innermost section that holds two sections, None where none does."""
-        found: int | None = None
+        common: int | None = None
         for here, there in zip(self.ancestors(one), self.ancestors(other), strict=False):
             if here is not there:
                 break
-            found = here.index
-        return found
+            common = here.index
+        return common

@@ -93,7 +93,7 @@ class QuoteVerdict(StrEnum):
 
     `exact`: word for word. `normalised`: the same but for blanks, hyphenation at line ends, quotation marks, dashes,
     ligatures and case. `stitched`: each part is there, but not in one place or not in this order. `altered`: a passage
-    is nearly the same; the differences are told. `elsewhere`: not in the document named, but exact or normalised in
+    is nearly the same; the differences are listed. `elsewhere`: not in the document named, but exact or normalised in
     another. `not_found`: nothing like it.
     """
 

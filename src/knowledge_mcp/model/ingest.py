@@ -1,4 +1,4 @@
-"""What an ingest is told, tells on its way and reports at its end; and the sources that are kept in sync."""
+"""What an ingest receives, the events on its way and the report at its end; and the sources that are kept in sync."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LeftOut:
         what: what they are, e.g. `source code`, `pictures`, `hidden files`.
         count: how many.
         examples: the first few, as paths.
-        advice: what to do where they are wanted all the same.
+        advice: what to do to ingest them all the same.
     """
 
     what: str
@@ -263,7 +263,7 @@ class SyncReport:
         ingest: what became of what is there.
         removed: documents whose place is gone from the source.
         kept: documents whose place is gone too, kept all the same; `why_kept` says why.
-        unread: places that could not be had this time, each told as skipped too; their documents stay as they were.
+        unread: places that could not be had this time, each reported as skipped too; their documents stay as they were.
     """
 
     ingest: IngestReport

@@ -105,7 +105,7 @@ class Fetched:
     Attributes:
         url: where it came from in the end, after redirects.
         content: the bytes, decoded from any content encoding.
-        media_type: lower case, without parameters; by the file name where the server told nothing.
+        media_type: lower case, without parameters; by the file name where the server said nothing.
         filename: by the server's word, else by the address; with an extension where one is known.
     """
 
@@ -148,7 +148,7 @@ class IngestJob:
         created_at, updated_at: ISO 8601 UTC.
         collection, source: what was asked for.
         result: what came of it, once it is done.
-        kind: `ingest`; `trace`, `check` or `conflicts` where documents are held against each other.
+        kind: `ingest`; `trace`, `check` or `conflicts` where documents are compared with each other.
         documents: their ids, none where they are all of the collection.
         error: the `ErrorCode` of a failed one, empty for others.
         suggestion: what to do about that.

@@ -37,7 +37,7 @@ class In:
 class NotIn:
     """Keep chunks whose document is none of these; an empty tuple keeps all.
 
-    Where they are `absent`, words are weighed as if these documents were not stored at all: no score tells of them.
+    Where they are `absent`, words are weighed as if these documents were not stored at all: no score discloses them.
     """
 
     field: Literal["document_id"]
@@ -161,7 +161,7 @@ class Hit:
         citation: as an engineer would paste it: title, edition, clause and title, page.
         dense, lexical: rank and raw score in each leg, None where that leg did not find it.
         also_in: citations of further hits that say the same and were folded into this one.
-        collection: where it stands, told where several were searched.
+        collection: where it stands, given where several were searched.
     """
 
     chunk: Chunk

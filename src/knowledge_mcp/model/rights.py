@@ -37,15 +37,15 @@ def allowed_label(groups: Iterable[str]) -> str:
     Raises:
         InvalidInputError: none is named, or one cannot be.
     """
-    named = sorted({group.strip() for group in groups})
-    for group in named:
+    names = sorted({group.strip() for group in groups})
+    for group in names:
         if not group or "," in group or not group.isprintable() or len(group) > _LONGEST:
             raise InvalidInputError(
                 f"'{group[:60]}' is no name of a group.", suggestion="Name one as tokens do, without a comma."
             )
-    if not named or (EVERYBODY in named and len(named) > 1):
+    if not names or (EVERYBODY in names and len(names) > 1):
         raise InvalidInputError("The groups are not clear.", suggestion="Name groups, or `*` alone for everybody.")
-    return ", ".join(named)
+    return ", ".join(names)
 
 
 def may_see(record: DocumentRecord, groups: frozenset[str]) -> bool:
@@ -53,11 +53,11 @@ def may_see(record: DocumentRecord, groups: frozenset[str]) -> bool:
     return admits(record.label(ALLOWED), groups)
 
 
-def admits(told: str, groups: frozenset[str]) -> bool:
+def admits(label: str, groups: frozenset[str]) -> bool:
     """Tell it by what a document's metadata say of it (`ALLOWED`), empty where they say nothing."""
-    if not told or EVERYBODY in groups:
+    if not label or EVERYBODY in groups:
         return True
-    allowed = {each.strip() for each in told.split(",")}
+    allowed = {each.strip() for each in label.split(",")}
     return EVERYBODY in allowed or not groups.isdisjoint(allowed)
 
 

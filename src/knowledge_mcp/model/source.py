@@ -19,7 +19,7 @@ class SourceItem:
     Attributes:
         uri: stable identifier; for files the absolute path.
         name: file name with extension, for messages and for the document id.
-        media_type: e.g. `application/pdf`, as told by extension and checked by the reader's magic bytes.
+        media_type: e.g. `application/pdf`, as the extension says, checked by the reader's magic bytes.
         size: bytes.
         sha256: lower-case hex of the bytes.
         open: open the bytes for reading; the caller closes. Raises OSError, also where other bytes stand there by now.

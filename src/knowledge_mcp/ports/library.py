@@ -159,7 +159,7 @@ class SharedLibrary(Library, Protocol):
     def search_all(self, query: SearchQuery) -> SearchAnswer:
         """Find the best passages of all collections that are listed; each hit names its own.
 
-        One that cannot be searched is told among `degraded`.
+        One that cannot be searched is named in `degraded`.
 
         Raises:
             KnowledgeError: none could be searched; that of the first.

@@ -132,7 +132,7 @@ class SyncedSource(Source, Protocol):
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Name what is there but could not be had this time, told as skipped too; known once `items` is at its end."""
+        """Name what is there but could not be read this time, skipped too; known once `items` is at its end."""
         ...
 
     @property

@@ -83,8 +83,8 @@ class Collection(Protocol):
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         """Put documents in place of what there is of them, in as few steps as the store can.
 
-        Each becomes visible as a whole, in one step. `on_published` is told the id of each when it is visible; of those
-        that it was not told about when the call fails, none is visible in part.
+        Each becomes visible as a whole, in one step. `on_published` receives the id of each once it is visible; of
+        those that it did not receive when the call fails, none is visible in part.
 
         Raises:
             InternalError: chunks are not as many as announced, or one comes twice; or another writer was at one of

@@ -129,7 +129,11 @@ def print_reembed(console: Console, report: ReembedReport) -> None:
     _table(console, f"{plan.live.name}: {plan.live.space.label} to {plan.space.label}", rows)
     _print_troubles(console, "Not carried over:", report.failed)
     if report.swapped:
-        old = f"the old collection is '{report.kept}'" if report.kept else "the old collection is gone"
+        old = (
+            f"the old collection is '{report.old_collection}'"
+            if report.old_collection
+            else "the old collection is gone"
+        )
         console.print(f"'{plan.live.name}' is now in {plan.space.label}; {old}.", markup=False)
     else:
         console.print(
@@ -200,7 +204,7 @@ def reembed_as_json(report: ReembedReport) -> dict[str, Any]:
         "embedding": report.plan.space.label,
         "needed": report.plan.needed,
         "swapped": report.swapped,
-        "old_collection": report.kept or None,
+        "old_collection": report.old_collection or None,
         "building_collection": report.plan.building if report.plan.needed and not report.swapped else None,
         "documents_embedded": report.documents,
         "chunks_embedded": report.embedded,

@@ -141,7 +141,7 @@ def _gather(
 
 def _declared(knowledge: Knowledge, found: _Found, declared: Sequence[DocumentRecord]) -> tuple[int, bytes]:
     """Return the items and the ReqIF of the one document that a requirement file was read to; nothing of any other."""
-    from knowledge_mcp.engine.tracing.readings import held, items_below_headings
+    from knowledge_mcp.engine.tracing.readings import items_below_headings, read_ingested
     from knowledge_mcp.surfaces.interchange import items_as_reqif
 
     if len(found) > 1 and declared:
@@ -149,7 +149,7 @@ def _declared(knowledge: Knowledge, found: _Found, declared: Sequence[DocumentRe
         say(f"Only text, force and place of the items are written: --document writes one of {names} with all it says.")
     if len(found) > 1 or not declared:
         return 0, b""
-    reading = held(knowledge, declared[0].id)
+    reading = read_ingested(knowledge, declared[0].id)
     moment = dt.datetime.fromisoformat(declared[0].updated_at)
     items = items_below_headings(reading)
     content = reading.structure.original_bytes or items_as_reqif(declared[0].title, items, moment)

@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 
 from knowledge_mcp.engine.convert.markdown import as_markdown
 from knowledge_mcp.engine.core.confinement import allowed_path, look_at
-from knowledge_mcp.model.call import Progress, tell_nobody
+from knowledge_mcp.model.call import Progress, ignore_progress
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -126,15 +126,15 @@ class ConversionService:
 
         Args:
             uri: a file URI, or an absolute path.
-            pages: first and last page of what is wanted; None for all.
-            on_progress: told how far it is: done, of how much, in words.
+            pages: first and last page to convert; None for all.
+            on_progress: receives the progress: done, of how much, in words.
             cancelled: asked now and then whether to stop.
 
         Raises:
             InvalidInputError: it names no file that may be read, or pages that the document has not.
             NotFoundError: there is no such file.
             UnreadableDocumentError: it is of no kind that can be read, damaged, protected, or without text.
-            CancelledError: it was told to stop.
+            CancelledError: it was cancelled.
         """
         read = self._read(uri, on_progress, cancelled)
         document = read.document
@@ -179,19 +179,19 @@ class ConversionService:
             KnowledgeError: as `convert`, and whatever the library answers.
         """
         library = self._open_library()  # before anything is read: without one there is no use in reading
-        tell = on_progress or tell_nobody
+        report = on_progress or ignore_progress
 
         def reading(done: float, total: float | None, message: str) -> None:
-            tell(_READ * done / total if total else 0.0, 100.0, message)
+            report(_READ * done / total if total else 0.0, 100.0, message)
 
         def ingesting(done: float, total: float | None, message: str) -> None:
-            tell(_READ + (99.0 - _READ) * (done / total if total else 0.0), 100.0, message)
+            report(_READ + (99.0 - _READ) * (done / total if total else 0.0), 100.0, message)
 
         read = self._read(uri, reading, cancelled)
         ingesting(0.0, None, "sending it to the RAG API")
         filename = Path(path_of(uri)).name
         document = read.document
-        told = {
+        metadata = {
             **{f"document_{key}" if key in _OWN_NAMES else key: value for key, value in document.metadata},
             "source": document.source_uri,
             "filename": filename,
@@ -202,7 +202,7 @@ class ConversionService:
             **({"pages": str(len(document.pages))} if document.pages else {}),
         }
         deposit = Deposit(
-            collection=collection, filename=filename, text=read.text, metadata=tuple(told.items()), force=force
+            collection=collection, filename=filename, text=read.text, metadata=tuple(metadata.items()), force=force
         )
         deposited = library.deposit(deposit, on_progress=ingesting, cancelled=cancelled)
         unheard = [sentence for sentence in document.warnings if sentence not in deposited.warnings]
@@ -216,9 +216,13 @@ class ConversionService:
         readers = list({id(reader): reader for reader in self._readers.values()}.values())
         with self._opening:
             library, self._library = self._library, None
-        held = [*readers, *([self._ocr] if self._ocr is not None else []), *([library] if library is not None else [])]
+        resources = [
+            *readers,
+            *([self._ocr] if self._ocr is not None else []),
+            *([library] if library is not None else []),
+        ]
         failed: KnowledgeError | None = None
-        for each in held:
+        for each in resources:
             try:
                 each.close()
             except KnowledgeError as exc:
@@ -229,31 +233,31 @@ class ConversionService:
     # ---- reading
 
     def _read(self, uri: str, on_progress: Progress | None, cancelled: Callable[[], bool]) -> _Read:
-        given = path_of(uri)
-        path = allowed_path(given, self._roots)
-        media_type = self._check(given, path)
+        raw_path = path_of(uri)
+        path = allowed_path(raw_path, self._roots)
+        media_type = self._check(raw_path, path)
         reader = self._readers[media_type]
-        item = _item(given, path, self._roots, media_type, cancelled)
+        item = _item(raw_path, path, self._roots, media_type, cancelled)
         key = (item.sha256, item.name, media_type, reader.version)
         with self._remembering:
             known = self._known.get(key)
             if known is not None:
                 self._known.move_to_end(key)
         if known is None:
-            known = self._convert(item, reader, on_progress or tell_nobody, cancelled)
+            known = self._convert(item, reader, on_progress or ignore_progress, cancelled)
             self._remember(key, known)
         return replace(known, document=replace(known.document, source_uri=item.uri))
 
-    def _check(self, given: str, path: Path) -> str:
+    def _check(self, raw_path: str, path: Path) -> str:
         """Make sure that a file is there and of a kind that can be read; returns its media type."""
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder is closed to us
             if os.path.isdir(path):  # noqa: PTH112
-                raise InvalidInputError(f"This is a folder, not a file: {given}", suggestion="Give one file.")
-            hint = " A '#' or '?' in a file URI belongs to the file's name." if {"#", "?"} & set(given) else ""
-            raise NotFoundError(f"File not found: {given}", suggestion=f"Check the path.{hint}")
+                raise InvalidInputError(f"This is a folder, not a file: {raw_path}", suggestion="Give one file.")
+            hint = " A '#' or '?' in a file URI belongs to the file's name." if {"#", "?"} & set(raw_path) else ""
+            raise NotFoundError(f"File not found: {raw_path}", suggestion=f"Check the path.{hint}")
         media_type = media_type_of(path.name)
         if media_type == UNKNOWN:
-            media_type = media_type_of(given)
+            media_type = media_type_of(raw_path)
         if media_type in self._readers:
             return media_type
         readable = sorted(name for name, kind in MEDIA_TYPES.items() if kind in self._readers)
@@ -261,24 +265,24 @@ class ConversionService:
         raise UnreadableDocumentError(
             f"Files of this kind cannot be converted: {path.name} ({extension})",
             reason=UnreadableReason.UNSUPPORTED,
-            source=given,
+            source=raw_path,
             details=f"Can be converted: {', '.join(readable)}.",
             suggestion=advice_on_kind(path.name, readable)
             if media_type == UNKNOWN
             else f"Install the readers of office documents: {install_command('office')}",
         )
 
-    def _convert(self, item: SourceItem, reader: Reader, tell: Progress, cancelled: Callable[[], bool]) -> _Read:
+    def _convert(self, item: SourceItem, reader: Reader, report: Progress, cancelled: Callable[[], bool]) -> _Read:
         def stop() -> None:
             if cancelled():
                 raise CancelledError("The conversion was cancelled.")
 
         def progress(done: int, total: int) -> None:
             stop()
-            tell(float(done), float(total), f"reading page {done} of {total}")
+            report(float(done), float(total), f"reading page {done} of {total}")
 
         stop()
-        tell(0.0, None, f"reading {item.name}")
+        report(0.0, None, f"reading {item.name}")
         try:
             with watched(stop):
                 document = reader.read(item, progress)
@@ -319,7 +323,7 @@ class ConversionService:
 
 
 def _item(
-    given: str, path: Path, roots: Sequence[Path] | None, media_type: str, cancelled: Callable[[], bool]
+    raw_path: str, path: Path, roots: Sequence[Path] | None, media_type: str, cancelled: Callable[[], bool]
 ) -> SourceItem:
     """Describe a file by its bytes as they are now."""
 
@@ -330,10 +334,10 @@ def _item(
     try:
         file = look_at(path, roots, stop)
     except OSError as exc:
-        raise _unopened(given, exc) from exc
+        raise _unopened(raw_path, exc) from exc
     return SourceItem(
-        uri=_uri(given),
-        name=Path(given).name,
+        uri=_uri(raw_path),
+        name=Path(raw_path).name,
         media_type=media_type,
         size=file.size,
         sha256=file.sha256,
@@ -342,16 +346,16 @@ def _item(
     )
 
 
-def _uri(given: str) -> str:
+def _uri(raw_path: str) -> str:
     """Write a path as a URI; links in it stay, as their target may be a name that says nothing."""
-    return Path(os.path.normpath(given)).as_uri()
+    return Path(os.path.normpath(raw_path)).as_uri()
 
 
-def _unopened(given: str, exc: OSError) -> UnreadableDocumentError:
+def _unopened(raw_path: str, exc: OSError) -> UnreadableDocumentError:
     return UnreadableDocumentError(
-        f"The file cannot be opened: {given}",
+        f"The file cannot be opened: {raw_path}",
         reason=UnreadableReason.INACCESSIBLE,
-        source=given,
+        source=raw_path,
         details=exc.strerror or type(exc).__name__,
         suggestion="Check that it may be read.",
     )

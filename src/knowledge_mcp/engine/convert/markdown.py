@@ -43,7 +43,7 @@ def escape(text: str) -> str:
     return text.replace("[", r"\[") if _LINKING.search(text) else text
 
 
-def _opening(line: str) -> str:
+def _escape_start(line: str) -> str:
     """Escape what would open a list, a heading, a quotation, a definition, or make a heading of the line above."""
     match = _OPENING.match(line)
     if match is None:
@@ -60,21 +60,21 @@ def prose_lines(text: str, markers: Sequence[Sequence[str]] = ()) -> list[str]:
         text: the paragraph, with a `PAGE_BREAK` where a page ends.
         markers: for each page break the lines that stand there.
     """
-    found: list[str] = []
+    result: list[str] = []
     waiting = iter(markers)
     lines = [line.strip() for line in escape(text).split("\n")]
     lines = [line for line in lines if line]
     for position, line in enumerate(lines):
-        last = len(found)
+        last = len(result)
         for number, part in enumerate(line.split(PAGE_BREAK)):
             if number:
-                found.extend(next(waiting))
+                result.extend(next(waiting))
             if part.strip():
-                found.append(_opening(part.strip()))
-                last = len(found) - 1
-        if position < len(lines) - 1 and last < len(found):
-            found[last] += "  "
-    return found
+                result.append(_escape_start(part.strip()))
+                last = len(result) - 1
+        if position < len(lines) - 1 and last < len(result):
+            result[last] += "  "
+    return result
 
 
 def heading_line(words: str, level: int, attributes: Mapping[str, str]) -> str:
@@ -83,8 +83,8 @@ def heading_line(words: str, level: int, attributes: Mapping[str, str]) -> str:
     line = _CLOSING_MARKS.sub(lambda match: "\\#" * len(match.group()), line)
     if line.endswith("}"):
         line = f"{line[:-1]}\\}}"
-    told = " ".join(f'{name}="{value}"' for name, value in attributes.items())
-    return f"{'#' * min(level, 6)} {line}" + (f" {{: {told}}}" if told else "")
+    attribute_list = " ".join(f'{name}="{value}"' for name, value in attributes.items())
+    return f"{'#' * min(level, 6)} {line}" + (f" {{: {attribute_list}}}" if attribute_list else "")
 
 
 def fence(text: str) -> list[str]:
@@ -117,8 +117,8 @@ def _cells(line: str) -> list[str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    shown = (escape(cell).replace("|", "\\|") for cell in cells)
-    return "|" + "".join(f" {cell} |" if cell else " |" for cell in shown)
+    escaped = (escape(cell).replace("|", "\\|") for cell in cells)
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in escaped)
 
 
 _DEEPEST = 20
@@ -143,7 +143,7 @@ def as_markdown(document: Document, *, pages: tuple[int, int] | None = None) -> 
 
     Args:
         document: as read.
-        pages: first and last page of what is wanted, None for all; a paragraph that stands on one of them comes whole.
+        pages: first and last page to write, None for all; a paragraph that stands on one of them comes whole.
 
     Returns:
         Markdown that ends with a line feed; empty where there is nothing on these pages.
@@ -182,11 +182,11 @@ class _Item:
 class _Writer:
     """Write blocks one after another."""
 
-    def __init__(self, document: Document, wanted: tuple[int, int] | None) -> None:
+    def __init__(self, document: Document, pages: tuple[int, int] | None) -> None:
         self._document = document
         self._spans = {page.number: page.span for page in document.pages}
         numbers = self._spans.keys() | {page for block in document.blocks for page in block.pages}
-        first, last = wanted or (1, max(numbers, default=0))
+        first, last = pages or (1, max(numbers, default=0))
         self._pages = [number for number in sorted(numbers) if first <= number <= last]
         self._begun = 0
         self._parts: list[str] = []
@@ -222,7 +222,7 @@ class _Writer:
             self._whole(block, words, lambda text: [f"> {line}" for line in prose_lines(text)])
         elif block.kind is BlockKind.FOOTNOTE and (note := _FOOTNOTE.fullmatch(words)) and note["text"]:
             head = f"[^{note['label']}]: "
-            self._put(_indented(head, 4, self._prose(block, note["text"], len(words) - len(note["text"]))))
+            self._put(_indent(head, 4, self._prose(block, note["text"], len(words) - len(note["text"]))))
         else:
             self._put(self._prose(block, words, 0))
         for marker in self._markers(block.pages[-1] if block.pages else 0):
@@ -241,14 +241,14 @@ class _Writer:
     def _breaks(self, block: Block) -> list[tuple[int, int]]:
         """List where in a block's text a page begins, and which; evenly spread where it is not known."""
         length = len(block.span)
-        found: list[tuple[int, int]] = []
+        breaks: list[tuple[int, int]] = []
         for position, number in enumerate(block.pages[1:], start=1):
             span = self._spans.get(number)
             offset = span.start - block.span.start if span is not None else 0
             if not 0 < offset < length:
                 offset = length * position // len(block.pages)
-            found.append((max(offset, found[-1][0] if found else 1), number))
-        return found
+            breaks.append((max(offset, breaks[-1][0] if breaks else 1), number))
+        return breaks
 
     def _prose(self, block: Block, words: str, skipped: int) -> list[str]:
         """Write a paragraph, with markers where its pages break; `skipped` characters before the words are left out."""
@@ -301,7 +301,7 @@ class _Writer:
         if not block.marker and len(self._items) > depth:  # a further paragraph of the item above
             del self._items[depth + 1 :]
             indent = sum(item.width for item in self._items)
-            self._put(_indented(" " * indent, indent, self._prose(block, words, 0)))
+            self._put(_indent(" " * indent, indent, self._prose(block, words, 0)))
             return
         if not any(character.isalnum() for character in words) and not own.strip():
             return  # a bullet without text
@@ -320,7 +320,7 @@ class _Writer:
         self._items.append(_Item(len(label) + 1, sign))
         head = f"{' ' * indent}{label} "
         lines = self._prose(block, own[lead:], len(words) - len(own) + lead)
-        self._put(_indented(head, len(head), lines), tight=self._tight and (same_list or below))
+        self._put(_indent(head, len(head), lines), tight=self._tight and (same_list or below))
         self._tight = True
 
     def _table(self, block: Block, words: str) -> bool:
@@ -356,7 +356,7 @@ def _gap(words: str, offset: int) -> tuple[int, int] | None:
     return before[-1].span() if before and before[-1].start() > 0 else None
 
 
-def _indented(head: str, width: int, lines: Sequence[str]) -> list[str]:
+def _indent(head: str, width: int, lines: Sequence[str]) -> list[str]:
     """Put a head before the first line, and indent the others below its end."""
     return [f"{head}{line}" if number == 0 else f"{' ' * width}{line}" for number, line in enumerate(lines)]
 
@@ -374,7 +374,7 @@ def _expected_level(section: Section, above: Sequence[Section]) -> int:
 
 
 def _misleads(section: Section, line: str) -> bool:
-    """Tell whether the reader must be told the number, because the heading's words would tell another."""
+    """Return whether the number must be written, because the heading's words would give another."""
     number = section.number
     if number is None:
         return section.title == line and _NUMBERED.match(line) is not None

@@ -35,19 +35,19 @@ from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
 
 
-class _Held(threading.local):
+class _ThreadSnapshots(threading.local):
     """Keep this thread's snapshots by store and name."""
 
     def __init__(self) -> None:
         self.collections: dict[tuple[int, str], Collection] = {}
 
 
-_HELD = _Held()
+_SNAPSHOTS = _ThreadSnapshots()
 
 
 def opened(store: Store, name: str) -> Collection:
     """Give this thread's snapshot of a collection, or a handle on it where there is none."""
-    return _HELD.collections.get((id(store), name)) or store.open(name)
+    return _SNAPSHOTS.collections.get((id(store), name)) or store.open(name)
 
 
 def record_of(collection: Collection, document_id: str) -> DocumentRecord | None:
@@ -75,19 +75,19 @@ def snapshot(store: Store, name: str) -> Generator[Collection]:
         NotFoundError: there is no such collection; where a server is asked, the first read says so.
     """
     key = (id(store), name)
-    held = _HELD.collections.get(key)
-    if held is not None:
-        yield held
+    current = _SNAPSHOTS.collections.get(key)
+    if current is not None:
+        yield current
         return
     with store.open(name).snapshot() as collection:
-        _HELD.collections[key] = collection
+        _SNAPSHOTS.collections[key] = collection
         try:
             yield collection
         finally:
-            del _HELD.collections[key]
+            del _SNAPSHOTS.collections[key]
 
 
-_MOST_KEPT = 50_000
+_MOST_RECORDS = 50_000
 """Records that are kept, at about a kilobyte each; a collection of more is read each time."""
 
 
@@ -102,13 +102,13 @@ class _Reading:
     )
 
     def by_label(self, name: str, value: str) -> Sequence[DocumentRecord]:
-        found = self.labelled.get(name)
-        if found is None:
-            found = dict[str, list[DocumentRecord]]()
+        by_value = self.labelled.get(name)
+        if by_value is None:
+            by_value = dict[str, list[DocumentRecord]]()
             for each in self.records:
-                found.setdefault(each.label(name), []).append(each)
-            self.labelled[name] = found
-        return found.get(value, ())
+                by_value.setdefault(each.label(name), []).append(each)
+            self.labelled[name] = by_value
+        return by_value.get(value, ())
 
 
 class KnownRecords:
@@ -118,7 +118,7 @@ class KnownRecords:
     """
 
     def __init__(self) -> None:
-        self._kept: _Reading | None = None
+        self._current: _Reading | None = None
         self._views: dict[object, tuple[str, Any]] = {}
 
     def all(self, collection: Collection) -> tuple[DocumentRecord, ...]:
@@ -147,16 +147,16 @@ class KnownRecords:
 
     def _read(self, collection: Collection) -> _Reading:
         state = _state_of(collection)
-        kept = self._kept
-        if kept is not None and kept.state == state:
-            return kept
+        current = self._current
+        if current is not None and current.state == state:
+            return current
         with noticing() as damage:
             reading = _Reading(state, tuple(collection.documents()))
         for each in damage:
             leave_out(each)
         # what changed meanwhile may be in the records, but not in the name
-        if not damage and len(reading.records) <= _MOST_KEPT and _state_of(collection) == state:
-            self._kept = reading
+        if not damage and len(reading.records) <= _MOST_RECORDS and _state_of(collection) == state:
+            self._current = reading
         return reading
 
 
@@ -199,7 +199,7 @@ class Base:
         embedder: whose space the collection must be in.
         analyser: of the lexical leg.
         fuse: merges the legs.
-        depth: candidates asked of each leg, at least; more are asked when more results are wanted.
+        depth: candidates asked of each leg, at least; more are asked when more results are requested.
         blends: whether hybrid searches that name no weight blend the legs by their scores; else they fuse them by their
             ranks, with `USUAL_WEIGHT`, as A-REQ-SEARCH-002 says.
         hybrid: False switches the lexical leg of hybrid searches off (`QDRANT_HYBRID_SEARCH`).
@@ -297,17 +297,17 @@ class Base:
         names = [self.collection] if self.exists() else []
         if anywhere:
             names = [each.name for each in self.store.collections()]
-        asked: list[Any] = [self.store.open(name) for name in names]
-        return [told for each in asked if (told := each.outgrown()) is not None]
+        collections: list[Any] = [self.store.open(name) for name in names]
+        return [finding for each in collections if (finding := each.outgrown()) is not None]
 
     def warn_of_size(self, *, anywhere: bool = False) -> None:
         """Log a warning of each collection that `outgrown` lists; a failing store is met elsewhere."""
         with contextlib.suppress(KnowledgeError):
-            for told in self.outgrown(anywhere=anywhere):
-                log_event(_logger, logging.WARNING, "store_outgrown", reason=told.message, next=told.suggestion)
+            for finding in self.outgrown(anywhere=anywhere):
+                log_event(_logger, logging.WARNING, "store_outgrown", reason=finding.message, next=finding.suggestion)
 
     def warm_up(self) -> None:
-        """Load the models, as the first question would; nothing is paid for. A reranker that fails is only told of.
+        """Load the models, as the first question would; nothing is paid for. A reranker that fails is only reported.
 
         Raises:
             KnowledgeError: the embedder's model cannot be loaded.

@@ -18,7 +18,7 @@ from knowledge_mcp.support.wording import how_many
 ALL, CURRENT = "all", "current"
 _AS_OF = re.compile(r"\s*as[ _-]of[ :]{0,3}(?P<date>(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)\s*", re.IGNORECASE)
 _MOST_NOTES = 3
-"""Families that one answer tells of: more would crowd out what was asked for."""
+"""Families that one answer mentions: more would crowd out what was asked for."""
 _MOST_LISTED = 12
 _DATES = ("published", "issued", "publication_date", "effective", "date", "created", "modified")
 _TAGS = ("tags", "keywords", "labels", "categories")
@@ -32,22 +32,24 @@ class Choice:
 
     Attributes:
         filter: for the store; None for all.
-        hidden: ids that may not answer, where that is how it is told.
-        kept: ids that may answer, None where all but the hidden ones may.
-        told: what whoever asks must know of it, one sentence each.
+        hidden: ids that may not answer, where the choice is made by exclusion.
+        included: ids that may answer, None where all but the hidden ones may.
+        notes: what a caller must know of the choice, one sentence each.
     """
 
     filter: Filter | None = None
     hidden: frozenset[str] = frozenset()
-    kept: frozenset[str] | None = None
-    told: tuple[str, ...] = ()
+    included: frozenset[str] | None = None
+    notes: tuple[str, ...] = ()
 
     def allows(self, document_id: str) -> bool:
         """Tell whether a document may answer."""
-        return document_id not in self.hidden and (self.kept is None or document_id in self.kept)
+        return document_id not in self.hidden and (self.included is None or document_id in self.included)
 
 
-def chosen(base: Base, known: Editions, edition: str, question: str = "", named: Collection[str] = ()) -> Choice:
+def choose_editions(
+    base: Base, known: Editions, edition: str, question: str = "", document_ids: Collection[str] = ()
+) -> Choice:
     """Say which documents may answer.
 
     Args:
@@ -55,36 +57,36 @@ def chosen(base: Base, known: Editions, edition: str, question: str = "", named:
         known: its editions, as `Base.editions` gives them.
         edition: as `SearchQuery.edition`.
         question: an older edition that it names by its designation ("IEEE 830-1993") may answer too.
-        named: ids that were asked for by themselves; they may answer whatever edition they are.
+        document_ids: ids that were asked for by themselves; they may answer whatever edition they are.
 
     Raises:
         InvalidInputError: no document is of that edition, or the date is none; names those that there are.
     """
-    wanted = edition.strip()
-    if wanted.casefold() == ALL:
+    requested = edition.strip()
+    if requested.casefold() == ALL:
         return Choice()
-    if not wanted or wanted.casefold() == CURRENT:
-        spared = {*named, *_asked_for(known, question)}
+    if not requested or requested.casefold() == CURRENT:
+        spared = {*document_ids, *_requested_editions(known, question)}
         hidden = tuple(each for each in known.superseded if each not in spared)
         return Choice(NotIn("document_id", hidden) if hidden else None, frozenset(hidden))
-    as_of = _AS_OF.fullmatch(wanted)
+    as_of = _AS_OF.fullmatch(requested)
     if as_of is not None:
-        return _as_of(known, base.records(), as_of["date"], named)
-    return _only(base.records(), wanted)
+        return _as_of(known, base.records(), as_of["date"], document_ids)
+    return _only(base.records(), requested)
 
 
-def allowed(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter | None, Choice]:
+def filter_of(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter | None, Choice]:
     """Add which documents may answer to a query's filter: by their metadata, and by their editions.
 
     Where the filter names documents, any edition of them may.
 
     Raises:
-        InvalidInputError: as `chosen`, or no document has what is asked for.
+        InvalidInputError: as `choose_editions`, or no document has what is asked for.
     """
-    asked = _documents_with(base.records(), query.where) if query.where else None
+    metadata_filter = _documents_with(base.records(), query.where) if query.where else None
     free = not query.edition.strip() and _names_documents(query.filter)
-    choice = Choice() if free else chosen(base, known, query.edition, query.text)
-    parts = [each for each in (query.filter, asked, choice.filter) if each is not None]
+    choice = Choice() if free else choose_editions(base, known, query.edition, query.text)
+    parts = [each for each in (query.filter, metadata_filter, choice.filter) if each is not None]
     return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, choice
 
 
@@ -112,43 +114,43 @@ def _names_documents(filter: Filter | None) -> bool:
     return isinstance(filter, Equals | In) and filter.field == "document_id"
 
 
-def _asked_for(known: Editions, question: str) -> set[str]:
+def _requested_editions(known: Editions, question: str) -> set[str]:
     """Name the older editions that a question asks for by designation and edition."""
     if not known.superseded or not question:
         return set()
-    wanted = [each for each in mentioned(question) if each.edition]
-    if not wanted:
+    requested = [each for each in mentioned(question) if each.edition]
+    if not requested:
         return set()
     directory = Directory(record for family in known.families for record in family.records)
     found: set[str] = set()
-    for each in wanted:
+    for each in requested:
         for like in directory.alike(each):
             if like.edition == each.edition and not like.is_part:
                 found.add(like.record.id)
     return found
 
 
-def _only(records: Collection[DocumentRecord], wanted: str) -> Choice:
-    kept = [record.id for record in records if _is(facts_of(record), wanted)]
-    if not kept:
+def _only(records: Collection[DocumentRecord], requested: str) -> Choice:
+    document_ids = [record.id for record in records if _is(facts_of(record), requested)]
+    if not document_ids:
         labels = sorted({label for record in records if (label := facts_of(record).label)})
         more = f" and {len(labels) - _MOST_LISTED} more" if len(labels) > _MOST_LISTED else ""
         raise InvalidInputError(
-            f"No document is of the edition '{wanted[:60]}'.",
+            f"No document is of the edition '{requested[:60]}'.",
             details=f"Editions here: {', '.join(labels[:_MOST_LISTED]) or 'none is known'}{more}.",
             suggestion='Give one of these, "all", or a date as in "as of 2020-05".',
         )
-    return Choice(In("document_id", tuple(kept)), kept=frozenset(kept))
+    return Choice(In("document_id", tuple(document_ids)), included=frozenset(document_ids))
 
 
-def _is(facts: EditionFacts, wanted: str) -> bool:
+def _is(facts: EditionFacts, requested: str) -> bool:
     """Tell whether an edition is the one named: by its label, by its date or the beginning of it, or by its number."""
     if not facts.label:
         return False
-    label, name = facts.label.casefold(), wanted.casefold()
+    label, name = facts.label.casefold(), requested.casefold()
     if label == name or re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", label):
         return True
-    mark = mark_of(wanted)
+    mark = mark_of(requested)
     if mark is not None and mark.date:
         return facts.date.startswith(mark.date)
     digits = re.findall(r"\d{1,4}", name)
@@ -156,7 +158,7 @@ def _is(facts: EditionFacts, wanted: str) -> bool:
     return bool(version) and version == facts.version
 
 
-def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, named: Collection[str]) -> Choice:
+def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, document_ids: Collection[str]) -> Choice:
     """Take of each family the last edition published by then; what was published later is left out."""
     hidden: set[str] = set()
     undated: list[str] = []
@@ -170,10 +172,10 @@ def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, name
             undated.append(family.title)
     for record in records:
         facts = facts_of(record)
-        if known.family_of(record.id) is None and facts.shown and facts.date and facts.date[: len(date)] > date:
+        if known.family_of(record.id) is None and facts.is_certain and facts.date and facts.date[: len(date)] > date:
             hidden.add(record.id)
-    hidden -= set(named)
-    told = (
+    hidden -= set(document_ids)
+    notes = (
         (
             f"It is not known when the editions of {', '.join(undated[:_MOST_LISTED])} were published; the current "
             "ones answer.",
@@ -181,7 +183,7 @@ def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, name
         if undated
         else ()
     )
-    return Choice(NotIn("document_id", tuple(sorted(hidden))) if hidden else None, frozenset(hidden), None, told)
+    return Choice(NotIn("document_id", tuple(sorted(hidden))) if hidden else None, frozenset(hidden), None, notes)
 
 
 # ---- by metadata ----------------------------------------------------------------------------------------------------
@@ -199,22 +201,22 @@ def _documents_with(records: Sequence[DocumentRecord], where: Sequence[tuple[str
     """
     if not where:
         return None
-    kept = [record for record in records if all(_says(record, name, value) for name, value in where)]
-    if not kept:
+    matching = [record for record in records if all(_says(record, name, value) for name, value in where)]
+    if not matching:
         _explain(records, where)
-    if 2 * len(kept) > len(records):  # the shorter list is quicker in every store
-        there = {record.id for record in kept}
+    if 2 * len(matching) > len(records):  # the shorter list is quicker in every store
+        there = {record.id for record in matching}
         return NotIn("document_id", tuple(record.id for record in records if record.id not in there))
-    return In("document_id", tuple(record.id for record in kept))
+    return In("document_id", tuple(record.id for record in matching))
 
 
 def _says(record: DocumentRecord, name: str, value: str) -> bool:
-    wanted = value.strip().casefold()
+    expected = value.strip().casefold()
     if _key(name) == "date":
-        return any(_is_within(date, wanted) for date in _values(record, name))
+        return any(_is_within(date, expected) for date in _values(record, name))
     return any(
-        wanted == told.strip().casefold() or wanted in map(str.strip, _LISTED.split(told.casefold()))
-        for told in _values(record, name)
+        expected == stored.strip().casefold() or expected in map(str.strip, _LISTED.split(stored.casefold()))
+        for stored in _values(record, name)
     )
 
 
@@ -222,39 +224,39 @@ def _values(record: DocumentRecord, name: str) -> list[str]:
     """List what a record says under a name."""
     key = _key(name)
     names = {"tags": _TAGS, "tag": _TAGS, "date": _DATES}.get(key, (key,))
-    found = [value for told, value in record.metadata if _key(told) in names]
+    values = [value for label, value in record.metadata if _key(label) in names]
     if key == "date":
         issued = facts_of(record).date
-        return [issued] if issued else found[:1]
-    return found
+        return [issued] if issued else values[:1]
+    return values
 
 
 def _key(name: str) -> str:
     return name.strip().casefold().replace("-", "_").replace(" ", "_")
 
 
-def _is_within(date: str, wanted: str) -> bool:
-    """Tell whether a date begins with what is wanted, or lies in a range, both ends included."""
-    first, dots, last = (part.strip() for part in wanted.partition(".."))
+def _is_within(date: str, expected: str) -> bool:
+    """Return whether a date begins with what is expected, or lies in a range, both ends included."""
+    first, dots, last = (part.strip() for part in expected.partition(".."))
     if not (dots and all(not part or _DATE.fullmatch(part) for part in (first, last))):
-        return date.startswith(wanted)
+        return date.startswith(expected)
     return date[:4].isdigit() and first <= date[: len(first)] and (not last or date[: len(last)] <= last)
 
 
 def _explain(records: Sequence[DocumentRecord], where: Sequence[tuple[str, str]]) -> None:
     for name, value in where:
-        told = sorted({text for record in records for text in _values(record, name)})
-        if not told:
+        values = sorted({text for record in records for text in _values(record, name)})
+        if not values:
             names = sorted({_key(key) for record in records for key, _ in record.metadata})
             raise InvalidInputError(
                 f"No document here says anything of '{name[:60]}'.",
                 suggestion=f"Ask for one of: {', '.join(names[: 2 * _MOST_LISTED]) or 'nothing'}.",
             )
         if not any(_says(record, name, value) for record in records):
-            more = f" and {len(told) - _MOST_LISTED} more" if len(told) > _MOST_LISTED else ""
+            more = f" and {len(values) - _MOST_LISTED} more" if len(values) > _MOST_LISTED else ""
             raise InvalidInputError(
                 f"No document here has '{value[:60]}' as '{name[:60]}'.",
-                suggestion=f"Ask for one of: {', '.join(each[:60] for each in told[:_MOST_LISTED])}{more}.",
+                suggestion=f"Ask for one of: {', '.join(each[:60] for each in values[:_MOST_LISTED])}{more}.",
             )
     raise InvalidInputError(
         "No document here has all of these in its metadata, though each is there.", suggestion="Leave one of them out."

@@ -55,10 +55,10 @@ def _origin(source: str, record: DocumentRecord | None) -> str:
     name = record.file_name if record is not None else file_name_of(source)
     if source.startswith(("http://", "https://")):
         name = f"{urlsplit(source).netloc}/{name}".rstrip("/")
-    told = [name] if name else []
+    parts = [name] if name else []
     if record is not None and record.claims("title"):
-        told.append("title claimed")
-    return f" [{', '.join(told)}]" if told else ""
+        parts.append("title claimed")
+    return f" [{', '.join(parts)}]" if parts else ""
 
 
 def _names(clause: str, number: str) -> bool:
@@ -115,13 +115,13 @@ def passage(
     Raises:
         DamagedError: a chunk that holds the span is not what the text says at its place.
     """
-    holding = _holding(span, chunks)
-    for each in holding:
+    overlapping = _overlapping_chunks(span, chunks)
+    for each in overlapping:
         if each.span.of(text) != each.content:
             why = "The passage is not what the canonical text says at its place."
             raise DamagedError.of("passage", document_id, each.id, why=why)
-    labels = _labels(span, holding, structure)
-    lines = [chunk.lines for chunk in holding if chunk.lines is not None]
+    labels = _labels(span, overlapping, structure)
+    lines = [chunk.lines for chunk in overlapping if chunk.lines is not None]
     locator = Locator(
         document_id=document_id,
         span=span,
@@ -129,14 +129,14 @@ def passage(
         page_numbers=tuple(labels),
         page_labels=tuple(labels.values()),
         boxes=tuple(
-            dict.fromkeys(box for chunk in holding for box in chunk.boxes if not labels or box.page in labels),
+            dict.fromkeys(box for chunk in overlapping for box in chunk.boxes if not labels or box.page in labels),
         ),
         lines=(min(first for first, _ in lines), max(last for _, last in lines)) if lines else None,
     )
-    return Excerpt(span.of(text), locator, _citation(locator, holding, records.get(document_id)))
+    return Excerpt(span.of(text), locator, _citation(locator, overlapping, records.get(document_id)))
 
 
-def _holding(span: Span, chunks: Sequence[Chunk]) -> list[Chunk]:
+def _overlapping_chunks(span: Span, chunks: Sequence[Chunk]) -> list[Chunk]:
     """List the chunks that the span stands in, in reading order: the smallest one that holds it whole, where there is.
 
     A span of blanks between two chunks, or an empty one, stands in the last chunk that begins before it.
@@ -144,33 +144,33 @@ def _holding(span: Span, chunks: Sequence[Chunk]) -> list[Chunk]:
     whole = [chunk for chunk in chunks if chunk.span.contains(span)]
     if whole:
         return [min(whole, key=lambda chunk: (len(chunk.span), chunk.index))]
-    holding = [chunk for chunk in chunks if chunk.span.overlaps(span)]
-    if not holding:
-        holding = sorted((chunk for chunk in chunks if chunk.span.start <= span.start), key=_start)[-1:]
-    return sorted(holding, key=_start)
+    overlapping = [chunk for chunk in chunks if chunk.span.overlaps(span)]
+    if not overlapping:
+        overlapping = sorted((chunk for chunk in chunks if chunk.span.start <= span.start), key=_start)[-1:]
+    return sorted(overlapping, key=_start)
 
 
 def _start(chunk: Chunk) -> tuple[int, int]:
     return chunk.span.start, chunk.index
 
 
-def _labels(span: Span, holding: Sequence[Chunk], structure: DocumentStructure) -> dict[int, str]:
+def _labels(span: Span, overlapping: Sequence[Chunk], structure: DocumentStructure) -> dict[int, str]:
     """Map each physical page of the span to its printed label, in order."""
     exact = {page.number: page.label for page in structure.pages if page.span.overlaps(span)}
     if exact:
         return exact
     pages: dict[int, str] = {}
-    for chunk in holding:
+    for chunk in overlapping:
         labels = chunk.page_labels or tuple(str(number) for number in chunk.page_numbers)
         pages.update(zip(chunk.page_numbers, labels, strict=True))
     return dict(sorted(pages.items()))
 
 
-def _citation(locator: Locator, holding: Sequence[Chunk], record: DocumentRecord | None) -> str:
+def _citation(locator: Locator, overlapping: Sequence[Chunk], record: DocumentRecord | None) -> str:
     """Cite the clause that the span begins in, with all of the span's pages or lines."""
-    if not holding:
+    if not overlapping:
         return f"{record.title}{_origin(record.source_path, record)}" if record is not None else locator.document_id
-    placed = dataclasses.replace(
-        holding[0], page_numbers=locator.page_numbers, page_labels=locator.page_labels, lines=locator.lines
+    located = dataclasses.replace(
+        overlapping[0], page_numbers=locator.page_numbers, page_labels=locator.page_labels, lines=locator.lines
     )
-    return cite(placed, record)
+    return cite(located, record)

@@ -22,16 +22,16 @@ _BLOCK = 1 << 20
 
 
 class PathNotAllowedError(InvalidInputError):
-    """Say that a path leads out of the folders that may be read; whether anything is there is not told."""
+    """Say that a path leads out of the folders that may be read; whether anything is there is not disclosed."""
 
     default_suggestion = "Give a file below an allowed folder; the server's ALLOWED_ROOTS names them."
 
 
-def allowed_path(given: str, roots: Sequence[Path] | None) -> Path:
+def allowed_path(path: str, roots: Sequence[Path] | None) -> Path:
     """Resolve an absolute path and make sure that it lies below an allowed folder.
 
     Args:
-        given: as the caller wrote it.
+        path: as the caller wrote it.
         roots: folders that may be read, links in them resolved too; None allows every place.
 
     Returns:
@@ -41,12 +41,12 @@ def allowed_path(given: str, roots: Sequence[Path] | None) -> Path:
         PathNotAllowedError: it lies elsewhere, or no folder is allowed at all.
         InvalidInputError: it is no absolute path.
     """
-    if "\0" in given or not os.path.isabs(given):  # noqa: PTH117 - judged before anything is made of it
+    if "\0" in path or not os.path.isabs(path):  # noqa: PTH117 - judged before anything is made of it
         raise InvalidInputError(
             "The path must be absolute.", suggestion="Give the whole path, from the root of the file system."
         )
     # realpath, not Path.resolve, which raises on loops of links
-    resolved = Path(os.path.realpath(given))
+    resolved = Path(os.path.realpath(path))
     if roots is None or any(resolved.is_relative_to(os.path.realpath(root)) for root in roots):
         return resolved
     if not roots:

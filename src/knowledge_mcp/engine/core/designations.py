@@ -76,13 +76,13 @@ def designations(name: str, *, slug: bool = False) -> Iterator[Designation]:
     In a title one stands at the beginning or after a mark ("Requirements (IEEE 29148)"), its issuer in capitals; what
     is only mentioned ("Guide to ISO 9001") is none. In a slug it stands at the beginning.
     """
-    for designation, _, _ in standing(name, slug=slug):
+    for designation, _, _ in designations_at(name, slug=slug):
         yield designation
 
 
-def standing(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
+def designations_at(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
     """Yield the designations that a name may be read as, each with where it begins and ends."""
-    for found in _found(name, slug=slug):
+    for found in _scan(name, slug=slug):
         if found[1] == 0 if slug else _opens(name, found[1]):
             yield found
 
@@ -95,7 +95,7 @@ def mentioned(text: str) -> Iterator[Designation]:
 
 def mentions_at(text: str) -> Iterator[tuple[Designation, int, int]]:
     """Yield every designation that is mentioned in a text, each with where it begins and ends."""
-    yield from _found(text, slug=False)
+    yield from _scan(text, slug=False)
 
 
 def designation_of(target: str) -> tuple[Designation, str] | None:
@@ -103,14 +103,14 @@ def designation_of(target: str) -> tuple[Designation, str] | None:
 
     "IEEE 29148:2018 6.2" is clause 6.2 of IEEE 29148:2018. None where it is no designation and nothing else.
     """
-    for designation, start, end in _found(target, slug=False):
+    for designation, start, end in _scan(target, slug=False):
         rest = target[end:].strip(" ,.")
         if start == 0 and (not rest or _CLAUSE.fullmatch(rest)):
             return designation, rest
     return None
 
 
-def _found(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
+def _scan(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
     """Yield each designation with where it begins and ends."""
     folded = name.casefold()
     text = folded if len(folded) == len(name) else name.lower()
@@ -152,7 +152,7 @@ def _read(text: str, tokens: list[_Token], first: int, number: int) -> tuple[Des
         return None
     core.append(tokens[number].text)
     index = number + 1
-    while index < len(tokens) and _joined(text, tokens[index - 1], tokens[index]):
+    while index < len(tokens) and _are_joined(text, tokens[index - 1], tokens[index]):
         token = tokens[index].text
         if _YEAR.fullmatch(token) or token.isalpha():
             break
@@ -162,7 +162,7 @@ def _read(text: str, tokens: list[_Token], first: int, number: int) -> tuple[Des
     return Designation(bodies, tuple(core), edition), tokens[index + used - 1].end
 
 
-def _joined(text: str, first: _Token, second: _Token) -> bool:
+def _are_joined(text: str, first: _Token, second: _Token) -> bool:
     return re.fullmatch(r"[-.:/_]?", text[first.end : second.start]) is not None
 
 
@@ -183,9 +183,9 @@ def names_of(record: DocumentRecord) -> list[tuple[str, bool]]:
     """List what a record is called, each with whether it is a slug: title, metadata, id, file name."""
     path = unquote(urlsplit(record.source_path).path) or record.source_path
     metadata = dict(record.metadata)
-    told = [metadata[key] for key in DESIGNATION_KEYS if metadata.get(key)]
+    stated = [metadata[key] for key in DESIGNATION_KEYS if metadata.get(key)]
     stem = PurePosixPath(path.replace("\\", "/")).stem
-    return [(record.title, False), *((each, False) for each in told), (record.id, True), (stem, True)]
+    return [(record.title, False), *((each, False) for each in stated), (record.id, True), (stem, True)]
 
 
 class Directory:
@@ -199,27 +199,27 @@ class Directory:
         self._known: dict[str, list[tuple[DocumentRecord, Designation, bool]]] = {}
         for record in checked(records):
             for name, slug in names_of(record):
-                for known, start, end in standing(name, slug=slug):
+                for known, start, end in designations_at(name, slug=slug):
                     is_whole = start == 0 and not name[end:].strip(" ()[]")
                     self._known.setdefault(known.core[0], []).append((record, known, is_whole))
 
-    def alike(self, wanted: Designation) -> list[Likeness]:
+    def alike(self, designation: Designation) -> list[Likeness]:
         """List the documents that have to do with a designation, each once, in the records' order."""
         best: dict[str, Likeness] = {}
-        for record, known, is_whole in self._known.get(wanted.core[0], ()):
-            if not known.bodies & wanted.bodies or known.core[: len(wanted.core)] != wanted.core:
+        for record, known, is_whole in self._known.get(designation.core[0], ()):
+            if not known.bodies & designation.bodies or known.core[: len(designation.core)] != designation.core:
                 continue
-            found = Likeness(
+            likeness = Likeness(
                 record,
                 known.edition,
-                is_other_edition=bool(wanted.edition and known.edition and wanted.edition != known.edition),
-                is_part=len(known.core) > len(wanted.core),
+                is_other_edition=bool(designation.edition and known.edition and designation.edition != known.edition),
+                is_part=len(known.core) > len(designation.core),
                 is_whole=is_whole,
             )
-            if record.id not in best or _rank(found) < _rank(best[record.id]):
-                best[record.id] = found
+            if record.id not in best or _rank(likeness) < _rank(best[record.id]):
+                best[record.id] = likeness
         return list(best.values())
 
 
-def _rank(found: Likeness) -> tuple[bool, bool, bool, bool]:
-    return found.is_part, found.is_other_edition, not found.edition, not found.is_whole
+def _rank(likeness: Likeness) -> tuple[bool, bool, bool, bool]:
+    return likeness.is_part, likeness.is_other_edition, not likeness.edition, not likeness.is_whole

@@ -38,11 +38,11 @@ def documents(base: Base, document_ids: Iterable[str] | None = None) -> list[Doc
     """List records by id: all, or those of some ids that are there."""
     if document_ids is None:
         return list(base.records())
-    wanted = list(document_ids)
-    return base.opened.documents(wanted) if wanted and base.exists() else []
+    ids = list(document_ids)
+    return base.opened.documents(ids) if ids and base.exists() else []
 
 
-def near_ids(store: Store, collections: Iterable[str], wanted: str) -> list[str]:
+def near_ids(store: Store, collections: Iterable[str], document_id: str) -> list[str]:
     """Name up to three documents whose ids look like one that is not there.
 
     What is read for it is bounded: so many records of so many collections, whichever the store gives first.
@@ -50,7 +50,7 @@ def near_ids(store: Store, collections: Iterable[str], wanted: str) -> list[str]
     known: list[str] = []
     for name in islice(collections, _MOST_COLLECTIONS):
         known.extend(record.id for record in store.open(name).documents(limit=_MOST_COMPARED))
-    return difflib.get_close_matches(wanted[:_LONGEST_ID], known, 3)
+    return difflib.get_close_matches(document_id[:_LONGEST_ID], known, 3)
 
 
 def document(base: Base, document_id: str) -> DocumentRecord:
@@ -85,13 +85,13 @@ def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
     Raises:
         NotFoundError: there is none.
     """
-    found = base.opened.chunks("id", [chunk_id]) if base.exists() else []
-    if not found:
+    chunks = base.opened.chunks("id", [chunk_id]) if base.exists() else []
+    if not chunks:
         raise NotFoundError(
             f"No passage has the id '{chunk_id}'.",
             suggestion="Search again: ids change when a passage's text changes.",
         )
-    return found[0], cite(found[0], Records(base).get(found[0].document_id))
+    return chunks[0], cite(chunks[0], Records(base).get(chunks[0].document_id))
 
 
 def remove(base: Base, document_id: str) -> int:
@@ -114,7 +114,7 @@ _DEEPEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class HeldDocument:
+class StoredDocument:
     """Hold all that is stored of one document; every span lies in `text`.
 
     Attributes:
@@ -129,7 +129,7 @@ class HeldDocument:
     chunks: tuple[Chunk, ...]
 
 
-def stored_document(collection: Collection, document_id: str, *, recoverable: bool = True) -> HeldDocument | None:
+def stored_document(collection: Collection, document_id: str, *, recoverable: bool = True) -> StoredDocument | None:
     """Read a document as it is stored, None where there is none; it is read again where it was replaced meanwhile.
 
     Args:
@@ -149,7 +149,7 @@ def stored_document(collection: Collection, document_id: str, *, recoverable: bo
         chunks = collection.chunks("document", [document_id])
         before, record = record, record_of(collection, document_id)
         if before == record and text is not None:
-            return HeldDocument(before, text, structure or NO_STRUCTURE, tuple(chunks))
+            return StoredDocument(before, text, structure or NO_STRUCTURE, tuple(chunks))
     if before == record:
         raise InternalError(
             f"Document '{document_id}' has no text.", suggestion="Ingest the document again with --force."
@@ -161,17 +161,17 @@ def stored_document(collection: Collection, document_id: str, *, recoverable: bo
     )
 
 
-def held_document(base: Base, document_id: str) -> HeldDocument:
-    """Read a document as `stored_document` does; sections that are not stored are told by its passages.
+def read_document(base: Base, document_id: str) -> StoredDocument:
+    """Read a document as `stored_document` does; sections that are not stored are derived from its passages.
 
     Raises:
         NotFoundError: there is none; names ids that look alike.
         InternalError: as there.
     """
-    held = stored_document(base.opened, document_id) if base.exists() else None
-    if held is None:
+    stored = stored_document(base.opened, document_id) if base.exists() else None
+    if stored is None:
         raise _no_document(base, document_id)
-    return replace(held, structure=_completed(held.structure, held.chunks))
+    return replace(stored, structure=_complete(stored.structure, stored.chunks))
 
 
 def vectors_of(collection: Collection, chunks: Sequence[Chunk]) -> list[Vector]:
@@ -194,18 +194,18 @@ def vectors_of(collection: Collection, chunks: Sequence[Chunk]) -> list[Vector]:
     return [known[key] for key in keys]
 
 
-def publish_held(collection: Collection, held: HeldDocument, vectors: Sequence[Vector]) -> None:
+def publish_document(collection: Collection, stored: StoredDocument, vectors: Sequence[Vector]) -> None:
     """Write a document in one step in place of whatever the collection has of it.
 
     Args:
         collection: where.
-        held: the document.
+        stored: the document.
         vectors: of its chunks, in their order.
     """
     chunks = [
-        EmbeddedChunk(chunk, vector, embedding_key(chunk)) for chunk, vector in zip(held.chunks, vectors, strict=True)
+        EmbeddedChunk(chunk, vector, embedding_key(chunk)) for chunk, vector in zip(stored.chunks, vectors, strict=True)
     ]
-    collection.publish([WholeDocument(held.record, held.text, chunks, held.structure)], lambda _: None)
+    collection.publish([WholeDocument(stored.record, stored.text, chunks, stored.structure)], lambda _: None)
 
 
 def document_structure(base: Base, document_id: str) -> DocumentStructure:
@@ -220,10 +220,10 @@ def document_structure(base: Base, document_id: str) -> DocumentStructure:
         document(base, document_id)
     if structure is not None and structure.sections:
         return structure
-    return held_document(base, document_id).structure
+    return read_document(base, document_id).structure
 
 
-def _completed(structure: DocumentStructure, chunks: Sequence[Chunk]) -> DocumentStructure:
+def _complete(structure: DocumentStructure, chunks: Sequence[Chunk]) -> DocumentStructure:
     return structure if structure.sections else replace(structure, sections=outline_of(chunks))
 
 
@@ -231,19 +231,19 @@ def outline_of(chunks: Iterable[Chunk]) -> tuple[OutlineEntry, ...]:
     """Work the sections out of what passages say of themselves: path, clause and place; a small one may be missing."""
     ordered = sorted(chunks, key=lambda chunk: (chunk.span.start, chunk.index))
     numbers = _numbers(ordered)
-    found: dict[tuple[str, ...], OutlineEntry] = {}
+    entries: dict[tuple[str, ...], OutlineEntry] = {}
     for chunk in checked(ordered):
         path = _path(chunk)
         for level in range(1, len(path) + 1):
-            known = found.get(path[:level])
+            known = entries.get(path[:level])
             if known is None:
                 number, title = _split(path[level - 1], numbers)
                 page = chunk.page_numbers[0] if chunk.page_numbers else None
-                found[path[:level]] = OutlineEntry(level, number, title, chunk.span, page)
+                entries[path[:level]] = OutlineEntry(level, number, title, chunk.span, page)
             else:
                 whole = Span(known.span.start, max(known.span.end, chunk.span.end))
-                found[path[:level]] = replace(known, span=whole)
-    return tuple(sorted(found.values(), key=lambda entry: (entry.span.start, entry.level)))
+                entries[path[:level]] = replace(known, span=whole)
+    return tuple(sorted(entries.values(), key=lambda entry: (entry.span.start, entry.level)))
 
 
 def _path(chunk: Chunk) -> tuple[str, ...]:
@@ -254,11 +254,11 @@ def _path(chunk: Chunk) -> tuple[str, ...]:
 
 def _numbers(chunks: Iterable[Chunk]) -> set[str]:
     """Gather the clause numbers that passages have, and those above them."""
-    found: set[str] = set()
+    numbers: set[str] = set()
     for number in {chunk.clause_number for chunk in chunks if chunk.clause_number}:
         parts = number.split(".")
-        found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return found
+        numbers.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return numbers
 
 
 def _split(label: str, numbers: set[str]) -> tuple[str | None, str]:
@@ -280,12 +280,14 @@ def relabel(base: Base, document_id: str, labels: Mapping[str, str]) -> Document
         NotFoundError: there is no such document.
         InternalError: a passage has lost its vector.
     """
-    held = held_document(base, document_id)
-    metadata = {**dict(held.record.metadata), **labels}
-    record = dataclasses.replace(held.record, metadata=tuple((key, value) for key, value in metadata.items() if value))
-    if record == held.record:
+    stored = read_document(base, document_id)
+    metadata = {**dict(stored.record.metadata), **labels}
+    record = dataclasses.replace(
+        stored.record, metadata=tuple((key, value) for key, value in metadata.items() if value)
+    )
+    if record == stored.record:
         return record
-    publish_held(base.opened, replace(held, record=record), vectors_of(base.opened, held.chunks))
+    publish_document(base.opened, replace(stored, record=record), vectors_of(base.opened, stored.chunks))
     return record
 
 
@@ -308,19 +310,19 @@ def set_by_hand(base: Base, document_id: str, labels: Mapping[str, str]) -> Docu
         raise InvalidInputError(
             "The value is too long.", suggestion=f"Give at most {_LONGEST} characters, on one line."
         )
-    record = held_document(base, document_id).record
+    record = read_document(base, document_id).record
     by_hand = {*filter(None, record.label(BY_HAND).split(", ")), *(key for key, value in labels.items() if value)}
     by_hand -= {key for key, value in labels.items() if not value}
     return relabel(base, document_id, {**labels, BY_HAND: ", ".join(sorted(by_hand))})
 
 
-def kept_by_hand(earlier: DocumentRecord | None) -> dict[str, str]:
+def manual_labels(earlier: DocumentRecord | None) -> dict[str, str]:
     """Give what a person has set of a document, or said when it was ingested, for its next version."""
     if earlier is None:
         return {}
-    kept: dict[str, str] = {}
-    if told := earlier.label(BY_HAND):
-        kept = {key: earlier.label(key) for key in told.split(", ") if key in SETTABLE} | {BY_HAND: told}
-    if given := earlier.label(GIVEN):
-        kept |= {key: earlier.label(key) for key in given.split(", ")} | {GIVEN: given}
-    return kept
+    labels: dict[str, str] = {}
+    if names := earlier.label(BY_HAND):
+        labels = {key: earlier.label(key) for key in names.split(", ") if key in SETTABLE} | {BY_HAND: names}
+    if ingested := earlier.label(GIVEN):
+        labels |= {key: earlier.label(key) for key in ingested.split(", ")} | {GIVEN: ingested}
+    return labels

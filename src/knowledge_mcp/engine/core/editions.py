@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, standing
+from knowledge_mcp.engine.core.designations import Designation, Directory, designations_at, mentioned
 from knowledge_mcp.language.editions import (
     EditionMark,
     EditionStatus,
@@ -63,7 +63,7 @@ class EditionFacts:
         version: its number in pieces, empty where it has none.
         status: an `EditionStatus`, empty where nothing is said.
         replaces: designations that it says it replaces.
-        shown: the label may be told of it, whatever family it is in: it is not guessed from a year in a name.
+        is_certain: the label may be shown with it, whatever family it is in: it is not guessed from a year in a name.
     """
 
     family: str
@@ -73,7 +73,7 @@ class EditionFacts:
     version: tuple[int, ...]
     status: str
     replaces: tuple[str, ...]
-    shown: bool
+    is_certain: bool
 
     @property
     def is_guess(self) -> bool:
@@ -81,7 +81,7 @@ class EditionFacts:
         return self.by in {"title", "path"}
 
 
-_NOTHING = EditionFacts("", "", "", "", (), "", (), shown=False)
+_NOTHING = EditionFacts("", "", "", "", (), "", (), is_certain=False)
 _KEYS = frozenset({"family", *_EDITION_KEYS, *_DATE_KEYS, *_STATUS_KEYS, *_REPLACES_KEYS, *DESIGNATION_KEYS})
 
 
@@ -92,16 +92,16 @@ def facts_of(record: DocumentRecord) -> EditionFacts:
         k for k, _ in record.metadata
     }:
         return _NOTHING
-    told = dict(record.metadata)
-    said = next((edition_said(value) for key in _EDITION_KEYS if (value := told.get(key))), None)
-    named = _designated(record)
-    titled = mark_of(record.title)
-    filed = mark_of(_stem(record))
-    placed = _version_in_path(record)
-    mark = _joined([said, named[1] if named else None, titled, filed, placed])
-    family, by = _family(record, named, titled, filed, placed, is_said=said is not None)
-    date = next((found for key in _DATE_KEYS if (found := _date(told.get(key, "")))), "")
-    status = next((found for key in _STATUS_KEYS if (found := status_named(told.get(key, "")))), "")
+    metadata = dict(record.metadata)
+    stated = next((edition_said(value) for key in _EDITION_KEYS if (value := metadata.get(key))), None)
+    designation = _find_designation(record)
+    in_title = mark_of(record.title)
+    in_file_name = mark_of(_stem(record))
+    in_path = _version_in_path(record)
+    mark = _merge([stated, designation[1] if designation else None, in_title, in_file_name, in_path])
+    family, by = _family(record, designation, in_title, in_file_name, in_path, is_said=stated is not None)
+    date = next((found for key in _DATE_KEYS if (found := _date(metadata.get(key, "")))), "")
+    status = next((found for key in _STATUS_KEYS if (found := status_named(metadata.get(key, "")))), "")
     if not status and status_named(record.title) == EditionStatus.DRAFT:
         status = EditionStatus.DRAFT
     return EditionFacts(
@@ -111,68 +111,70 @@ def facts_of(record: DocumentRecord) -> EditionFacts:
         date=date if date.startswith(mark.date if mark else "") else mark.date if mark else "",
         version=mark.version if mark else (),
         status=status,
-        replaces=tuple(value for key in _REPLACES_KEYS if (value := told.get(key))),
-        shown=said is not None or (mark is not None and (mark.is_explicit or not by or by == "designation")),
+        replaces=tuple(value for key in _REPLACES_KEYS if (value := metadata.get(key))),
+        is_certain=stated is not None or (mark is not None and (mark.is_explicit or not by or by == "designation")),
     )
 
 
 def edition_of_record(record: DocumentRecord) -> str:
     """Name a record's edition for a citation; empty where it is not known or only guessed."""
     facts = facts_of(record)
-    return facts.label if facts.shown or record.label(CONFIRMED) else ""
+    return facts.label if facts.is_certain or record.label(CONFIRMED) else ""
 
 
-def _joined(marks: Iterable[EditionMark | None]) -> EditionMark | None:
+def _merge(marks: Iterable[EditionMark | None]) -> EditionMark | None:
     """Take the first mark, with date and version from the first that has one."""
-    found = [mark for mark in marks if mark is not None]
-    if not found:
+    present = [mark for mark in marks if mark is not None]
+    if not present:
         return None
     return EditionMark(
-        found[0].label,
-        next((mark.date for mark in found if mark.date), ""),
-        next((mark.version for mark in found if mark.version), ()),
-        is_explicit=any(mark.is_explicit for mark in found),
+        present[0].label,
+        next((mark.date for mark in present if mark.date), ""),
+        next((mark.version for mark in present if mark.version), ()),
+        is_explicit=any(mark.is_explicit for mark in present),
     )
 
 
 def _family(
     record: DocumentRecord,
-    named: tuple[str, EditionMark | None] | None,
-    titled: EditionMark | None,
-    filed: EditionMark | None,
-    placed: EditionMark | None,
+    designation: tuple[str, EditionMark | None] | None,
+    in_title: EditionMark | None,
+    in_file_name: EditionMark | None,
+    in_path: EditionMark | None,
     *,
     is_said: bool,
 ) -> tuple[str, str]:
     """Choose what tells the family: what is said of it, its designation, its title, its path."""
-    told = record.label("family")
+    family = record.label("family")
     by_hand = "family" in record.label(BY_HAND)
-    if told:
+    if family:
         return (
             ("", "by hand")
-            if told.casefold() == ALONE
-            else (f"told:{told.casefold()}", "by hand" if by_hand else "front matter")
+            if family.casefold() == ALONE
+            else (f"told:{family.casefold()}", "by hand" if by_hand else "front matter")
         )
-    if named is not None:
-        return named[0], "designation" if named[1] is not None or is_said or record.label("published") else ""
+    if designation is not None:
+        return designation[0], "designation" if designation[1] is not None or is_said or record.label(
+            "published"
+        ) else ""
     words = without_marks(record.title)
-    explicit = is_said or (titled is not None and titled.is_explicit)
-    if titled is not None or is_said:
+    explicit = is_said or (in_title is not None and in_title.is_explicit)
+    if in_title is not None or is_said:
         return ("", "") if is_periodic(record.title) and not explicit else (f"title:{words}", "title")
-    if placed is not None:
+    if in_path is not None:
         return f"path:{_without_version(record)}:{words}", "path"
-    if filed is not None and (filed.is_explicit or not is_periodic(f"{record.title} {_stem(record)}")):
+    if in_file_name is not None and (in_file_name.is_explicit or not is_periodic(f"{record.title} {_stem(record)}")):
         return f"title:{words}", "title"
     return "", ""
 
 
-def _designated(record: DocumentRecord) -> tuple[str, EditionMark | None] | None:
+def _find_designation(record: DocumentRecord) -> tuple[str, EditionMark | None] | None:
     """Find the designation that a record is called by, with the edition beside it."""
-    told = [(value, False) for key in DESIGNATION_KEYS if (value := record.label(key))]
-    for name, slug in ((record.title, False), *told, (record.id, True), (_stem(record), True)):
+    stated = [(value, False) for key in DESIGNATION_KEYS if (value := record.label(key))]
+    for name, slug in ((record.title, False), *stated, (record.id, True), (_stem(record), True)):
         if not (_ISSUED if slug else _SHOUTED).search(name):
             continue
-        for designation, _, end in standing(name, slug=slug):
+        for designation, _, end in designations_at(name, slug=slug):
             if re.fullmatch(r"(?:19|20)\d\d", designation.core[0]) or (slug and not designation.bodies & _ISSUERS):
                 continue
             if slug and len(designation.edition) == 1 and designation.edition.isalpha():
@@ -294,7 +296,7 @@ class Editions:
         for record in saying:
             if facts_of(record).by == "by hand" and not facts_of(record).family:
                 continue
-            for old in _replaced_by(record, directory):
+            for old in _find_replaced(record, directory):
                 mine = home.get(record.id) or f"replaces:{record.id}"
                 groups.setdefault(mine, [])
                 theirs = groups.pop(home[old.id], [old]) if old.id in home and home[old.id] != mine else [old]
@@ -344,13 +346,13 @@ def _title(record: DocumentRecord) -> str:
     return " ".join(title.split()).strip(" ,:-–—")
 
 
-def _replaced_by(record: DocumentRecord, directory: Directory) -> list[DocumentRecord]:
+def _find_replaced(record: DocumentRecord, directory: Directory) -> list[DocumentRecord]:
     """Find the documents that one says it replaces; its own designation in another edition is among its family."""
     found: dict[str, DocumentRecord] = {}
-    for told in facts_of(record).replaces:
-        wanted = list(mentioned(told))
-        wanted += [each for number in replaced_in(told) for each in mentioned(f"RFC {number}")]
-        for each in wanted:
+    for statement in facts_of(record).replaces:
+        designations = list(mentioned(statement))
+        designations += [each for number in replaced_in(statement) for each in mentioned(f"RFC {number}")]
+        for each in designations:
             for like in directory.alike(each):
                 other = like.record
                 if other.id != record.id and like.is_whole and not like.is_other_edition and not like.is_part:

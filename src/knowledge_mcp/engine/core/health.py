@@ -25,7 +25,7 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.support.wording import how_many
 
-_NAMED = 5
+_MOST_LISTED = 5
 """Damaged parts that one answer names."""
 _REMEMBERED = 100
 """Damaged parts that are kept for the health report: more are a broken store, which `verify` describes whole."""
@@ -61,7 +61,7 @@ def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answ
 
 def notes_of(damage: Sequence[DamagedError]) -> tuple[str, ...]:
     """Name what was left out, one sentence each."""
-    notes = [f"Left out: {each.message} {each.suggestion}" for each in damage[:_NAMED]]
+    notes = [f"Left out: {each.message} {each.suggestion}" for each in damage[:_MOST_LISTED]]
     more = len(damage) - len(notes)
     return (*notes, f"{more} more damaged parts were left out.") if more else tuple(notes)
 
@@ -134,7 +134,7 @@ def _documents(base: Base) -> Iterator[Finding]:
 PAID_PROBE_SECONDS = 60.0
 """Seconds between two probes of a paid service; in between its last answer is reported."""
 
-_TOLD = 5
+_MOST_REPORTED = 5
 """Damaged parts that a health report names."""
 _EMPTY = StoreStatistics(documents=0, chunks=0, tokens=0, storage_bytes=0)
 
@@ -154,7 +154,7 @@ class EmbeddingProbe:
         self._base = base
         self._clock = clock
         self._lock = threading.Lock()
-        self._asked = 0.0
+        self._probed_at = 0.0
         self._last: Check | None = None
 
     def check(self, threshold_ms: int) -> Check:
@@ -162,12 +162,12 @@ class EmbeddingProbe:
         if self._base.embedder.price == 0.0:
             return self._ask(threshold_ms, "health")
         with self._lock:
-            age = self._clock() - self._asked
+            age = self._clock() - self._probed_at
             if self._last is not None and age < PAID_PROBE_SECONDS:
                 return replace(self._last, message=f"{self._last.message} (asked {age:.0f} s ago)")
             # a text that no cache has seen, or the answer would come from there
             self._last = self._ask(threshold_ms, f"health {datetime.now(UTC).isoformat()}")
-            self._asked = self._clock()
+            self._probed_at = self._clock()
             return self._last
 
     def _ask(self, threshold_ms: int, text: str) -> Check:
@@ -184,15 +184,15 @@ def health(
     """Ask the store and the embedding service for one cheap answer each, and time it."""
     store = _check(lambda: _ask_store(base), threshold_ms, clock)
     damaged = still_damaged(base) if store.up else ()
-    told = " ".join(each for each in (_why_degraded(base) if store.up else "", *damaged[:_TOLD]) if each)
-    if told:
-        store = replace(store, message=told)
+    message = " ".join(each for each in (_why_degraded(base) if store.up else "", *damaged[:_MOST_REPORTED]) if each)
+    if message:
+        store = replace(store, message=message)
     service = probe.check(threshold_ms)
     checks = (store, service)
     status: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if not all(check.up for check in checks):
         status = "unhealthy"
-    elif told or any(check.latency_ms >= threshold_ms for check in checks):
+    elif message or any(check.latency_ms >= threshold_ms for check in checks):
         status = "degraded"
     return HealthReport(status, store, service, datetime.now(UTC).isoformat())
 

@@ -1,6 +1,6 @@
 """A store as somebody sees it who may not read all: what is hidden is not there.
 
-Everything that an answer reads goes through a handle on a collection, so it is held back here, once for all stores
+Everything that an answer reads goes through a handle on a collection, so it is filtered here, once for all stores
 and use cases: records, texts, passages, terms and counts of hidden documents, and a collection that has no others.
 Both legs of a search leave them out by the store's own filter, which weighs words as if they were not there.
 """
@@ -146,7 +146,7 @@ class SeenStore:
             known = self._sights.get(name)
         if known is not None and known.state == state:
             return known
-        with noticing():  # what is damaged is not seen, and nobody is told of what they may not see
+        with noticing():  # what is damaged is not seen, and nobody learns of what they may not see
             records = collection.documents()
         seen = [each for each in records if may_see(each, self._groups)]
         visible = frozenset(each.id for each in seen)
@@ -175,18 +175,18 @@ class SeenCollection:
         self._now = under
         self._analyser = analyser
         self._sight_of = sight
-        self._held: _Sight | None = None
+        self._current: _Sight | None = None
 
     @contextmanager
     def snapshot(self) -> Generator[Self]:
         under = self._now
-        with under.snapshot() as held:
-            self._now = held
+        with under.snapshot() as collection:
+            self._now = collection
             try:
-                self._held = self._whole()
+                self._current = self._whole()
                 yield self
             finally:
-                self._now, self._held = under, None
+                self._now, self._current = under, None
 
     def _look(self) -> _Sight:
         """Tell what is seen; NotFoundError as a store raises it where nothing is."""
@@ -196,8 +196,8 @@ class SeenCollection:
         return sight
 
     def _whole(self) -> _Sight:
-        if self._held is not None:
-            return self._held
+        if self._current is not None:
+            return self._current
         info = self._now.info()
         if info is None:
             raise _no_collection(self._name)
@@ -209,7 +209,7 @@ class SeenCollection:
         return frozenset() if self._now.info() is None else self._whole().hidden
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
-        """Describe it, and count what is seen; bytes are of the whole store, and not told."""
+        """Describe it, and count what is seen; bytes are of the whole store, and not reported."""
         info = self._now.info()
         if info is None:
             return None
@@ -230,21 +230,21 @@ class SeenCollection:
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         sight = self._look()
         if document_ids is not None:
-            wanted = [each for each in document_ids if each in sight.visible]
+            ids = [each for each in document_ids if each in sight.visible]
         elif not sight.hidden:
-            return [_unlabelled(each) for each in self._now.documents(limit=limit)]
+            return [_without_groups(each) for each in self._now.documents(limit=limit)]
         else:
-            wanted = sorted(sight.visible)[:limit]
-        return [_unlabelled(each) for each in self._now.documents(wanted, limit=limit)] if wanted else []
+            ids = sorted(sight.visible)[:limit]
+        return [_without_groups(each) for each in self._now.documents(ids, limit=limit)] if ids else []
 
     def parts(self, document_id: str) -> DocumentParts | None:
         return self._now.parts(document_id) if document_id in self._look().visible else None
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         visible = self._look().visible
-        wanted = [each for each in values if each in visible] if key == "document" else values
+        permitted = [each for each in values if each in visible] if key == "document" else values
         with noticing() as damage:
-            found = self._now.chunks(key, wanted)
+            found = self._now.chunks(key, permitted)
         for each in damage:
             if each.document_id in visible:
                 leave_out(each)
@@ -252,11 +252,11 @@ class SeenCollection:
 
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         hidden = self._look().hidden
-        kept = filter
+        combined = filter
         if hidden:
             absent = NotIn("document_id", hidden, absent=True)
-            kept = absent if filter is None else And((filter, absent))
-        return self._now.search(vector=vector, text=text, filter=kept, limit=limit)
+            combined = absent if filter is None else And((filter, absent))
+        return self._now.search(vector=vector, text=text, filter=combined, limit=limit)
 
     def defined_terms(self) -> dict[str, str]:
         sight = self._look()
@@ -271,10 +271,10 @@ class SeenCollection:
     def _terms(self, chunks: Sequence[Chunk]) -> dict[str, str]:
         ordered = sorted(chunks, key=lambda each: (each.document_id, each.index))
         definitions = [one for each in ordered for one in each.definitions]
-        found: dict[str, str] = {}
+        terms: dict[str, str] = {}
         for name in (*(each.term for each in definitions), *(name for each in definitions for name in each.aliases)):
-            found.setdefault(self._analyser.term_key(name), name)
-        return found
+            terms.setdefault(self._analyser.term_key(name), name)
+        return terms
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         """Check nothing: that is for who sees all."""
@@ -282,7 +282,7 @@ class SeenCollection:
         return []
 
 
-def _unlabelled(record: DocumentRecord) -> DocumentRecord:
+def _without_groups(record: DocumentRecord) -> DocumentRecord:
     """Return a record without the groups that it is for: who else may read it is nobody's to know."""
     if not record.label(ALLOWED):
         return record

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.citing import cite, passage
-from knowledge_mcp.engine.core.documents import HeldDocument
+from knowledge_mcp.engine.core.documents import StoredDocument
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
@@ -25,7 +25,7 @@ _KEYWORD = re.compile(
 _ANNEXES = frozenset({"annex", "appendix", "attachment"})
 _NUMBER = re.compile(r"(?:\d{1,3}[a-z]?|[a-z]|[ivxlc]{1,6})(?:\.(?:\d{1,3}[a-z]?|[a-z]))*")
 _LONGEST_NAME = 500
-_MOST_NAMED = 8
+_MOST_LISTED = 8
 _ALIKE = 3
 
 
@@ -35,53 +35,53 @@ def label_of(entry: OutlineEntry) -> str:
     return f"{entry.number} {title}".strip() if entry.number and title != entry.number else title
 
 
-def find_sections(document: HeldDocument, wanted: str) -> list[OutlineEntry]:
+def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry]:
     """List the sections that a name may mean, in reading order: by number, else by title, else by words of a title.
 
     "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 where none is 2.0.
     Where a number stands twice, the word before it decides; a section inside another of the same name is not listed.
     """
     entries = document.structure.sections
-    name = _plain(wanted)
+    name = _plain(requested)
     match = _KEYWORD.match(name)
     keyword = (match.group("keyword") or "") if match else ""
     bare = name[match.end() :] if match else name
-    found = _numbered(entries, {name, bare}) or _numbered(entries, {bare.removesuffix(".0")})
+    found = _with_numbers(entries, {name, bare}) or _with_numbers(entries, {bare.removesuffix(".0")})
     if len(found) > 1:
         found = _of_keyword(document, found, keyword) or found
     if not found:
         found = [entry for entry in entries if {_plain(entry.title), _plain(label_of(entry))} & {name, bare}]
     if not found and not _NUMBER.fullmatch(bare):
-        holding = [entry for entry in entries if _holds(_plain(label_of(entry)), bare)]
-        found = holding if len(_outermost(holding)) == 1 else []
+        containing = [entry for entry in entries if _holds(_plain(label_of(entry)), bare)]
+        found = containing if len(_outermost(containing)) == 1 else []
     return _outermost(found)
 
 
-def named_section(document: HeldDocument, wanted: str) -> OutlineEntry:
+def find_section(document: StoredDocument, requested: str) -> OutlineEntry:
     """Return the one section of this name.
 
     Raises:
         NotFoundError: there is none; names those near it.
         InvalidInputError: there are several; says where.
     """
-    if len(wanted) > _LONGEST_NAME:
+    if len(requested) > _LONGEST_NAME:
         raise InvalidInputError(f"The clause's name has more than {_LONGEST_NAME} characters.")
-    found = find_sections(document, wanted)
+    found = find_sections(document, requested)
     if not found:
         raise NotFoundError(
-            f"'{document.record.id}' has no clause '{wanted[:100]}'.", suggestion=_near(document, _plain(wanted))
+            f"'{document.record.id}' has no clause '{requested[:100]}'.", suggestion=_near(document, _plain(requested))
         )
     if len(found) > 1:
-        shown = [f"{label_of(entry)}{_place(entry)}" for entry in found[:_MOST_NAMED]]
+        labels = [f"{label_of(entry)}{_place(entry)}" for entry in found[:_MOST_LISTED]]
         raise InvalidInputError(
-            f"'{wanted[:100]}' names {how_many(len(found), 'section')} of '{document.record.id}'.",
-            details="; ".join(shown),
-            suggestion=f"Ask for one of them by number, by number and title, or by page: {'; '.join(shown)}.",
+            f"'{requested[:100]}' names {how_many(len(found), 'section')} of '{document.record.id}'.",
+            details="; ".join(labels),
+            suggestion=f"Ask for one of them by number, by number and title, or by page: {'; '.join(labels)}.",
         )
     return found[0]
 
 
-def _numbered(entries: Iterable[OutlineEntry], names: set[str]) -> list[OutlineEntry]:
+def _with_numbers(entries: Iterable[OutlineEntry], names: set[str]) -> list[OutlineEntry]:
     return [entry for entry in entries if entry.number and _plain(entry.number) in names]
 
 
@@ -93,9 +93,9 @@ def _holds(label: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", label) is not None
 
 
-def _of_keyword(document: HeldDocument, found: Sequence[OutlineEntry], keyword: str) -> list[OutlineEntry]:
+def _of_keyword(document: StoredDocument, entries: Sequence[OutlineEntry], keyword: str) -> list[OutlineEntry]:
     """Keep the sections whose heading begins as the name did: "Annex 1" is not "1 Scope"."""
-    heads = [(entry, document.text[entry.span.start : entry.span.start + 40].casefold()) for entry in found]
+    heads = [(entry, document.text[entry.span.start : entry.span.start + 40].casefold()) for entry in entries]
     if keyword in _ANNEXES:
         return [entry for entry, head in heads if head.startswith(tuple(_ANNEXES))]
     if keyword:
@@ -107,9 +107,9 @@ def _bare(heads: Iterable[tuple[OutlineEntry, str]]) -> list[OutlineEntry]:
     return [entry for entry, head in heads if entry.number and head.startswith(entry.number.casefold())]
 
 
-def _outermost(found: Sequence[OutlineEntry]) -> list[OutlineEntry]:
+def _outermost(entries: Sequence[OutlineEntry]) -> list[OutlineEntry]:
     """Leave out what lies inside another one found."""
-    return [entry for entry in found if not any(_lies_in(entry, other) for other in found)]
+    return [entry for entry in entries if not any(_lies_in(entry, other) for other in entries)]
 
 
 def _lies_in(entry: OutlineEntry, other: OutlineEntry) -> bool:
@@ -120,7 +120,7 @@ def _place(entry: OutlineEntry) -> str:
     return f" (page {entry.page})" if entry.page else f" (character {entry.span.start})"
 
 
-def _near(document: HeldDocument, name: str) -> str:
+def _near(document: StoredDocument, name: str) -> str:
     entries = document.structure.sections
     if not entries:
         return "No headings are known of this document: read it by pages, by passage, or whole."
@@ -135,7 +135,7 @@ def _near(document: HeldDocument, name: str) -> str:
     alike += [label for label in titles if words & set(re.findall(r"\w{4,}", label))]
     near = list(dict.fromkeys(f"'{titles[label]}'" for label in alike))[:_ALIKE]
     if near:
-        return f"Did you mean {_listed(near, 'or')}?"
+        return f"Did you mean {_join_names(near, 'or')}?"
     top = min(entry.level for entry in entries)
     return f"Its sections are {_some([label_of(entry) for entry in entries if entry.level == top])}."
 
@@ -159,12 +159,12 @@ def _near_number(entries: Sequence[OutlineEntry], number: str) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = list(names[:_MOST_NAMED])
-    rest = len(names) - len(shown)
-    return _listed([*shown, f"{rest} more"] if rest else shown, "and")
+    listed = list(names[:_MOST_LISTED])
+    rest = len(names) - len(listed)
+    return _join_names([*listed, f"{rest} more"] if rest else listed, "and")
 
 
-def _listed(names: Sequence[str], last: str) -> str:
+def _join_names(names: Sequence[str], last: str) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
@@ -179,7 +179,7 @@ class _KnownRecord(Records):
         return self._record if document_id == self._record.id else None
 
 
-def placed(document: HeldDocument, span: Span) -> Excerpt:
+def excerpt_at(document: StoredDocument, span: Span) -> Excerpt:
     """Cut a passage out and say where it stands; several sections are cited from the first to the last."""
     chunks = _overlapping(document.chunks, span)
     made = passage(_KnownRecord(document.record), document.record.id, document.text, span, chunks, document.structure)
@@ -187,7 +187,7 @@ def placed(document: HeldDocument, span: Span) -> Excerpt:
     if not label or not chunks:
         return made
     locator = made.locator
-    named = replace(
+    located = replace(
         chunks[0],
         section_hierarchy=(label,),
         section_title=label,
@@ -196,10 +196,10 @@ def placed(document: HeldDocument, span: Span) -> Excerpt:
         page_labels=locator.page_labels,
         lines=locator.lines,
     )
-    return replace(made, citation=cite(named, document.record))
+    return replace(made, citation=cite(located, document.record))
 
 
-def section_at(document: HeldDocument, place: int) -> OutlineEntry | None:
+def section_at(document: StoredDocument, place: int) -> OutlineEntry | None:
     """Return the innermost section that holds a place, None before the first heading."""
     entries = document.structure.sections
     for entry in reversed(entries[: bisect_right(entries, place, key=lambda each: each.span.start)]):
@@ -208,7 +208,7 @@ def section_at(document: HeldDocument, place: int) -> OutlineEntry | None:
     return None
 
 
-def _sections_of(document: HeldDocument, span: Span) -> str:
+def _sections_of(document: StoredDocument, span: Span) -> str:
     """Name the section that a span begins in, and the last one that begins inside it."""
     entries = document.structure.sections
     first = section_at(document, span.start)
@@ -222,5 +222,5 @@ def _sections_of(document: HeldDocument, span: Span) -> str:
 
 def _overlapping(chunks: Sequence[Chunk], span: Span) -> list[Chunk]:
     """List the chunks that a span stands in, and the last before it for one that stands in none."""
-    found = [chunk for chunk in chunks if chunk.span.overlaps(span)]
-    return found or [chunk for chunk in chunks if chunk.span.start <= span.start][-1:]
+    overlapping = [chunk for chunk in chunks if chunk.span.overlaps(span)]
+    return overlapping or [chunk for chunk in chunks if chunk.span.start <= span.start][-1:]

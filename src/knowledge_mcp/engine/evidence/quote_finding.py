@@ -62,7 +62,7 @@ def follow(
         elif i in quote.optional:
             i += 1
             continue
-        elif j < end and (joined := _joined(quote, i, stop, text, j, end)) is not None:
+        elif j < end and (joined := _pass_broken_word(quote, i, stop, text, j, end)) is not None:
             reached = joined
         else:
             break
@@ -79,7 +79,7 @@ def _are_same(quote: Words, i: int, text: Words, j: int) -> bool:
     return (quoted == BULLET and printed in _BULLETS) or (printed == BULLET and quoted in _BULLETS)
 
 
-def _joined(quote: Words, i: int, stop: int, text: Words, j: int, end: int) -> tuple[int, int] | None:
+def _pass_broken_word(quote: Words, i: int, stop: int, text: Words, j: int, end: int) -> tuple[int, int] | None:
     """Pass one word that is broken at a line's end on one side or both, elsewhere or not at all on the other."""
     quoted, printed = quote.keys[i], text.keys[j]
     if quoted == printed:
@@ -134,20 +134,20 @@ def alike(source: str, quote: Words, text: str, words: Words) -> QuoteMatch | No
     there = [index for index in range(len(words)) if index not in words.optional]
     printed_keys = [words.units.get(index, words.keys[index]) for index in there]
     quoted_keys = [quote.units.get(index, quote.keys[index]) for index in here]
-    blocks = _connected(_equal_runs(quoted_keys, printed_keys))
+    blocks = _connect_runs(_equal_runs(quoted_keys, printed_keys))
     if not blocks:
         return None
-    begin = _widened(words, there, blocks[0][1], blocks[0][0], -1)
-    end = _widened(words, there, blocks[-1][1] + blocks[-1][2], len(here) - blocks[-1][0] - blocks[-1][2], 1)
+    begin = _widen(words, there, blocks[0][1], blocks[0][0], -1)
+    end = _widen(words, there, blocks[-1][1] + blocks[-1][2], len(here) - blocks[-1][0] - blocks[-1][2], 1)
     equal = sum(size for _, _, size in blocks)
     equal_words = sum(quote.is_word(here[i + n]) for i, _, size in blocks for n in range(size))
     differences: list[Difference] = []
     i, j = 0, begin
     for quoted, printed, size in (*blocks, (len(here), end, 0)):
         if i < quoted or j < printed:
-            told = _difference(source, quote, here[i:quoted], text, words, there[j:printed])
-            differences.extend(told)
-            equal += 0 if told else quoted - i
+            between = _difference(source, quote, here[i:quoted], text, words, there[j:printed])
+            differences.extend(between)
+            equal += 0 if between else quoted - i
         i, j = quoted + size, printed + size
     span = Span(words.starts[there[begin]], words.ends[there[end - 1]])
     whole = whole_span(text, span)
@@ -189,25 +189,25 @@ def _reach(count: int) -> int:
     return 2 * count + 20 if count else 0
 
 
-def _connected(blocks: list[_Run]) -> list[_Run]:
+def _connect_runs(blocks: list[_Run]) -> list[_Run]:
     """Keep the longest equal run, and those about it that are not farther away than their length makes likely."""
     if not blocks:
         return []
     longest = max(range(len(blocks)), key=lambda index: blocks[index][2])
-    kept = [blocks[longest]]
+    connected = [blocks[longest]]
     for quoted, printed, size in blocks[longest + 1 :]:
-        ahead = kept[-1]
+        ahead = connected[-1]
         if (printed - ahead[1] - ahead[2]) - (quoted - ahead[0] - ahead[2]) > _FREE_GAP + 2 * size:
             break
-        kept.append((quoted, printed, size))
+        connected.append((quoted, printed, size))
     for quoted, printed, size in reversed(blocks[:longest]):
-        if (kept[0][1] - printed - size) - (kept[0][0] - quoted - size) > _FREE_GAP + 2 * size:
+        if (connected[0][1] - printed - size) - (connected[0][0] - quoted - size) > _FREE_GAP + 2 * size:
             break
-        kept.insert(0, (quoted, printed, size))
-    return kept
+        connected.insert(0, (quoted, printed, size))
+    return connected
 
 
-def _widened(words: Words, there: list[int], place: int, count: int, step: int) -> int:
+def _widen(words: Words, there: list[int], place: int, count: int, step: int) -> int:
     """Take so many more words of the text as the quote has left over, but none of another sentence."""
     for _ in range(count):
         following = place - 1 if step < 0 else place
@@ -385,13 +385,13 @@ class Searched:
 
         A short word, which stands everywhere, is taken with the next one.
         """
-        words, copy = part.words, self._searched()
+        words, copy = part.words, self._searchable_text()
         begin = words.starts[0]
         step = max(1, -(-(words.ends[-1] - begin) // _ANCHORS))
         longest: dict[int, int] = {}
         for index in part.real:
-            held = longest.setdefault((words.starts[index] - begin) // step, index)
-            if len(words.keys[index]) > len(words.keys[held]):
+            current = longest.setdefault((words.starts[index] - begin) // step, index)
+            if len(words.keys[index]) > len(words.keys[current]):
                 longest[(words.starts[index] - begin) // step] = index
         offsets: dict[str, int] = {}
         for index in longest.values():
@@ -409,7 +409,7 @@ class Searched:
 
     def _places(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
         """List where a pattern is found, also where two places share words."""
-        copy, tried = self._searched(), 0
+        copy, tried = self._searchable_text(), 0
         match = pattern.search(copy)
         while match is not None and tried < _MOST_TRIED:
             checkpoint()
@@ -418,7 +418,7 @@ class Searched:
                 yield self._original(match.start()), self._original(match.end())
             match = pattern.search(copy, match.start() + 1)
 
-    def _searched(self) -> str:
+    def _searchable_text(self) -> str:
         if self._copy or not self.text:
             return self._copy
         pieces: list[str] = []

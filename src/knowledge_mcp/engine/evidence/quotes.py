@@ -28,7 +28,7 @@ from knowledge_mcp.model.extraction import is_unsure
 from knowledge_mcp.support.checkpoints import checked
 
 _MOST = 5
-_HELD = 0.7
+_LEAST_SHARE = 0.7
 """Share of a quote's words that a page must hold: woven texts lose none, and another page holds half of them."""
 _LONG = 4
 """Letters from which on a word is not on every page."""
@@ -41,16 +41,16 @@ def uncertain_pages(documents: Mapping[str, DocumentParts], words: Sequence[str]
         documents: what was compared, by id.
         words: of the quote, as `quote_words` writes them.
     """
-    wanted = {word for word in words if len(word) >= _LONG} or set(words)
+    quote_words = {word for word in words if len(word) >= _LONG} or set(words)
     found: list[tuple[float, UncertainPage]] = []
     for document_id, parts in checked(documents.items()):
         text, structure = parts.text, parts.structure
         for page in structure.pages if structure is not None and text is not None else ():
             if text is None or not _is_uncertain(page):
                 continue
-            held = wanted.intersection(read_words(page.span.of(text)).keys)
-            share = len(held) / max(1, len(wanted))
-            if share >= _HELD:
+            shared = quote_words.intersection(read_words(page.span.of(text)).keys)
+            share = len(shared) / max(1, len(quote_words))
+            if share >= _LEAST_SHARE:
                 found.append((share, UncertainPage(document_id, page.number, page.label, page.note)))
     found.sort(key=lambda each: (-each[0], each[1].document_id, each[1].page))
     return tuple(page for _, page in found[:_MOST])
@@ -164,8 +164,8 @@ def _longest_piece(
     back = max((end for end in ends if first < end <= stop), default=first)
     if stop < len(part.words) and back > first and _count(part, back, stop) <= _OVERRUN:
         stop = back
-        kept = sought(part.text, part.words.starts[first], part.words.ends[stop - 1])
-        found = searched.equal(kept, 1) if kept is not None else []
+        shorter = sought(part.text, part.words.starts[first], part.words.ends[stop - 1])
+        found = searched.equal(shorter, 1) if shorter is not None else []
         if not found:
             return None, first
         span = found[0]
@@ -206,7 +206,7 @@ _PROBES = 6
 _WORDS_OF_A_PROBE = 24
 _DEPTH = 50
 _MOST_COMPARED = 24
-_MOST_LAID_BESIDE = 8
+_MOST_ALIGNED = 8
 _MOST_PLACES = 5
 _NEARLY_THE_SAME = 0.5
 _SURELY_THE_SAME = 0.75
@@ -226,7 +226,7 @@ def verify_quote(base: Base, query: QuoteQuery) -> QuoteAnswer:
         NotFoundError: the document named does not exist; names ids that look alike.
         KnowledgeError: the store failed before anything was found.
     """
-    said = _checked(query.quote)
+    said = _parse_quote(query.quote)
     if query.document_id is not None:
         documents.document(base, query.document_id)
         return _Comparison(base, said).in_one(query.document_id)
@@ -241,7 +241,7 @@ def verdict_in(searched: Searched, quote: str) -> QuoteVerdict:
     Raises:
         InvalidInputError: the quote is too long, or has no word in it.
     """
-    for form in _checked(quote):
+    for form in _parse_quote(quote):
         spans = searched.equal(form)
         if spans:
             exact = any(span.of(searched.text) == form.quoted for span in spans)
@@ -249,7 +249,7 @@ def verdict_in(searched: Searched, quote: str) -> QuoteVerdict:
     return QuoteVerdict.NOT_FOUND
 
 
-def _checked(quote: str) -> list[Sought]:
+def _parse_quote(quote: str) -> list[Sought]:
     if len(quote) > _LONGEST:
         raise InvalidInputError(
             f"The quote has {len(quote):,} characters, more than {_LONGEST:,}.", suggestion="Check it in parts."
@@ -261,7 +261,7 @@ def _checked(quote: str) -> list[Sought]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Match:
     """Pair a place with the part of the quote that stands there."""
 
     document_id: str
@@ -305,9 +305,9 @@ class _Comparison:
         except KnowledgeError as exc:
             failure = exc
         if found:
-            return self._answer(QuoteVerdict.ELSEWHERE, self._equal_places(found), named=document_id)
+            return self._answer(QuoteVerdict.ELSEWHERE, self._equal_places(found), document_id=document_id)
         degraded = () if failure is None else (f"Other documents were not compared: {failure.message}",)
-        answer = self._stitched([document_id], degraded) or self._altered([document_id], degraded)
+        answer = self._answer_stitched([document_id], degraded) or self._answer_altered([document_id], degraded)
         if answer is not None:
             return answer
         if failure is not None:
@@ -320,24 +320,26 @@ class _Comparison:
         found = self._equal(candidates)
         if found:
             return self._equal_answer(found)
-        return self._stitched(candidates, ()) or self._altered(candidates, ()) or self._not_found(candidates)
+        return (
+            self._answer_stitched(candidates, ()) or self._answer_altered(candidates, ()) or self._not_found(candidates)
+        )
 
     # ---- which documents
 
     def _candidates(self) -> list[str]:
         """List the documents that the keyword leg finds for stretches of the quote, the likeliest first."""
         weights: dict[str, float] = defaultdict(float)
-        asked = False
+        has_searched = False
         for probe in self._probes():
             if not self._base.analyser.query_terms(probe):
                 continue
-            asked = True
+            has_searched = True
             legs = self._base.search(vector=None, text=probe, filter=None, limit=_DEPTH)
             if legs.lexical is None or legs.lexical_error:
                 raise ConnectionFailedError(legs.lexical_error or "The keyword leg gave no answer.")
             for rank, hit in enumerate(legs.lexical):
                 weights[hit.chunk_id] += 1.0 / (1 + rank)
-        if not asked:
+        if not has_searched:
             return [record.id for record in documents.documents(self._base)[:_MOST_COMPARED]]
         by_document: dict[str, float] = defaultdict(float)
         for chunk in self._base.opened.chunks("id", sorted(weights)):
@@ -356,35 +358,35 @@ class _Comparison:
             probes.append(" ".join(sorted(stretch, key=len, reverse=True)))
         return probes
 
-    def _searched(self, document_ids: Sequence[str]) -> list[tuple[str, Searched]]:
+    def _read_texts(self, document_ids: Sequence[str]) -> list[tuple[str, Searched]]:
         """Read the texts of documents, leaving out those that have just gone."""
         read: list[tuple[str, Searched]] = []
         for document_id in checked(document_ids):
             if document_id not in self._texts:
-                kept = self._base.opened.parts(document_id)
-                text = kept.text if kept is not None else None
-                self._texts[document_id] = None if kept is None or text is None else (Searched(text), kept)
-            found = self._texts[document_id]
-            if found is not None:
-                read.append((document_id, found[0]))
+                parts = self._base.opened.parts(document_id)
+                text = parts.text if parts is not None else None
+                self._texts[document_id] = None if parts is None or text is None else (Searched(text), parts)
+            entry = self._texts[document_id]
+            if entry is not None:
+                read.append((document_id, entry[0]))
         return read
 
     # ---- what is true of the quote
 
-    def _equal(self, document_ids: Sequence[str]) -> list[_Found]:
+    def _equal(self, document_ids: Sequence[str]) -> list[_Match]:
         """List where the quote stands as it is; of one with ellipses, also where its parts follow one another."""
-        texts = self._searched(document_ids)
+        texts = self._read_texts(document_ids)
         for form in self._said:
             found = [
-                _Found(document_id, form.quoted, span, span.of(searched.text) == form.quoted)
+                _Match(document_id, form.quoted, span, span.of(searched.text) == form.quoted)
                 for document_id, searched in texts
                 for span in searched.equal(form)
             ]
             if found:
                 return found
-        return [each for document_id, searched in texts for each in self._chained(document_id, searched)]
+        return [each for document_id, searched in texts for each in self._match_in_sequence(document_id, searched)]
 
-    def _chained(self, document_id: str, searched: Searched) -> list[_Found]:
+    def _match_in_sequence(self, document_id: str, searched: Searched) -> list[_Match]:
         if len(self._parts) == 1 and self._parts[0].quoted == self._bare.quoted:
             return []
         places: list[list[Span]] = []
@@ -396,11 +398,11 @@ class _Comparison:
         if spans is None:
             return []
         exact = all(span.of(searched.text) == part.quoted for span, part in zip(spans, self._parts, strict=True))
-        return [_Found(document_id, self._bare.text, Span(spans[0].start, spans[-1].end), exact)]
+        return [_Match(document_id, self._bare.text, Span(spans[0].start, spans[-1].end), exact)]
 
-    def _stitched(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
+    def _answer_stitched(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
         """Answer where every part of the quote is there, but not together."""
-        texts = self._searched(document_ids[:_MOST_LAID_BESIDE])
+        texts = self._read_texts(document_ids[:_MOST_ALIGNED])
         pieces: list[QuotePart] = []
         between_sentences = True
         for part in self._parts:
@@ -416,7 +418,7 @@ class _Comparison:
         places = [self._place(piece.document_id, piece.quoted, piece.span) for piece in pieces]
         return self._answer(QuoteVerdict.STITCHED, places, degraded)
 
-    def _altered(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
+    def _answer_altered(self, document_ids: Sequence[str], degraded: tuple[str, ...]) -> QuoteAnswer | None:
         """Answer where a passage is nearly the same; of a quote with ellipses, for the parts that are altered."""
         nearest = self._nearest(document_ids)
         if not nearest or not all(_is_alike(near) for near in nearest):
@@ -427,14 +429,14 @@ class _Comparison:
 
     def _not_found(self, document_ids: Sequence[str]) -> QuoteAnswer:
         near = max(self._nearest(document_ids), key=lambda each: each.likeness.similarity, default=None)
-        worth = near is not None and near.likeness.similarity >= _NEAREST
-        return self._answer(QuoteVerdict.NOT_FOUND, [self._near_place(near)] if near is not None and worth else [])
+        is_near = near is not None and near.likeness.similarity >= _NEAREST
+        return self._answer(QuoteVerdict.NOT_FOUND, [self._near_place(near)] if near is not None and is_near else [])
 
     def _nearest(self, document_ids: Sequence[str]) -> list[_Near]:
         """Find in one document the passages most like the parts of the quote; empty where a part is like nothing."""
         best: list[_Near] = []
         score = 0.0
-        for document_id, searched in self._searched(document_ids[:_MOST_LAID_BESIDE]):
+        for document_id, searched in self._read_texts(document_ids[:_MOST_ALIGNED]):
             if document_id not in self._likenesses:
                 self._likenesses[document_id] = [_most_alike(part, searched) for part in self._parts]
             near = [
@@ -450,12 +452,12 @@ class _Comparison:
 
     # ---- answers
 
-    def _equal_answer(self, found: Sequence[_Found]) -> QuoteAnswer:
-        verdict = QuoteVerdict.EXACT if any(each.is_exact for each in found) else QuoteVerdict.NORMALISED
-        return self._answer(verdict, self._equal_places(found))
+    def _equal_answer(self, matches: Sequence[_Match]) -> QuoteAnswer:
+        verdict = QuoteVerdict.EXACT if any(each.is_exact for each in matches) else QuoteVerdict.NORMALISED
+        return self._answer(verdict, self._equal_places(matches))
 
-    def _equal_places(self, found: Sequence[_Found]) -> list[QuotePlace]:
-        same = [each for each in found if each.is_exact] or found
+    def _equal_places(self, matches: Sequence[_Match]) -> list[QuotePlace]:
+        same = [each for each in matches if each.is_exact] or matches
         return [self._place(each.document_id, each.quoted, each.span) for each in same[:_MOST_PLACES]]
 
     def _near_place(self, near: _Near) -> QuotePlace:
@@ -464,8 +466,8 @@ class _Comparison:
 
     def _place(self, document_id: str, quoted: str, span: Span) -> QuotePlace:
         if document_id not in self._chunks:
-            found = self._texts[document_id]
-            structure = (found[1].structure if found is not None else None) or NO_STRUCTURE
+            entry = self._texts[document_id]
+            structure = (entry[1].structure if entry is not None else None) or NO_STRUCTURE
             with noticing() as damage:
                 chunks = self._base.opened.chunks("document", [document_id])
             self._chunks[document_id] = chunks, structure, damage
@@ -474,19 +476,24 @@ class _Comparison:
             if not any(chunk.span.contains(span) for chunk in chunks):
                 raise each  # the place may be in what is damaged
             leave_out(each)
-        found = self._texts[document_id]
-        text = found[0].text if found is not None else ""
+        entry = self._texts[document_id]
+        text = entry[0].text if entry is not None else ""
         return QuotePlace(quoted, passage(self._records, document_id, text, span, chunks, structure))
 
     def _answer(
-        self, verdict: QuoteVerdict, places: Sequence[QuotePlace], degraded: tuple[str, ...] = (), *, named: str = ""
+        self,
+        verdict: QuoteVerdict,
+        places: Sequence[QuotePlace],
+        degraded: tuple[str, ...] = (),
+        *,
+        document_id: str = "",
     ) -> QuoteAnswer:
         searched = sum(searched is not None for searched in self._texts.values())
         doubted: tuple[UncertainPage, ...] = ()
-        if named or verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ALTERED}:
-            asked = (named,) if named else self._texts
-            held = {name: found[1] for name in asked if (found := self._texts[name]) is not None}
-            doubted = uncertain_pages(held, [self._bare.words.keys[index] for index in self._bare.real])
+        if document_id or verdict in {QuoteVerdict.NOT_FOUND, QuoteVerdict.ALTERED}:
+            ids = (document_id,) if document_id else self._texts
+            parts_by_id = {name: entry[1] for name in ids if (entry := self._texts[name]) is not None}
+            doubted = uncertain_pages(parts_by_id, [self._bare.words.keys[index] for index in self._bare.real])
         return QuoteAnswer(verdict, tuple(places), searched, degraded, doubted)
 
 

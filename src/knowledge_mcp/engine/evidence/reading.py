@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.documents import HeldDocument, chunk_by_id, held_document
-from knowledge_mcp.engine.evidence.outline import named_section, placed
+from knowledge_mcp.engine.core.documents import StoredDocument, chunk_by_id, read_document
+from knowledge_mcp.engine.evidence.outline import excerpt_at, find_section
 from knowledge_mcp.language.sentences import cut_within
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Span
@@ -41,18 +41,18 @@ def read(base: Base, query: ReadQuery) -> ReadAnswer:
     _check(query)
     document_id = query.document_id
     if query.chunk_id is not None:
-        found = chunk_by_id(base, query.chunk_id)[0].document_id
-        if document_id not in {None, found}:
+        owner = chunk_by_id(base, query.chunk_id)[0].document_id
+        if document_id not in {None, owner}:
             raise InvalidInputError(
-                f"The passage '{query.chunk_id}' stands in '{found}', not in '{document_id}'.",
+                f"The passage '{query.chunk_id}' stands in '{owner}', not in '{document_id}'.",
                 suggestion="Leave the document out: a passage's id is enough.",
             )
-        document_id = found
+        document_id = owner
     assert document_id is not None
-    return read_held(held_document(base, document_id), query, base.embedder)
+    return read_place(read_document(base, document_id), query, base.embedder)
 
 
-def read_held(document: HeldDocument, query: ReadQuery, measure: TokenMeasure) -> ReadAnswer:
+def read_place(document: StoredDocument, query: ReadQuery, measure: TokenMeasure) -> ReadAnswer:
     """Read a place of a document that is at hand; errors as `read`."""
     _check(query)
     place = _place(document, query)
@@ -70,7 +70,7 @@ def read_held(document: HeldDocument, query: ReadQuery, measure: TokenMeasure) -
         left -= sum(measure.count_tokens(each.text) for each in parents)
     rest = Span(start, whole.end).trimmed(document.text)
     end = cut_within(document.text, rest, left, measure)
-    passages = [placed(document, span) for span in _split(document, Span(rest.start, end))]
+    passages = [excerpt_at(document, span) for span in _split(document, Span(rest.start, end))]
     further = Span(end, whole.end).trimmed(document.text)
     return ReadAnswer(
         document_id=document.record.id,
@@ -105,11 +105,11 @@ def _check(query: ReadQuery) -> None:
 # ---- the place
 
 
-def _place(document: HeldDocument, query: ReadQuery) -> _Place:
+def _place(document: StoredDocument, query: ReadQuery) -> _Place:
     if query.chunk_id is not None:
         return _around(document, query.chunk_id, query.before, query.after)
     if query.clause is not None:
-        span = named_section(document, query.clause).span
+        span = find_section(document, query.clause).span
     elif query.pages is not None:
         span = _of_pages(document, *query.pages)
     else:
@@ -117,7 +117,7 @@ def _place(document: HeldDocument, query: ReadQuery) -> _Place:
     return _Place(span, tuple(chunk for chunk in document.chunks if chunk.span.overlaps(span)))
 
 
-def _around(document: HeldDocument, chunk_id: str, before: int, after: int) -> _Place:
+def _around(document: StoredDocument, chunk_id: str, before: int, after: int) -> _Place:
     index = next((index for index, chunk in enumerate(document.chunks) if chunk.id == chunk_id), None)
     if index is None:
         raise NotFoundError(
@@ -129,7 +129,7 @@ def _around(document: HeldDocument, chunk_id: str, before: int, after: int) -> _
     return _Place(span, chunks)
 
 
-def _of_pages(document: HeldDocument, first: int, last: int) -> Span:
+def _of_pages(document: StoredDocument, first: int, last: int) -> Span:
     """Span the text of some pages.
 
     Raises:
@@ -142,13 +142,13 @@ def _of_pages(document: HeldDocument, first: int, last: int) -> Span:
         raise InvalidInputError(f"'{name}' has no pages.", suggestion="Read it by clause, by passage, or whole.")
     if last > count:
         raise NotFoundError(f"'{name}' has no page {last}.", suggestion=f"Its pages are 1 to {count}.")
-    asked = [page for page in known if first <= page.number <= last]
-    spans = [page.span for page in asked if len(page.span)]
+    requested = [page for page in known if first <= page.number <= last]
+    spans = [page.span for page in requested if len(page.span)]
     if not known:
         spans = [chunk.span for chunk in document.chunks if any(first <= page <= last for page in chunk.page_numbers)]
     if not spans:
         pages = f"page {first}" if first == last else f"pages {first} to {last}"
-        why = " ".join(dict.fromkeys(page.note for page in asked if page.note))
+        why = " ".join(dict.fromkeys(page.note for page in requested if page.note))
         raise NotFoundError(f"Nothing was read from {pages} of '{name}'. {why}".strip(), suggestion="Read other pages.")
     return Span(min(span.start for span in spans), max(span.end for span in spans))
 
@@ -156,10 +156,10 @@ def _of_pages(document: HeldDocument, first: int, last: int) -> Span:
 # ---- the passages
 
 
-def _parents(document: HeldDocument, place: _Place, limit: int, measure: TokenMeasure) -> list[Excerpt]:
+def _parents(document: StoredDocument, place: _Place, limit: int, measure: TokenMeasure) -> list[Excerpt]:
     """Take the passages that open the sections around a place, outermost first; where room is short, the nearest."""
     by_id = {chunk.id: chunk for chunk in document.chunks}
-    found: list[Excerpt] = []
+    excerpts: list[Excerpt] = []
     chunk = place.chunks[0] if place.chunks else None
     seen: set[str] = set()
     while chunk is not None and chunk.parent_chunk_id is not None and chunk.parent_chunk_id not in seen:
@@ -171,12 +171,12 @@ def _parents(document: HeldDocument, place: _Place, limit: int, measure: TokenMe
         if limit < 1 or not span:
             break
         span = Span(span.start, cut_within(document.text, span, limit, measure)).trimmed(document.text)
-        found.append(placed(document, span))
+        excerpts.append(excerpt_at(document, span))
         limit -= measure.count_tokens(span.of(document.text))
-    return found[::-1]
+    return excerpts[::-1]
 
 
-def _split(document: HeldDocument, span: Span) -> Iterable[Span]:
+def _split(document: StoredDocument, span: Span) -> Iterable[Span]:
     """Cut where sections begin, once a passage is long enough; blanks at the borders are left out."""
     starts = sorted({entry.span.start for entry in document.structure.sections})
     inside: Sequence[int] = starts[bisect_left(starts, span.start + 1) : bisect_left(starts, span.end)]

@@ -1,4 +1,4 @@
-"""Cross-references of a place: what it refers to, resolved where the target is held, and what refers to it."""
+"""Cross-references of a place: what it refers to, resolved where the target is stored, and what refers to it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 
 from knowledge_mcp.engine.core.base import PASSING, Base
 from knowledge_mcp.engine.core.designations import designations, names_of
-from knowledge_mcp.engine.core.documents import HeldDocument, chunk_by_id, documents, held_document
-from knowledge_mcp.engine.evidence.outline import named_section, placed, section_at
+from knowledge_mcp.engine.core.documents import StoredDocument, chunk_by_id, documents, read_document
+from knowledge_mcp.engine.evidence.outline import excerpt_at, find_section, section_at
 from knowledge_mcp.engine.evidence.targets import Target, Targets
 from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
@@ -28,7 +28,7 @@ _FULL = "Of the passages that hold the words '{}' only the best {} were looked t
 _LINKED = 300
 """Characters of headings that links to them are looked for by."""
 _MOST_FILTERED = 500
-"""Documents up to which a search is told to look into the others only."""
+"""Documents up to which a search is restricted to the others."""
 _OPENING = 300
 """Characters that a target's opening is shown with, about."""
 
@@ -40,18 +40,18 @@ Mentions = Callable[[str, Sequence[str]], tuple[Sequence[Chunk], tuple[str, ...]
 class _Place:
     """What was asked for; `clause` is the number of a chunk's clause, whose references count for the chunk."""
 
-    document: HeldDocument
+    document: StoredDocument
     span: Span
     clause: str | None = None
     is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundReference:
     """A reference, the document it stands in, and the passage around it."""
 
     reference: Reference
-    document: HeldDocument
+    document: StoredDocument
     within: Span
 
 
@@ -60,7 +60,7 @@ def references(base: Base, query: ReferenceQuery) -> ReferenceAnswer:
 
     References from the same document are all found. Those from other documents are found by their words: by name where
     one of the document's names is a designation ("ISO 9001"), and links where they stand in a passage with words of its
-    title or of its headings; what was not looked through is told in `degraded`.
+    title or of its headings; what was not looked through is named in `degraded`.
 
     Raises:
         NotFoundError: no such document, clause or passage; names near ones.
@@ -69,12 +69,12 @@ def references(base: Base, query: ReferenceQuery) -> ReferenceAnswer:
     _check(query)
     document_id = query.document_id
     if query.chunk_id is not None:
-        found = chunk_by_id(base, query.chunk_id)[0].document_id
-        if document_id not in {None, found}:
-            raise InvalidInputError(f"The passage '{query.chunk_id}' stands in '{found}', not in '{document_id}'.")
-        document_id = found
+        owner = chunk_by_id(base, query.chunk_id)[0].document_id
+        if document_id not in {None, owner}:
+            raise InvalidInputError(f"The passage '{query.chunk_id}' stands in '{owner}', not in '{document_id}'.")
+        document_id = owner
     assert document_id is not None
-    targets = Targets(documents(base), partial(held_document, base))
+    targets = Targets(documents(base), partial(read_document, base))
     return references_of(targets, document_id, query, partial(_mentions, base))
 
 
@@ -83,7 +83,7 @@ def references_of(targets: Targets, document_id: str, query: ReferenceQuery, men
     _check(query)
     document = targets.document(document_id)
     place = _place(document, query)
-    standing = list(_standing_in(document, document.chunks))
+    standing = list(_references_in(document, document.chunks))
     inside = [each for each in checked(standing) if place.span.contains(each.reference.span)]
     outgoing = [each for each in checked(inside) if not _is_own_name(targets, each)]
     near = [] if place.is_whole else [each for each in checked(standing) if _is_led(targets, each, place)]
@@ -107,31 +107,31 @@ def _check(query: ReferenceQuery) -> None:
         raise InvalidInputError(f"The limit is 1 to {_MOST_LINKS}.")
 
 
-def _place(document: HeldDocument, query: ReferenceQuery) -> _Place:
+def _place(document: StoredDocument, query: ReferenceQuery) -> _Place:
     if query.chunk_id is not None:
         chunk = next((each for each in document.chunks if each.id == query.chunk_id), None)
         if chunk is None:
             raise NotFoundError(f"No passage of '{document.record.id}' has the id '{query.chunk_id}'.")
         return _Place(document, chunk.span, chunk.clause_number)
     if query.clause is not None:
-        return _Place(document, named_section(document, query.clause).span)
+        return _Place(document, find_section(document, query.clause).span)
     return _Place(document, Span(0, len(document.text)), is_whole=True)
 
 
 # ---- finding
 
 
-def _standing_in(document: HeldDocument, chunks: Iterable[Chunk]) -> Iterator[_Found]:
+def _references_in(document: StoredDocument, chunks: Iterable[Chunk]) -> Iterator[_FoundReference]:
     """Yield the references that stand in passages of one document, in reading order, each once."""
-    found: dict[tuple[Span, str], _Found] = {}
+    found: dict[tuple[Span, str], _FoundReference] = {}
     for chunk in checked(chunks):
         for reference in chunk.links:
-            found.setdefault((reference.span, reference.target), _Found(reference, document, chunk.span))
+            found.setdefault((reference.span, reference.target), _FoundReference(reference, document, chunk.span))
     for _, each in sorted(found.items(), key=lambda item: item[0]):
         yield each
 
 
-def _is_led(targets: Targets, found: _Found, place: _Place) -> bool:
+def _is_led(targets: Targets, found: _FoundReference, place: _Place) -> bool:
     """Tell whether a reference of the same document leads to the place from outside of it."""
     if place.span.contains(found.reference.span):
         return False
@@ -140,7 +140,7 @@ def _is_led(targets: Targets, found: _Found, place: _Place) -> bool:
     return _leads_to(targets.of(found.document, found.reference), place)
 
 
-def _is_own_name(targets: Targets, found: _Found) -> bool:
+def _is_own_name(targets: Targets, found: _FoundReference) -> bool:
     """Tell whether a document only says its own name, as on its cover."""
     if found.reference.kind is not ReferenceKind.DOCUMENT:
         return False
@@ -160,10 +160,10 @@ def _leads_to(target: Target, place: _Place) -> bool:
     )
 
 
-def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[list[_Found], tuple[str, ...]]:
+def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[list[_FoundReference], tuple[str, ...]]:
     """List the references of other documents that lead to the place, by document; and what could not be looked at."""
     record = place.document.record
-    names = _called(record)
+    names = _names_without_edition(record)
     by_document: dict[str, dict[str, Chunk]] = {}
     degraded: list[str] = []
     if not names:
@@ -171,7 +171,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
             f"Other documents were searched for links only: neither title nor id of '{record.id}' is a designation, "
             "such as ISO 9001, that they could refer to it by."
         )
-    for name in dict.fromkeys((*names, *_linked_by(place))):
+    for name in dict.fromkeys((*names, *_words_beside_links(place))):
         found, notes = mentions(name, [each.id for each in targets.records if each.id != record.id])
         leads_here = _names if name in names else _links
         naming = [
@@ -185,20 +185,22 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
             degraded.append(_FULL.format(name, _CANDIDATES))
         for chunk in naming:
             by_document.setdefault(chunk.document_id, {})[chunk.id] = chunk
-    return list(_leading(targets, place, by_document)), tuple(dict.fromkeys(degraded))
+    return list(_references_to(targets, place, by_document)), tuple(dict.fromkeys(degraded))
 
 
-def _leading(targets: Targets, place: _Place, by_document: dict[str, dict[str, Chunk]]) -> Iterator[_Found]:
+def _references_to(
+    targets: Targets, place: _Place, by_document: dict[str, dict[str, Chunk]]
+) -> Iterator[_FoundReference]:
     for document_id in checked(sorted(by_document)):
         try:
             document = targets.document(document_id)
         except NotFoundError:
             continue
-        wanted = by_document[document_id]
-        for each in _standing_in(document, [chunk for chunk in document.chunks if chunk.id in wanted]):
-            told, record = each.reference, place.document.record
-            here = _names(targets, told, record) or _links(targets, told, record, document_id)
-            if here and _leads_to(targets.of(document, told), place):
+        passages = by_document[document_id]
+        for each in _references_in(document, [chunk for chunk in document.chunks if chunk.id in passages]):
+            reference, record = each.reference, place.document.record
+            here = _names(targets, reference, record) or _links(targets, reference, record, document_id)
+            if here and _leads_to(targets.of(document, reference), place):
                 yield each
 
 
@@ -208,7 +210,7 @@ def _links(targets: Targets, reference: Reference, record: DocumentRecord, sourc
     return found is not None and found.id == record.id
 
 
-def _linked_by(place: _Place) -> list[str]:
+def _words_beside_links(place: _Place) -> list[str]:
     """List words that a link to the place is likely to stand beside: titles of the document and of the sections."""
     entries = place.document.structure.sections
     around = None if place.is_whole else section_at(place.document, place.span.start)
@@ -226,18 +228,18 @@ def _names(targets: Targets, reference: Reference, record: DocumentRecord, _sour
     return found is not None and found.id == record.id
 
 
-def _called(record: DocumentRecord) -> list[str]:
+def _names_without_edition(record: DocumentRecord) -> list[str]:
     """List the words that others name a document by, without its edition."""
-    found = [each.words for name, slug in names_of(record) for each in designations(name, slug=slug)]
-    return list(dict.fromkeys(found))
+    words = [each.words for name, slug in names_of(record) for each in designations(name, slug=slug)]
+    return list(dict.fromkeys(words))
 
 
 def _mentions(base: Base, name: str, document_ids: Sequence[str]) -> tuple[Sequence[Chunk], tuple[str, ...]]:
     if not document_ids:
         return [], ()
-    wanted = In("document_id", tuple(document_ids)) if len(document_ids) <= _MOST_FILTERED else None
+    among = In("document_id", tuple(document_ids)) if len(document_ids) <= _MOST_FILTERED else None
     try:
-        legs = base.search(vector=None, text=name, filter=wanted, limit=_CANDIDATES)
+        legs = base.search(vector=None, text=name, filter=among, limit=_CANDIDATES)
     except PASSING as exc:
         return [], (f"Other documents were not searched: {exc.message}",)
     if legs.lexical_error:
@@ -249,25 +251,25 @@ def _mentions(base: Base, name: str, document_ids: Sequence[str]) -> tuple[Seque
 # ---- showing
 
 
-def _link(targets: Targets, found: _Found) -> ReferenceLink:
+def _link(targets: Targets, found: _FoundReference) -> ReferenceLink:
     reference, document = found.reference, found.document
     source = sentence_around(document.text, reference.span, found.within)
     target = targets.of(document, reference)
     destination = None
     if target.document_id is not None and target.span is not None:
         aim = targets.document(target.document_id)
-        destination = placed(aim, _opening(aim, target.span))
+        destination = excerpt_at(aim, _heading_span(aim, target.span))
     return ReferenceLink(
         text=reference.text,
         kind=reference.kind,
         target=reference.target,
-        source=placed(document, source),
+        source=excerpt_at(document, source),
         destination=destination,
         reason=target.reason,
     )
 
 
-def _opening(document: HeldDocument, span: Span) -> Span:
+def _heading_span(document: StoredDocument, span: Span) -> Span:
     """Take a section's first words: its heading and what follows, up to the next heading."""
     starts = [entry.span.start for entry in document.structure.sections]
     behind = bisect_right(starts, span.start)

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin
 
 from knowledge_mcp.engine.core.designations import Designation, Directory, Likeness, designation_of
-from knowledge_mcp.engine.core.documents import HeldDocument
+from knowledge_mcp.engine.core.documents import StoredDocument
 from knowledge_mcp.engine.evidence.outline import find_sections, section_at
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
@@ -20,10 +20,10 @@ _PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
 _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
 _PLACE_OF = re.compile(r"(?P<owner>.+?) (?P<place>(?:Annex |Table |Figure )?[A-Z\d][\w.-]{0,20})")
 _LEAST = 3
-"""Letters and digits from which on a heading is told by them alone."""
+"""Letters and digits from which on a heading is identified by them alone."""
 
 
-def find_anchor(document: HeldDocument, anchor: str) -> tuple[Span, OutlineEntry | None] | None:
+def find_anchor(document: StoredDocument, anchor: str) -> tuple[Span, OutlineEntry | None] | None:
     """Find what an anchor names, and the section that it stands in; None where there is nothing of the name.
 
     First come the names that the source itself gives to its places, then a page ("page=12"), then headings: by the
@@ -34,22 +34,22 @@ def find_anchor(document: HeldDocument, anchor: str) -> tuple[Span, OutlineEntry
     name = " ".join(_DIRECTIVE.sub("", unquote(anchor)).split())
     if not name:
         return None
-    given = {each.name: each.place for each in document.structure.anchors}
-    place = given.get(name)
+    anchors = {each.name: each.place for each in document.structure.anchors}
+    place = anchors.get(name)
     if place is None:
         folded = name.casefold()
         place = next((each.place for each in document.structure.anchors if each.name.casefold() == folded), None)
     if place is not None:
         return _at(document, place)
     if match := _PAGE.fullmatch(name):
-        wanted = int(match.group(1))
-        page = next((each for each in document.structure.pages if each.number == wanted), None)
+        number = int(match.group(1))
+        page = next((each for each in document.structure.pages if each.number == number), None)
         return None if page is None else (page.span, section_at(document, page.span.start))
-    section = _headed(document.structure.sections, name)
+    section = _section_of_anchor(document.structure.sections, name)
     return None if section is None else (section.span, section)
 
 
-def _at(document: HeldDocument, place: int) -> tuple[Span, OutlineEntry | None]:
+def _at(document: StoredDocument, place: int) -> tuple[Span, OutlineEntry | None]:
     section = section_at(document, place)
     if section is not None and section.span.start == place:
         return section.span, section
@@ -60,7 +60,7 @@ def _at(document: HeldDocument, place: int) -> tuple[Span, OutlineEntry | None]:
     return Span(place, end if stop < 0 else stop), section
 
 
-def _headed(sections: Sequence[OutlineEntry], name: str) -> OutlineEntry | None:
+def _section_of_anchor(sections: Sequence[OutlineEntry], name: str) -> OutlineEntry | None:
     seen: dict[str, int] = {}
     folded = name.casefold()
     for entry in sections:
@@ -69,12 +69,12 @@ def _headed(sections: Sequence[OutlineEntry], name: str) -> OutlineEntry | None:
         seen[slug] = count + 1
         if folded == (f"{slug}-{count}" if count else slug):
             return entry
-    wanted = _letters(name)
-    if len(wanted) < _LEAST:
+    letters = _letters(name)
+    if len(letters) < _LEAST:
         return None
     readings: tuple[Callable[[OutlineEntry], str], ...] = (_label, lambda entry: entry.title)
     for reading in readings:
-        found = [entry for entry in sections if _letters(reading(entry)) == wanted]
+        found = [entry for entry in sections if _letters(reading(entry)) == letters]
         if found:
             return found[0] if len(found) == 1 else None
     return None
@@ -102,7 +102,7 @@ _SENTENCE = re.compile(r",?[ \t]+\(?[a-z]+(?![\w-])")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _PAGES = frozenset({"", "htm", "html"})
 _LONGEST_CAPTION = 400
-_MOST_NAMED = 3
+_MOST_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,11 @@ class Targets:
         records: as given.
     """
 
-    def __init__(self, records: Sequence[DocumentRecord], load: Callable[[str], HeldDocument]) -> None:
+    def __init__(self, records: Sequence[DocumentRecord], load: Callable[[str], StoredDocument]) -> None:
         self.records = records
         self._load = load
         self._directory: Directory | None = None
-        self._loaded: dict[str, HeldDocument] = {}
+        self._loaded: dict[str, StoredDocument] = {}
         self._known: dict[tuple[str, ReferenceKind, str], Target] = {}
         self._documents: dict[str, tuple[DocumentRecord | None, str, str]] = {}
         self._numbers: dict[str, dict[str, list[OutlineEntry]]] = {}
@@ -149,9 +149,9 @@ class Targets:
         for record in checked(records):
             path = record.source_path.replace("\\", "/").rstrip("/")
             self._by_path.setdefault(path, []).append(record)
-            self._by_stem.setdefault(_parted(path)[0], []).append(record)
+            self._by_stem.setdefault(_split_extension(path)[0], []).append(record)
 
-    def document(self, document_id: str) -> HeldDocument:
+    def document(self, document_id: str) -> StoredDocument:
         """Return a document whole; NotFoundError where it has just gone."""
         if document_id not in self._loaded:
             self._loaded[document_id] = self._load(document_id)
@@ -161,7 +161,7 @@ class Targets:
         """Return a document's record, None where there is none."""
         return self._by_id.get(document_id)
 
-    def of(self, source: HeldDocument, reference: Reference) -> Target:
+    def of(self, source: StoredDocument, reference: Reference) -> Target:
         """Tell where a reference that stands in a document leads."""
         key = (source.record.id, reference.kind, reference.target)
         if key not in self._known:
@@ -171,21 +171,21 @@ class Targets:
     def document_named(self, target: str) -> tuple[DocumentRecord | None, str, str]:
         """Find the document that a target names: its record and the clause, or None and why there is none."""
         if target not in self._documents:
-            self._documents[target] = self._named(target)
+            self._documents[target] = self._resolve(target)
         return self._documents[target]
 
-    def _look(self, source: HeldDocument, reference: Reference) -> Target:
+    def _look(self, source: StoredDocument, reference: Reference) -> Target:
         match reference.kind:
             case ReferenceKind.CLAUSE | ReferenceKind.ANNEX:
                 return self._section(source, reference.target)
             case ReferenceKind.TABLE | ReferenceKind.FIGURE:
-                return _captioned(source, reference.target)
+                return _find_caption(source, reference.target)
             case ReferenceKind.LINK:
-                return self._linked(source, reference.target)
+                return self._follow_link(source, reference.target)
             case ReferenceKind.DOCUMENT:
                 return self._elsewhere(reference.target)
 
-    def _section(self, document: HeldDocument, name: str) -> Target:
+    def _section(self, document: StoredDocument, name: str) -> Target:
         name_of_it = document.record.id
         if name_of_it not in self._numbers:
             numbers = self._numbers[name_of_it] = {}
@@ -195,7 +195,7 @@ class Targets:
         found = self._numbers[name_of_it].get(name.removeprefix("Annex "), [])
         if len(found) != 1:
             found = find_sections(document, name)
-        if not found and name.startswith("Annex ") and (block := _captioned(document, name)).span is not None:
+        if not found and name.startswith("Annex ") and (block := _find_caption(document, name)).span is not None:
             return block  # its heading was read as a plain line
         if not found:
             return Target(name_of_it, reason=f"'{name_of_it}' has no clause '{name}'.")
@@ -217,22 +217,22 @@ class Targets:
         if not clause:
             return Target(record.id, Span(0, len(document.text)))
         is_captioned = clause.startswith(("Table ", "Figure "))
-        return _captioned(document, clause) if is_captioned else self._section(document, clause)
+        return _find_caption(document, clause) if is_captioned else self._section(document, clause)
 
-    def _named(self, target: str) -> tuple[DocumentRecord | None, str, str]:
+    def _resolve(self, target: str) -> tuple[DocumentRecord | None, str, str]:
         read = designation_of(target)
-        titled = self._titled(target)
+        titled = self._find_by_title(target)
         if titled is not None:
             return titled
         if read is None:
             return None, "", f"'{target}' could not be read as a document's designation."
-        wanted, clause = read
+        designation, clause = read
         if self._directory is None:
             self._directory = Directory(self.records)
-        alike = self._directory.alike(wanted)
+        alike = self._directory.alike(designation)
         right = [found for found in alike if not found.is_part and not found.is_other_edition]
         if not right:
-            return None, clause, _why_not(wanted, alike)
+            return None, clause, _why_not(designation, alike)
         latest = max(_order(found.edition) for found in right)
         best = [found for found in right if _order(found.edition) == latest]
         best = [found for found in best if found.is_whole] or best
@@ -240,20 +240,20 @@ class Targets:
             return None, clause, f"Several documents may be meant: {_ids(best)}."
         return best[0].record, clause, ""
 
-    def _titled(self, target: str) -> tuple[DocumentRecord, str, str] | None:
-        """Find the only document whose title or id is the name that a place is told with: "QUIC-TLS 6"."""
+    def _find_by_title(self, target: str) -> tuple[DocumentRecord, str, str] | None:
+        """Find the only document whose title or id is the name that a place is cited with: "QUIC-TLS 6"."""
         parted = _PLACE_OF.fullmatch(target)
-        wanted = _letters((parted["owner"] if parted else target).removeprefix("the "))
-        if len(wanted) < _LEAST:
+        letters = _letters((parted["owner"] if parted else target).removeprefix("the "))
+        if len(letters) < _LEAST:
             return None
         if not self._by_letters:
             for record in checked(self.records):
                 for name in {_letters(record.title), _letters(record.id)}:
                     self._by_letters.setdefault(name, []).append(record)
-        found = self._by_letters.get(wanted, [])
+        found = self._by_letters.get(letters, [])
         return (found[0], parted["place"] if parted else "", "") if len(found) == 1 else None
 
-    def _linked(self, source: HeldDocument, target: str) -> Target:
+    def _follow_link(self, source: StoredDocument, target: str) -> Target:
         place, _, anchor = target.partition("#")
         if not place:
             found = find_anchor(source, anchor)
@@ -267,7 +267,7 @@ class Targets:
         if not anchor:
             return self._inside(record, "")
         try:
-            return self._linked(self.document(record.id), f"#{anchor}")
+            return self._follow_link(self.document(record.id), f"#{anchor}")
         except NotFoundError:
             return Target(reason=f"'{record.id}' has just been removed from the knowledge base.")
 
@@ -284,23 +284,23 @@ class Targets:
             return next(iter(self._by_path.get(place.rstrip("/"), [])), None)
         base = source.source_path.replace("\\", "/")
         if _ADDRESS.match(base):
-            return next(iter(self._by_path.get(_joined(base, place).rstrip("/"), [])), None)
-        wanted = _normal(PurePosixPath(base).parent / place)
-        if wanted in self._by_path:
-            return self._by_path[wanted][0]
-        stem, extension = _parted(wanted)
+            return next(iter(self._by_path.get(_join_url(base, place).rstrip("/"), [])), None)
+        path = _normal(PurePosixPath(base).parent / place)
+        if path in self._by_path:
+            return self._by_path[path][0]
+        stem, extension = _split_extension(path)
         made = self._by_stem.get(stem, []) if extension.lower() in _PAGES else []
         return made[0] if len(made) == 1 else None
 
 
-def _parted(path: str) -> tuple[str, str]:
+def _split_extension(path: str) -> tuple[str, str]:
     """Part a path from its extension, which has no dot and may be empty."""
     folder, slash, name = path.rpartition("/")
     stem, _, extension = name.rpartition(".")
     return (f"{folder}{slash}{stem}", extension) if stem else (path, "")
 
 
-def _joined(base: str, place: str) -> str:
+def _join_url(base: str, place: str) -> str:
     try:
         return urljoin(base, place)
     except ValueError:
@@ -321,24 +321,24 @@ def _order(edition: str) -> tuple[int, str]:
     return (int(edition), "") if edition.isdigit() else (0, edition)
 
 
-def _why_not(wanted: Designation, alike: Sequence[Likeness]) -> str:
+def _why_not(designation: Designation, alike: Sequence[Likeness]) -> str:
     others = [found for found in alike if found.is_other_edition and not found.is_part]
     if others:
-        return f"The edition {wanted.edition.upper()} is not in the knowledge base, which has {_ids(others)}."
+        return f"The edition {designation.edition.upper()} is not in the knowledge base, which has {_ids(others)}."
     if alike:
         return f"The document itself is not in the knowledge base, which has of its series {_ids(alike)}."
     return "The document is not in the knowledge base."
 
 
 def _ids(found: Sequence[Likeness]) -> str:
-    shown = [f"'{each.record.id}'" for each in found[:_MOST_NAMED]]
-    return ", ".join(shown) + (f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else "")
+    ids = [f"'{each.record.id}'" for each in found[:_MOST_LISTED]]
+    return ", ".join(ids) + (f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else "")
 
 
 # ---- the same document
 
 
-def _captioned(document: HeldDocument, label: str) -> Target:
+def _find_caption(document: StoredDocument, label: str) -> Target:
     """Find a table's or figure's caption: a short block that begins with its label, no sentence, no entry of a list."""
     word, _, number = label.partition(" ")
     words = _LABELS.get(word, word)

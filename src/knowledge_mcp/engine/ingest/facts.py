@@ -10,7 +10,7 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.documents import kept_by_hand, relabel
+from knowledge_mcp.engine.core.documents import manual_labels, relabel
 from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED, Editions, edition_of_record, facts_of
 from knowledge_mcp.language.editions import mark_of, said_in
 from knowledge_mcp.language.phrases import word_runs
@@ -43,7 +43,7 @@ def structure_of(document: Document) -> DocumentStructure:
     that it stands on.
     """
     page_of = _finder(document)
-    tables, figures = _counted(document)
+    tables, figures = _count_tables_and_figures(document)
     return DocumentStructure(
         sections=tuple(
             OutlineEntry(
@@ -94,7 +94,7 @@ def _finder(document: Document) -> Callable[[int], int | None]:
     return page_of
 
 
-def _counted(document: Document) -> tuple[Counter[int], Counter[int]]:
+def _count_tables_and_figures(document: Document) -> tuple[Counter[int], Counter[int]]:
     """Count tables and captions of figures by the first page of each."""
     tables: Counter[int] = Counter()
     figures: Counter[int] = Counter()
@@ -134,21 +134,21 @@ def claims_of(document: Document, item: SourceItem) -> tuple[tuple[str, str], ..
         Nothing, or the pair `("claimed", "title, document_type, …")`.
     """
     metadata = dict(document.metadata)
-    told = dict(item.labels)
+    labels = dict(item.labels)
     beginning = _plain(document.text[:_BEGINNING])
-    found: list[str] = []
+    claimed: list[str] = []
     if item.title is None and document.title not in {item.name, PurePath(item.name).stem, plain_name(item.name)}:
         title = document.title.removesuffix(" …")
         is_printed = _plain(title) in beginning or _words(title) <= _words(document.text[:_COVER])
-        found += [] if is_printed else ["title"]
+        claimed += [] if is_printed else ["title"]
     if item.document_type is None and document.document_type is not None:
-        found.append("document_type")
+        claimed.append("document_type")
     if item.document_id is None and metadata.get("document_id"):
-        found.append("document_id")
+        claimed.append("document_id")
     for name in DESIGNATION_KEYS:
-        if metadata.get(name) and name not in told and _plain(metadata[name]) not in beginning:
-            found.append(name)
-    return ((CLAIMED, ", ".join(found)),) if found else ()
+        if metadata.get(name) and name not in labels and _plain(metadata[name]) not in beginning:
+            claimed.append(name)
+    return ((CLAIMED, ", ".join(claimed)),) if claimed else ()
 
 
 def _words(text: str) -> set[str]:
@@ -170,41 +170,41 @@ _EDITION_KEYS = ("edition", "version", "revision", "issue")
 def stated_edition(document: Document, earlier: DocumentRecord | None) -> dict[str, str]:
     """Add what the beginning of a document says of its edition, where its metadata do not, and what was set by hand."""
     metadata = dict(document.metadata)
-    told = said_in(document.text)
-    found: dict[str, str] = {}
-    if told.edition and not any(metadata.get(key) for key in _EDITION_KEYS) and mark_of(document.title) is None:
-        found["edition"] = f"{told.edition}, {told.published}" if told.published else told.edition
-    if told.published:
-        found["published"] = told.published
-    if told.replaces:
-        found["replaces"] = "; ".join(_END.split(each)[0].strip() for each in told.replaces)
-    if told.status:
-        found["edition_status"] = told.status
-    own = {key: value for key, value in found.items() if not metadata.get(key)}
-    return own | kept_by_hand(earlier) | _kept_rights(earlier)
+    statement = said_in(document.text)
+    labels: dict[str, str] = {}
+    if statement.edition and not any(metadata.get(key) for key in _EDITION_KEYS) and mark_of(document.title) is None:
+        labels["edition"] = f"{statement.edition}, {statement.published}" if statement.published else statement.edition
+    if statement.published:
+        labels["published"] = statement.published
+    if statement.replaces:
+        labels["replaces"] = "; ".join(_END.split(each)[0].strip() for each in statement.replaces)
+    if statement.status:
+        labels["edition_status"] = statement.status
+    own = {key: value for key, value in labels.items() if not metadata.get(key)}
+    return own | manual_labels(earlier) | _earlier_rights(earlier)
 
 
-def _kept_rights(earlier: DocumentRecord | None) -> dict[str, str]:
+def _earlier_rights(earlier: DocumentRecord | None) -> dict[str, str]:
     """Give the groups that the version before was for: a new one is for no others until somebody says so."""
     allowed = earlier.label(ALLOWED) if earlier is not None else ""
     return {ALLOWED: allowed} if allowed else {}
 
 
-def settled(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[DocumentRecord, str]]:
+def settle_editions(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[DocumentRecord, str]]:
     """Say of what each new document was taken as an edition; what only looks like one is compared first.
 
     Returns:
         The documents with a sentence each, in order; those that are no editions are left out.
     """
-    told: list[tuple[DocumentRecord, str]] = []
+    notes: list[tuple[DocumentRecord, str]] = []
     if not any(facts_of(record).by or facts_of(record).replaces for record in new):
-        return told
-    apart: dict[str, str] = {}
-    with noticing():  # what is damaged is told by whoever asks for it
+        return notes
+    different: dict[str, str] = {}
+    with noticing():  # damage is reported by whoever asks for it
         records = base.opened.documents()
         for record in checked(new):
             if facts_of(record).is_guess:
-                apart |= _compared(base, record, records)
+                different |= _compare_with_editions(base, record, records)
         known = Editions(base.opened.documents())
     for record in new:
         family = known.family_of(record.id)
@@ -212,15 +212,15 @@ def settled(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[DocumentRec
             label = edition_of_record(record) or facts_of(record).label or "undated"
             now = "the current one" if record.id in {each.id for each in family.current} else "not the current one"
             others = ", ".join(each.id for each in family.records if each.id != record.id)
-            told.append(
+            notes.append(
                 (record, f"{record.id} is taken as edition {label} of {family.title}, {now} (others: {others}).")
             )
-        elif record.id in apart:
-            told.append((record, apart[record.id]))
-    return told
+        elif record.id in different:
+            notes.append((record, different[record.id]))
+    return notes
 
 
-def _compared(base: Base, record: DocumentRecord, records: Sequence[DocumentRecord]) -> dict[str, str]:
+def _compare_with_editions(base: Base, record: DocumentRecord, records: Sequence[DocumentRecord]) -> dict[str, str]:
     """Compare a document with those that its title or path takes for other editions, and keep what comes of it."""
     facts = facts_of(record)
     others = [

@@ -51,7 +51,7 @@ from knowledge_mcp.support.wording import how_many
 CANCELLED = "cancelled"
 """Reason of a skipped file that a cancelled ingest did not come to."""
 
-_MOST_NAMED = 20
+_MOST_LISTED = 20
 
 
 class Outcomes:
@@ -81,10 +81,10 @@ class Outcomes:
         """
         wrong = [source for source, count in self._open.items() if count]
         if wrong:
-            named = ", ".join(repr(source) for source in wrong[:_MOST_NAMED])
-            more = f" and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+            names = ", ".join(repr(source) for source in wrong[:_MOST_LISTED])
+            more = f" and {len(wrong) - _MOST_LISTED} more" if len(wrong) > _MOST_LISTED else ""
             raise InternalError(
-                f"The ingest has lost count of {how_many(len(wrong), 'document')}: {named}{more}.",
+                f"The ingest has lost count of {how_many(len(wrong), 'document')}: {names}{more}.",
                 details="each planned document must end as exactly one of stored, unchanged, skipped and failed",
                 suggestion="Run the ingest again; what was stored is kept. Please report this.",
             )
@@ -136,7 +136,7 @@ class Ingest:
 
         Raises:
             KnowledgeError: of a kind that every further file would meet too (settings, credentials, store); documents
-                finished before it stay, all others are told as failed by an event each.
+                finished before it stay, all others are reported as failed by an event each.
             InternalError: a planned document has no outcome, or two; names it.
         """
         started = time.perf_counter()
@@ -200,7 +200,7 @@ class Ingest:
 
     # ---- reading
 
-    def _prepared(self, plan: Plan, names: Names) -> Iterator[PreparedDocument]:
+    def _prepare_all(self, plan: Plan, names: Names) -> Iterator[PreparedDocument]:
         for item in plan.todo:
             if self._cancelled():
                 return
@@ -230,7 +230,7 @@ class Ingest:
             yield PlannedDocument(
                 record.source_path, record.id, record.pages, record.chunk_count, record.token_count, unchanged=True
             )
-        for each in self._prepared(plan, names):
+        for each in self._prepare_all(plan, names):
             yield PlannedDocument(
                 each.item.uri,
                 each.record.id,
@@ -262,7 +262,7 @@ class Ingest:
         """Cut the stream of documents into slices, so that many small files share one call."""
         batch: _Batch = []
         files = 0
-        for each in self._prepared(plan, names):
+        for each in self._prepare_all(plan, names):
             if batch and files == self._options.files_at_once:
                 yield batch
                 batch, files = [], 0
@@ -298,10 +298,10 @@ class Ingest:
                 self._tokens += chunk.token_count
         fresh: dict[str, Vector | str] = {}
         if texts:
-            wanted = list(texts.values())
-            self._budget.check(wanted)
+            missing = list(texts.values())
+            self._budget.check(missing)
             try:
-                fresh.update(zip(texts, self._base.embedder.embed_documents(wanted), strict=True))
+                fresh.update(zip(texts, self._base.embedder.embed_documents(missing), strict=True))
             except ContentRefusedError as exc:
                 for place, (key, vector) in enumerate(zip(texts, exc.vectors, strict=True)):
                     fresh[key] = exc.reasons[place] if vector is None else vector
@@ -334,8 +334,8 @@ class Ingest:
             each.embedded.append(EmbeddedChunk(chunk, vector, key))
             each.fresh += key not in each.reused
         else:
-            told = each.leave_out(chunk, vector)
-            _logger.error("%s: %s (chunk %s of %s)", each.item.uri, told, chunk.id, each.document.id)
+            warning = each.leave_out(chunk, vector)
+            _logger.error("%s: %s (chunk %s of %s)", each.item.uri, warning, chunk.id, each.document.id)
 
     def _put(self, whole: Sequence[PreparedDocument], names: Names) -> None:
         """Write documents in as few steps as the store can."""
@@ -344,7 +344,7 @@ class Ingest:
             if each.total:
                 waiting[each.document.id] = each, self._whole(each, names)
             else:
-                self._refused(each)
+                self._record_refused(each)
         if not waiting:
             return
         self._warn_of_copies([each for each, _ in waiting.values()])
@@ -361,19 +361,19 @@ class Ingest:
 
         Raises:
             InvalidInputError: one of several is such that the store refuses it; which one is not known.
-            KnowledgeError: as the store says; all that were not written are told as failed.
+            KnowledgeError: as the store says; all that were not written are reported as failed.
         """
 
-        def published(document_id: str) -> None:
+        def on_published(document_id: str) -> None:
             each, document = waiting.pop(document_id)
-            self._published(each, document.record)
+            self._record_published(each, document.record)
 
         try:
             for tries_left in reversed(range(_PUBLISH_TRIES)):
                 self._base.check_space()  # another process may have put a collection of another space in its place
                 try:
                     documents = [document for _, document in waiting.values()]
-                    self._base.opened.publish(documents, published)
+                    self._base.opened.publish(documents, on_published)
                     break
                 except InternalError:
                     if not tries_left:
@@ -386,25 +386,25 @@ class Ingest:
             raise
 
     def _whole(self, each: PreparedDocument, names: Names) -> WholeDocument:
-        earlier = names.held(each.document.id)
+        earlier = names.record_by_id(each.document.id)
         record = dataclasses.replace(each.record, created_at=earlier.created_at) if earlier else each.record
         return WholeDocument(record, each.document.text, each.embedded, structure_of(each.document))
 
-    def _published(self, each: PreparedDocument, record: DocumentRecord) -> None:
+    def _record_published(self, each: PreparedDocument, record: DocumentRecord) -> None:
         self._done.append(IngestedDocument(record, each.fresh, each.done - each.fresh, unchanged=False))
         self._outcomes.settle(each.item.uri)
         if each.replaces is not None:
             self._base.opened.delete(each.replaces)
         self._on_event(IngestEvent(IngestEventKind.STORED, each.item.uri, each.done, each.done))
 
-    def _refused(self, each: PreparedDocument) -> None:
+    def _record_refused(self, each: PreparedDocument) -> None:
         refused = f"The embedding service refused all of {how_many(each.refused, 'passage')}."
         self._fail(each.item.uri, InvalidInputError(refused), 0, each.refused)
 
     def _warn_of_copies(self, documents: Sequence[PreparedDocument]) -> None:
         """Log a warning where passages stand in another document too (A-REQ-INGEST-006).
 
-        Of documents that are published together each one is told of those before it.
+        Of documents that are published together each one is compared with those before it.
         """
         hashes = {one.chunk.content_hash for each in documents for one in each.embedded}
         owners: dict[str, set[str]] = {}
@@ -417,11 +417,11 @@ class Ingest:
                 for owner in owners.get(digest, set()) - {each.document.id, each.replaces}:
                     copies[owner] = copies.get(owner, 0) + 1
             for owner, count in sorted(copies.items()):
-                self._tell_of_copies(each, owner, count)
+                self._add_copy_warning(each, owner, count)
             for one in each.embedded:
                 owners.setdefault(one.chunk.content_hash, set()).add(each.document.id)
 
-    def _tell_of_copies(self, each: PreparedDocument, owner: str, count: int) -> None:
+    def _add_copy_warning(self, each: PreparedDocument, owner: str, count: int) -> None:
         total = each.total
         message = f"{count} of {total} passages of '{each.document.id}' are identical in '{owner}'."
         _logger.warning("duplicate content: %s", message)
@@ -457,7 +457,7 @@ def ingest_one(
     pipeline: Pipeline,
     item: SourceItem,
     options: IngestOptions,
-    line: Call,
+    call: Call,
     *,
     unit: str,
     check: Callable[[IngestEvent], None] = lambda _: None,
@@ -469,23 +469,23 @@ def ingest_one(
         pipeline: what reads and cuts it.
         item: with its `document_id`.
         options: as `Ingest` takes them.
-        line: told how far it is, and asked whether to stop.
-        unit: what the pieces that are embedded are called in the line's words.
+        call: receives the progress, and says whether to stop.
+        unit: what the pieces that are embedded are called in messages of progress.
         check: looks at every event, and may raise to end it.
 
     Raises:
-        CancelledError: the line was cancelled.
+        CancelledError: the call was cancelled.
         KnowledgeError: store, embedder or settings, or what `check` raises.
     """
 
     def on_event(event: IngestEvent) -> None:
         if event.kind in {IngestEventKind.READING, IngestEventKind.CHUNKED, IngestEventKind.EMBEDDED}:
-            if line.cancelled():
+            if call.cancelled():
                 raise CancelledError("The ingest was cancelled.")
-            line.progress(*progress_of(event, unit))
+            call.progress(*progress_of(event, unit))
         check(event)
 
-    report = Ingest(base, pipeline, options, on_event, line.cancelled).run(_One(item), lambda _: True)
+    report = Ingest(base, pipeline, options, on_event, call.cancelled).run(_One(item), lambda _: True)
     stopped = all(each.reason == CANCELLED for each in report.skipped)
     if stopped and not report.documents and not report.failed:
         raise CancelledError("The ingest was cancelled.")

@@ -126,19 +126,19 @@ def make_plan(
     known = {record.source_path: record for record in plan.known}
     gone = frozenset(options.vanished)
     moved = {record.sha256: record for record in plan.known if record.source_path in gone}
-    for found in source.items():
+    for entry in source.items():
         if cancelled():
             break
-        if isinstance(found, SkippedFile):
-            _skip(plan, found, on_event)
+        if isinstance(entry, SkippedFile):
+            _skip(plan, entry, on_event)
             continue
-        on_event(IngestEvent(IngestEventKind.FOUND, found.uri))
-        record = known.get(found.uri)
-        if exists and options.ids_are_settled and found.document_id is not None:
+        on_event(IngestEvent(IngestEventKind.FOUND, entry.uri))
+        record = known.get(entry.uri)
+        if exists and options.ids_are_settled and entry.document_id is not None:
             with noticing():
-                record = record_of(base.opened, found.document_id)
+                record = record_of(base.opened, entry.document_id)
             plan.known.extend([record] if record is not None else [])
-        item = _with_columns(found, record or moved.get(found.sha256))
+        item = _with_columns(entry, record or moved.get(entry.sha256))
         if record is not None and not options.force and _is_current(record, item, pipeline):
             plan.unchanged.append(record)
             on_event(IngestEvent(IngestEventKind.UNCHANGED, item.uri, record.chunk_count, record.chunk_count))
@@ -155,17 +155,17 @@ def make_plan(
 
 def _with_columns(item: SourceItem, earlier: DocumentRecord | None) -> SourceItem:
     """Read a table by the columns that were named at an earlier ingest, unless others, or none, are named now."""
-    told = dict(item.labels)
-    if earlier is None or "columns" in told or "columns" not in earlier.label(GIVEN).split(", "):
+    item_labels = dict(item.labels)
+    if earlier is None or "columns" in item_labels or "columns" not in earlier.label(GIVEN).split(", "):
         return item
-    given = ", ".join(filter(None, (told.get(GIVEN, ""), "columns")))
-    labels = told | {"columns": earlier.label("columns"), GIVEN: given}
+    at_ingest = ", ".join(filter(None, (item_labels.get(GIVEN, ""), "columns")))
+    labels = item_labels | {"columns": earlier.label("columns"), GIVEN: at_ingest}
     return dataclasses.replace(item, labels=tuple(labels.items()))
 
 
 def _is_current(record: DocumentRecord, item: SourceItem, pipeline: Pipeline) -> bool:
-    given = {*SETTABLE, ALLOWED, *dict(item.labels).get(GIVEN, "").split(", ")}
-    said = all(record.label(key) == value for key, value in item.labels if key in given)
+    keys = {*SETTABLE, ALLOWED, *dict(item.labels).get(GIVEN, "").split(", ")}
+    said = all(record.label(key) == value for key, value in item.labels if key in keys)
     return said and record.sha256 == item.sha256 and pipeline.has_read(record, item.media_type)
 
 
@@ -231,15 +231,17 @@ class PreparedDocument:
         self.refused += 1
         place = f"clause {chunk.clause_number}" if chunk.clause_number else chunk.section_title or "no section"
         page = f", page {chunk.page_numbers[0]}" if chunk.page_numbers else ""
-        told = f"Passage {chunk.index} ({place}{page}) was refused by the embedding service and is not found: {reason}"
+        warning = (
+            f"Passage {chunk.index} ({place}{page}) was refused by the embedding service and is not found: {reason}"
+        )
         self.record = dataclasses.replace(
             self.record,
             chunk_count=self.record.chunk_count - 1,
             token_count=self.record.token_count - chunk.token_count,
             status=DocumentStatus.PARTIAL,
-            warnings=(*self.record.warnings, told),
+            warnings=(*self.record.warnings, warning),
         )
-        return told
+        return warning
 
 
 _OF_AN_EDITION = ("edition", "version")
@@ -272,7 +274,7 @@ class Names:
         held: Sequence[str] = (),
         read: Sequence[SourceItem] = (),
     ) -> None:
-        gone, kept = frozenset(vanished), frozenset(held)
+        gone, in_source = frozenset(vanished), frozenset(present)
         self._moved: dict[str, list[DocumentRecord]] = {}  # copies have the same bytes: each is one to be found again
         for record in records:
             if record.source_path in gone:
@@ -326,19 +328,19 @@ class Names:
         """Return the record of an earlier ingest of this source, None where it is new."""
         return self._by_source.get(uri)
 
-    def held(self, document_id: str) -> DocumentRecord | None:
+    def record_by_id(self, document_id: str) -> DocumentRecord | None:
         """Return the record that an id had at the start of this run."""
         return self._by_id.get(document_id)
 
-    def claim(self, item: SourceItem, proposed: str, *, is_given: bool = False) -> str:
+    def claim(self, item: SourceItem, proposed: str, *, is_explicit: bool = False) -> str:
         """Settle the id of one source for this run.
 
         Args:
             item: the source.
             proposed: by its reader.
-            is_given: whether the document, or whoever ingests it, says that this is its id.
+            is_explicit: whether the document, or whoever ingests it, says that this is its id.
         """
-        if not is_given:
+        if not is_explicit:
             earlier = self._by_source.get(item.uri)
             proposed = earlier.id if earlier is not None else self._moved_id(item) or proposed
         digest = hashlib.sha256(item.uri.encode()).hexdigest()
@@ -355,11 +357,11 @@ class Names:
     def _moved_id(self, item: SourceItem) -> str:
         """Take the id of a file that is gone and had these bytes, one of the same name first; empty for none."""
         alike = [each for each in self._moved.get(item.sha256, ()) if each.id not in self._claimed]
-        found = min(alike, key=lambda each: each.file_name != item.name, default=None)
-        if found is None:
+        moved = min(alike, key=lambda each: each.file_name != item.name, default=None)
+        if moved is None:
             return ""
-        self._moved[item.sha256].remove(found)
-        return found.id
+        self._moved[item.sha256].remove(moved)
+        return moved.id
 
     def keep(self, record: DocumentRecord) -> None:
         """Hold the id of a source that this run leaves as it is."""
@@ -388,16 +390,16 @@ def prepare(
     read = reader.read(item, lambda done, total: on_event(IngestEvent(IngestEventKind.READING, item.uri, done, total)))
     names.take_over(base, item, read)
     earlier = names.earlier(item.uri)
-    given = item.document_id or dict(read.metadata).get("document_id")
-    document_id = names.claim(item, item.document_id or read.id, is_given=bool(given))
+    explicit_id = item.document_id or dict(read.metadata).get("document_id")
+    document_id = names.claim(item, item.document_id or read.id, is_explicit=bool(explicit_id))
     document = dataclasses.replace(read, id=document_id, title=item.title or read.title)
     kind = _kind(pipeline, item, document)
-    told = stated_edition(document, earlier or names.held(document_id))
-    document = dataclasses.replace(document, metadata=_merged(document, kind, item, told))
+    edition = stated_edition(document, earlier or names.record_by_id(document_id))
+    document = dataclasses.replace(document, metadata=_merge_metadata(document, kind, item, edition))
     chunks = pipeline.chunker.chunk(document, kind.kind, base.embedder)
     if not chunks:
         raise UnreadableDocumentError("No text was found in the file.", reason=UnreadableReason.EMPTY, source=item.uri)
-    document = _told_what_is_left(document, chunks)
+    document = _warn_of_rest(document, chunks)
     on_event(IngestEvent(IngestEventKind.CHUNKED, item.uri, 0, len(chunks)))
     record = _record(base, pipeline, item, document, kind.kind, chunks, now)
     return PreparedDocument(
@@ -409,36 +411,38 @@ def prepare(
     )
 
 
-def _told_what_is_left(document: Document, chunks: list[Chunk]) -> Document:
+def _warn_of_rest(document: Document, chunks: list[Chunk]) -> Document:
     """Add a warning where a chunker had to stop before the end of the text."""
     end = max(chunk.span.end for chunk in chunks)
     left = document.text[end:]
     if not left.strip():
         return document
     line = document.text.count("\n", 0, end) + 1
-    told = f"The text from line {line} on is in no chunk ({len(left):,} characters): the limit of chunks was reached."
-    return dataclasses.replace(document, warnings=(*document.warnings, told))
+    warning = (
+        f"The text from line {line} on is in no chunk ({len(left):,} characters): the limit of chunks was reached."
+    )
+    return dataclasses.replace(document, warnings=(*document.warnings, warning))
 
 
 def _kind(pipeline: Pipeline, item: SourceItem, document: Document) -> Classification:
-    given = item.document_type or document.document_type
-    return pipeline.classify(document) if given is None else Classification(str(given))
+    stated = item.document_type or document.document_type
+    return pipeline.classify(document) if stated is None else Classification(str(stated))
 
 
-def _merged(
+def _merge_metadata(
     document: Document, kind: Classification, item: SourceItem, edition: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
     """Join what the document says, how it was classified, its edition and what the source knows; the last one wins.
 
     What the file is called, and what is a claim, a document cannot say.
     """
-    told: dict[str, str] = {}
+    classification: dict[str, str] = {}
     if kind.confidence is not None:
-        told = {"document_type_confidence": f"{kind.confidence:.2f}", "document_type_reason": kind.reason}
-    added = told | dict(edition) | dict(item.labels) | dict(claims_of(document, item))
-    given = [*edition.get(GIVEN, "").split(", "), *dict(item.labels).get(GIVEN, "").split(", ")]
-    if any(given):
-        added[GIVEN] = ", ".join(dict.fromkeys(filter(None, given)))
+        classification = {"document_type_confidence": f"{kind.confidence:.2f}", "document_type_reason": kind.reason}
+    added = classification | dict(edition) | dict(item.labels) | dict(claims_of(document, item))
+    at_ingest = [*edition.get(GIVEN, "").split(", "), *dict(item.labels).get(GIVEN, "").split(", ")]
+    if any(at_ingest):
+        added[GIVEN] = ", ".join(dict.fromkeys(filter(None, at_ingest)))
     own = ((name, value) for name, value in document.metadata if name not in added and name not in NOT_ITS_OWN)
     return (*own, *added.items())
 

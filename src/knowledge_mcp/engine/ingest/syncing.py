@@ -49,7 +49,7 @@ def sync(
         labels: what is said of every document of the source.
         allow_empty: whether a source that holds nothing any more is believed.
         is_others: tells the documents that another source holds too; they are left to it, unless their place is gone.
-        on_event: told how far it is.
+        on_event: receives the progress.
         cancelled: asked now and then whether to stop.
 
     Raises:
@@ -81,14 +81,14 @@ def sync(
     waiting = [each for each in after if each.source_path in left and source.is_gone(each)]
     if source.only_names:
         waiting = [each for each in waiting if not is_others(each)]
-    kept, why = _kept(waiting, report, noted.bytes_of, source.unread)
-    removed = [each for each in waiting if each not in kept]
+    retained, why = _retained(waiting, report, noted.bytes_of, source.unread)
+    removed = [each for each in waiting if each not in retained]
     for each in removed:
         knowledge.remove(each.id)
-    return SyncReport(report, tuple(removed), tuple(kept), why, source.unread)
+    return SyncReport(report, tuple(removed), tuple(retained), why, source.unread)
 
 
-def _kept(
+def _retained(
     gone: Sequence[DocumentRecord], report: IngestReport, bytes_of: dict[str, str], unread: Sequence[str]
 ) -> tuple[list[DocumentRecord], str]:
     """Choose what is not removed yet: it may only have moved to a place that could not be read this time."""

@@ -42,7 +42,7 @@ RESULT = "content"
 """Name of the values that are kept beside a job, and not listed with it."""
 
 _logger = logging.getLogger(__name__)
-_KEPT = timedelta(days=7)
+_RETENTION = timedelta(days=7)
 _SWEPT_EVERY = 3600.0
 """Seconds between two looks at all jobs that have ended, for those that are old."""
 _LOOKED_EVERY = 30.0
@@ -62,13 +62,13 @@ class RunningJob:
     """Follow a job of this process.
 
     Attributes:
-        taken: another process had begun it.
+        taken_up: another process had begun it.
         given_up: whether who waited for it has gone.
     """
 
     job: Job
     journaled: bool
-    taken: bool = False
+    taken_up: bool = False
     given_up: Callable[[], bool] = bool
     stop: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
@@ -143,7 +143,7 @@ class Jobs:
 
         Args:
             request: of the job; one like it is the same job.
-            state: what its result is made of, told apart by `repr`; with another one it is another job.
+            state: what its result is made of, distinguished by `repr`; with another one it is another job.
 
         Raises:
             CancelledError, InternalError: as `submit`.
@@ -178,7 +178,7 @@ class Jobs:
             return running.job
         job = self.look_up(job_id)
         if not job.state.is_final:
-            time.sleep(seconds)  # another process does it, and nothing here is told of its end
+            time.sleep(seconds)  # another process does it, and nothing here is notified of its end
         return job
 
     def result(self, job_id: str) -> Any:
@@ -210,10 +210,10 @@ class Jobs:
 
     def listed(self) -> list[Job]:
         """List the jobs that are remembered, those of other processes too, the newest first."""
-        found = {job.id: job for job in (*self._journal.ended(), *self._journal.open())}
+        by_id = {job.id: job for job in (*self._journal.ended(), *self._journal.open())}
         with self._lock:
-            found |= {job_id: running.job for job_id, running in self._running.items() if running.journaled}
-        return sorted(found.values(), key=lambda job: (job.created_at, job.id), reverse=True)
+            by_id |= {job_id: running.job for job_id, running in self._running.items() if running.journaled}
+        return sorted(by_id.values(), key=lambda job: (job.created_at, job.id), reverse=True)
 
     def cancel(self, job_id: str) -> Job:
         """Tell a job to stop, also one of another process, and return it as it stands.
@@ -234,16 +234,16 @@ class Jobs:
     def recover(self) -> int:
         """Take up the jobs whose process is gone; returns how many. Those begun three times are failed instead."""
         self._looked = time.monotonic()
-        taken = 0
+        taken_up = 0
         with self._journal.recovering() as may:
             for job in self._journal.open() if may else ():
                 if job.state.is_final:  # by an earlier version, or by a process that was ended while it wrote that
                     self._journal.write(job)
                 elif self._is_orphan(job):
-                    taken += self._rescue(job)
+                    taken_up += self._rescue(job)
         if time.monotonic() - self._swept >= _SWEPT_EVERY:
             self.forget_old()
-        return taken
+        return taken_up
 
     def forget(self, job_id: str) -> None:
         """Forget a job that has ended, with what came of it."""
@@ -293,7 +293,7 @@ class Jobs:
             self._running[running.job.id] = running
         try:
             if running.journaled:
-                self._hold()
+                self._show_life()
                 self._journal.write(running.job)
             self._pool.submit(self._run, running)
         except (KnowledgeError, RuntimeError) as exc:
@@ -324,7 +324,7 @@ class Jobs:
 
     def _ended_elsewhere(self, running: RunningJob) -> Job | None:
         """Return a job that was taken up as the process ended it that had begun it: it was slow, not gone."""
-        if not running.taken:
+        if not running.taken_up:
             return None
         try:
             job = self._journal.read(running.job.id)
@@ -336,21 +336,21 @@ class Jobs:
         """Do the work and tell what is to be written of it."""
         if not running.stop.is_set():
             self._change(running, state=JobState.RUNNING, attempts=running.job.attempts + 1)
-        line = Call(
-            lambda done, total, message: self._tell(running, done, total, message), lambda: self._is_stopped(running)
+        call = Call(
+            lambda done, total, message: self._report(running, done, total, message), lambda: self._is_stopped(running)
         )
         try:
             if self._is_stopped(running):
                 raise CancelledError("The job was cancelled.")
-            result = dict(self._work(running.job.request, line))
+            result = dict(self._work(running.job.request, call))
             content = result.pop(RESULT, None)
             if content is not None:
-                kept = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
-                self._journal.keep_result(running.job.id, kept)
+                encoded = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+                self._journal.keep_result(running.job.id, encoded)
             return {"state": JobState.DONE, "result": result}
         except CancelledError as exc:
             running.error = exc
-            # told to stop because the process ends: it is to be taken up again
+            # stopped because the process ends: it is to be taken up again
             interrupted = self._closing and running.journaled
             if interrupted:
                 attempts = max(running.job.attempts - 1, 0)
@@ -367,7 +367,7 @@ class Jobs:
             error = InternalError(f"The job failed ({type(exc).__name__}).", suggestion=hint)
             return {"state": JobState.FAILED, "message": error.message, "result": dict(self._explain(error))}
 
-    def _tell(self, running: RunningJob, done: float, total: float | None, message: str) -> None:
+    def _report(self, running: RunningJob, done: float, total: float | None, message: str) -> None:
         running.job = replace(running.job, done=done, total=total, message=message, updated_at=_now())
         now = time.monotonic()
         if running.journaled and now - running.written >= _WRITTEN_EVERY:
@@ -408,7 +408,9 @@ class Jobs:
                 )
             return 0
         try:
-            self._start(RunningJob(replace(job, state=JobState.QUEUED, owner=self._owner), journaled=True, taken=True))
+            self._start(
+                RunningJob(replace(job, state=JobState.QUEUED, owner=self._owner), journaled=True, taken_up=True)
+            )
         except CancelledError:
             return 0
         log_event(_logger, logging.INFO, "job_taken_up", job_id=job.id, attempts=job.attempts)
@@ -417,7 +419,7 @@ class Jobs:
     def _is_orphan(self, job: Job) -> bool:
         return job.owner != self._owner and not self._journal.is_held(job.owner)
 
-    def _hold(self) -> None:
+    def _show_life(self) -> None:
         with self._lock:
             if self._free is None:
                 self._free = self._journal.hold(self._owner)
@@ -427,10 +429,10 @@ def error_of(job: Job) -> KnowledgeError:
     """Build the error again that a job ended with, of what its `explain` kept."""
     if job.state is JobState.CANCELLED:
         return CancelledError("The job was cancelled.", suggestion="Ask again to start it again.")
-    told = job.result or {}
+    result = job.result or {}
     kinds = (InvalidInputError, NotFoundError, ConnectionFailedError, TimedOutError, AuthError, ConfigError)
-    kind = next((each for each in kinds if each.code.value == told.get("error")), InternalError)
-    return kind(job.message, suggestion=told.get("suggestion") or None)
+    kind = next((each for each in kinds if each.code.value == result.get("error")), InternalError)
+    return kind(job.message, suggestion=result.get("suggestion") or None)
 
 
 def _now() -> str:
@@ -438,7 +440,7 @@ def _now() -> str:
 
 
 def _is_old(job: Job) -> bool:
-    return datetime.now(UTC) - datetime.fromisoformat(job.updated_at) > _KEPT
+    return datetime.now(UTC) - datetime.fromisoformat(job.updated_at) > _RETENTION
 
 
 def _is_id(text: str) -> bool:

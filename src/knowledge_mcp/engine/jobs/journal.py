@@ -80,10 +80,10 @@ def job_from_json(text: str) -> Job:
     Raises:
         ValueError, TypeError, KeyError: it is no job.
     """
-    told: dict[str, Any] = json.loads(text)
-    told["state"] = JobState(told["state"])
+    values: dict[str, Any] = json.loads(text)
+    values["state"] = JobState(values["state"])
     known = {each.name for each in fields(Job)}  # a later version may write more
-    return Job(**{name: value for name, value in told.items() if name in known})
+    return Job(**{name: value for name, value in values.items() if name in known})
 
 
 class Journal(Protocol):
@@ -163,14 +163,14 @@ class FolderJournal:
         return not locks.is_free(self._folder / "locks", owner)
 
     def write(self, job: Job) -> None:
-        file = self._ended(job.id) if job.state.is_final else self._file(job.id)
+        file = self._ended_path(job.id) if job.state.is_final else self._file(job.id)
         self._mapped(lambda: write_whole(file, job_to_json(job).encode(), private=True))
         if job.state.is_final:
             self._file(job.id).unlink(missing_ok=True)
 
     def read(self, job_id: str) -> Job | None:
         open_one = self._read(self._file(job_id))
-        return self._read(self._ended(job_id)) or open_one  # it is written there before it goes from here
+        return self._read(self._ended_path(job_id)) or open_one  # it is written there before it goes from here
 
     def open(self) -> list[Job]:
         return self._all(self._folder)
@@ -180,7 +180,7 @@ class FolderJournal:
 
     def forget(self, job_id: str) -> None:
         self._file(job_id).unlink(missing_ok=True)
-        self._ended(job_id).unlink(missing_ok=True)
+        self._ended_path(job_id).unlink(missing_ok=True)
         self._result(job_id).unlink(missing_ok=True)
 
     def keep_result(self, job_id: str, content: bytes) -> None:
@@ -200,7 +200,7 @@ class FolderJournal:
 
     def settled(self, job_id: str) -> None:
         self._mark(job_id).unlink(missing_ok=True)
-        if self._ended(job_id).exists():
+        if self._ended_path(job_id).exists():
             self._file(job_id).unlink(missing_ok=True)
 
     @contextlib.contextmanager
@@ -215,15 +215,15 @@ class FolderJournal:
     def _file(self, job_id: str) -> Path:
         return self._folder / f"{job_id}.json"
 
-    def _ended(self, job_id: str) -> Path:
+    def _ended_path(self, job_id: str) -> Path:
         return self._folder / "ended" / f"{job_id}.json"
 
     def _result(self, job_id: str) -> Path:
         return self._folder / "results" / job_id
 
     def _all(self, folder: Path) -> list[Job]:
-        found = (self._read(path) for path in sorted(folder.glob("*.json")))
-        return [job for job in found if job is not None]
+        jobs = (self._read(path) for path in sorted(folder.glob("*.json")))
+        return [job for job in jobs if job is not None]
 
     def _mark(self, job_id: str) -> Path:
         return self._folder / f"{job_id}.cancel"

@@ -35,7 +35,7 @@ _DEAD = timedelta(seconds=60)
 """Silence after which a process counts as gone."""
 _LEFT = timedelta(days=1)
 """Age from which what belongs to no job is swept."""
-_ASKED_EVERY = 2.0
+_ANSWER_SECONDS = 2.0
 """Seconds that the answer to `is_asked_to_stop` is good for."""
 _PART = 2 * 1024 * 1024
 """Bytes of one part; a server takes no request of any size."""
@@ -72,7 +72,7 @@ class StoreJournal:
         self._left = SignsOfLife(dead.total_seconds(), clock)
         self._lock = threading.Lock()
         self._made: set[str] = set()
-        self._asked: dict[str, tuple[float, bool]] = {}
+        self._answers: dict[str, tuple[float, bool]] = {}
 
     # ---- who is alive
 
@@ -135,24 +135,24 @@ class StoreJournal:
         self._drop(_JOB, job_id)
         self._drop(_JOB, job_id, ENDED_COLLECTION)
 
-    # ---- being told to stop
+    # ---- requests to stop
 
     def ask_to_stop(self, job_id: str) -> None:
         self._put(_STOP, job_id, "")
 
     def is_asked_to_stop(self, job_id: str) -> bool:
         now = time.monotonic()
-        asked_at, answer = self._asked.get(job_id, (-_ASKED_EVERY, False))
-        if now - asked_at >= _ASKED_EVERY:
+        answered_at, answer = self._answers.get(job_id, (-_ANSWER_SECONDS, False))
+        if now - answered_at >= _ANSWER_SECONDS:
             try:
                 answer = self._get(_STOP, job_id) is not None
             except KnowledgeError as exc:
                 _logger.warning("whether job %s is to stop could not be asked: %s", job_id, exc.message)
-            self._asked[job_id] = (now, answer)
+            self._answers[job_id] = (now, answer)
         return answer
 
     def settled(self, job_id: str) -> None:
-        self._asked.pop(job_id, None)
+        self._answers.pop(job_id, None)
         self._drop(_STOP, job_id)
         job = self.read(job_id)
         if job is not None and job.state.is_final:
@@ -186,18 +186,18 @@ class StoreJournal:
         Raises:
             NotFoundError: there are none.
         """
-        found = self._joined(content_id, JOBS_COLLECTION)
-        if found is None:
+        content = self._join_parts(content_id, JOBS_COLLECTION)
+        if content is None:
             raise NotFoundError("The bytes of this job are gone.", suggestion="Send the document again.")
-        return found
+        return content
 
-    def _joined(self, name: str, where: str) -> bytes | None:
+    def _join_parts(self, name: str, where: str) -> bytes | None:
         parts: list[bytes] = []
         for part in self._parts(name) if self._is_there(where) else ():
-            kept = self._store.open(where).parts(part)
-            if kept is None or kept.text is None:
+            stored = self._store.open(where).parts(part)
+            if stored is None or stored.text is None:
                 break
-            parts.append(base64.b64decode(kept.text) if kept.text != "=" else b"")
+            parts.append(base64.b64decode(stored.text) if stored.text != "=" else b"")
         return b"".join(parts) if parts else None
 
     def drop_content(self, content_id: str) -> None:
@@ -216,10 +216,10 @@ class StoreJournal:
         self._put_parts(job_id, content, ENDED_COLLECTION)
 
     def result(self, job_id: str) -> bytes:
-        found = self._joined(job_id, ENDED_COLLECTION)
-        if found is None:
+        content = self._join_parts(job_id, ENDED_COLLECTION)
+        if content is None:
             raise NotFoundError("What came of this job is gone.", suggestion="Ask for it again.")
-        return found
+        return content
 
     def _sweep(self) -> None:
         """Remove what processes left that ended in the middle: bytes of no job, owners long gone.
@@ -228,10 +228,10 @@ class StoreJournal:
         """
         records = self._store.open(JOBS_COLLECTION).documents()
         jobs = [job for job in (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:")) if job is not None]
-        wanted = {str(job.request.get("content_id", "")) for job in jobs if not job.state.is_final}
+        needed = {str(job.request.get("content_id", "")) for job in jobs if not job.state.is_final}
         for record in records:
             kind, _, name = record.id.partition(":")
-            is_left = kind == _OWNER or (kind == _CONTENT and name.partition(".")[0] not in wanted)
+            is_left = kind == _OWNER or (kind == _CONTENT and name.partition(".")[0] not in needed)
             is_old = datetime.now(UTC) - datetime.fromisoformat(record.updated_at) > _LEFT
             if is_left and is_old and not self._left.is_alive(record.id, record.sha256):
                 self._store.open(JOBS_COLLECTION).delete(record.id)
@@ -254,8 +254,8 @@ class StoreJournal:
 
     def _all(self, where: str) -> list[Job]:
         records = self._store.open(where).documents() if self._is_there(where) else ()
-        found = (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:"))
-        return [job for job in found if job is not None]
+        jobs = (_job_of(each) for each in records if each.id.startswith(f"{_JOB}:"))
+        return [job for job in jobs if job is not None]
 
     def _get(self, kind: str, name: str, where: str = JOBS_COLLECTION) -> DocumentRecord | None:
         return record_of(self._store.open(where), f"{kind}:{name}") if self._is_there(where) else None

@@ -22,7 +22,7 @@ from knowledge_mcp.support.files import write_whole
 
 _logger = logging.getLogger(__name__)
 _PDF = "application/pdf"
-_NAMED = 32
+_DIGEST_LENGTH = 32
 """Hex digits of a hash in a name."""
 
 
@@ -80,13 +80,13 @@ class Originals:
                 f"No copy of {record.file_name} is kept {'as it was read ' if changed else ''}here.",
                 suggestion="Add the file once more: a copy of it is kept from then on.",
             )
-        return self._standing(record, path)
+        return self._open_in_place(record, path)
 
-    def _standing(self, record: DocumentRecord, given: str) -> SourceItem:
+    def _open_in_place(self, record: DocumentRecord, path_text: str) -> SourceItem:
         """Open a file where it stood; raises as `find`."""
         try:
-            path = allowed_path(given, self._roots)
-            found = look_at(path, self._roots)
+            path = allowed_path(path_text, self._roots)
+            file = look_at(path, self._roots)
         except PathNotAllowedError as exc:
             raise NotFoundError(
                 f"The original of {record.file_name} is not below a folder that this service may read.",
@@ -97,19 +97,19 @@ class Originals:
                 f"The original of {record.file_name} is gone from where it was read, or cannot be opened there.",
                 suggestion="Put it back, or ingest it from where it is now.",
             ) from exc
-        if found.sha256 != record.sha256:
+        if file.sha256 != record.sha256:
             raise InvalidInputError(
                 f"The original of {record.file_name} has changed since it was read.",
                 suggestion="Ingest it again; its pages can be drawn from then on.",
             )
-        return SourceItem(record.source_path, record.file_name, _PDF, found.size, found.sha256, found.open)
+        return SourceItem(record.source_path, record.file_name, _PDF, file.size, file.sha256, file.open)
 
     def _place(self, record: DocumentRecord) -> Path:
-        read = hashlib.sha256(record.sha256.encode()).hexdigest()[:_NAMED]
-        return self._folder / f"{_named(record.id)}-{read}.pdf"
+        read = hashlib.sha256(record.sha256.encode()).hexdigest()[:_DIGEST_LENGTH]
+        return self._folder / f"{_file_name(record.id)}-{read}.pdf"
 
     def _copies(self, document_id: str) -> Iterable[Path]:
-        return self._folder.glob(f"{_named(document_id)}-*.pdf")
+        return self._folder.glob(f"{_file_name(document_id)}-*.pdf")
 
     def _forget(self, document_id: str, but: Path | None = None) -> None:
         for each in self._copies(document_id):
@@ -117,9 +117,9 @@ class Originals:
                 each.unlink(missing_ok=True)
 
 
-def _named(document_id: str) -> str:
+def _file_name(document_id: str) -> str:
     """Make a name of a file of an id, whatever stands in it."""
-    return hashlib.sha256(document_id.encode("utf-8", "surrogatepass")).hexdigest()[:_NAMED]
+    return hashlib.sha256(document_id.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
 
 
 def _path_of(source: str) -> str | None:

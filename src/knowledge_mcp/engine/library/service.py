@@ -32,16 +32,16 @@ from knowledge_mcp.engine.library.values import (
     deposited,
     document_of,
     explain,
+    ingest_job_of,
     item_of,
     request_from_json,
     request_to_json,
-    shown_job,
     why_not,
 )
 from knowledge_mcp.engine.search import search
 from knowledge_mcp.engine.search.several import no_collection, search_several
 from knowledge_mcp.engine.tracing.decisions import Decisions
-from knowledge_mcp.model.call import Call, Progress, tell_nobody
+from knowledge_mcp.model.call import Call, Progress, ignore_progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
     CancelledError,
@@ -70,7 +70,7 @@ from knowledge_mcp.support.locks import locked
 from knowledge_mcp.support.wording import how_many
 
 _logger = logging.getLogger(__name__)
-_MOST_PLACED = 10_000
+_MOST_LOCATED = 10_000
 """Documents of which it is kept where they were found last."""
 _LOOK_AGAIN = 30.0
 """Seconds between two looks for jobs whose process is gone."""
@@ -134,15 +134,15 @@ class LibraryService:
         self._journal = StoreJournal(base.store, base.embedder.space, beat=dead.total_seconds() / 6, dead=dead)
         self._jobs = Jobs(self._journal, self._work, explain=explain, workers=workers)
         self._look_again = min(_LOOK_AGAIN, dead.total_seconds())
-        self._placed: dict[str, str] = {}
+        self._locations: dict[str, str] = {}
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
 
     def seen_by(self, rights: Rights) -> LibraryService:
         base = seen_base(self._base, Rights(groups=tuple(sorted(rights.groups))))
-        # where others found a document is not to be told by a call less
-        placed = self._placed if EVERYBODY in rights.groups else {}
-        return copy_with(self, _base=base, _rights=rights, _placed=placed)
+        # where others found a document must not show in the number of calls
+        locations = self._locations if EVERYBODY in rights.groups else {}
+        return copy_with(self, _base=base, _rights=rights, _locations=locations)
 
     def _groups(self) -> frozenset[str]:
         return frozenset(self._rights.groups)
@@ -151,18 +151,18 @@ class LibraryService:
 
     def collections(self) -> list[CollectionSummary]:
         store = self._base.store
-        found: dict[str, CollectionSummary] = {}
+        summaries: dict[str, CollectionSummary] = {}
         for info in store.collections():
             if self._is_open(info.name) and self._rights.may_read(info.name):
                 count = counts_of(store.open(info.name))
-                found[info.name] = CollectionSummary(
+                summaries[info.name] = CollectionSummary(
                     info.name, count.documents, count.chunks, count.tokens, info.space.label, info.created_at,
                     read_only=info.name == self._shelf,
                 )  # fmt: skip
         label = self._base.embedder.space.label
         if self._rights.may_read(DEFAULT_COLLECTION):
-            found.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
-        return sorted(found.values(), key=lambda each: each.name)
+            summaries.setdefault(DEFAULT_COLLECTION, CollectionSummary(DEFAULT_COLLECTION, 0, 0, 0, label, ""))
+        return sorted(summaries.values(), key=lambda each: each.name)
 
     def drop_collection(self, collection: str) -> int:
         checked_name(collection, self._is_reserved)
@@ -189,7 +189,7 @@ class LibraryService:
 
     def where(self, document_id: str) -> str:
         store = self._base.store
-        last = self._placed.get(document_id)
+        last = self._locations.get(document_id)
         if last is not None and self._rights.may_reach(last):
             with contextlib.suppress(NotFoundError):  # a collection that has gone
                 if store.open(last).documents([document_id]):
@@ -205,9 +205,9 @@ class LibraryService:
 
     def _place(self, document_id: str, collection: str) -> None:
         """Keep where a document is, which the next look-up tries first; an id is made from the collection's name."""
-        if len(self._placed) >= _MOST_PLACED:
-            self._placed.clear()
-        self._placed[document_id] = collection
+        if len(self._locations) >= _MOST_LOCATED:
+            self._locations.clear()
+        self._locations[document_id] = collection
 
     def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
         base = self._of(self.where(document_id)) if collection is None else self._existing(collection)
@@ -215,8 +215,8 @@ class LibraryService:
 
     def find(self, document_id: str) -> LibraryDocument:
         collection = self.where(document_id)
-        held = documents.held_document(self._of(collection), document_id)
-        return LibraryDocument(collection, held.record, held.text, held.chunks, held.structure)
+        stored = documents.read_document(self._of(collection), document_id)
+        return LibraryDocument(collection, stored.record, stored.text, stored.chunks, stored.structure)
 
     def page_image(self, document_id: str, page: int, passage: int | None = None, *, dpi: int = 110) -> bytes:
         base = self._of(self.where(document_id))
@@ -260,30 +260,30 @@ class LibraryService:
         on_progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Deposited:
-        line = Call(on_progress or tell_nobody, cancelled or bool)
+        call = Call(on_progress or ignore_progress, cancelled or bool)
         collection = checked_name(deposit.collection, self._is_reserved)
         fetched = None
         if deposit.url is not None:
-            line.progress(0.0, 100.0, "fetching")
-            fetched = self._fetcher.fetch(deposit.url, cancelled=line.cancelled)
+            call.progress(0.0, 100.0, "fetching")
+            fetched = self._fetcher.fetch(deposit.url, cancelled=call.cancelled)
         item = item_of(deposit, fetched)
         name = f"library:{collection}:{item.document_id}"
         try:
-            with locked(self._locks, name, give_up=line.cancelled) as mine:
+            with locked(self._locks, name, give_up=call.cancelled) as mine:
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
-                return self._take_in(collection, item, deposit, line)
+                return self._take_in(collection, item, deposit, call)
         except OSError as exc:
             raise InternalError(
                 "The lock of the document cannot be acquired.", details=str(exc), suggestion="Check DATA_PATH."
             ) from exc
 
-    def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, line: Call) -> Deposited:
+    def _take_in(self, collection: str, item: SourceItem, deposit: Deposit, call: Call) -> Deposited:
         base = base_of(self._whole, collection)
         with noticing():  # a damaged record is replaced
             earlier = record_of(base.opened, item.document_id or "") if base.exists() else None
         options = IngestOptions(force=deposit.force, ids_are_settled=True)
-        report = ingest_one(base, self._pipeline, item, options, line, unit="passage")
+        report = ingest_one(base, self._pipeline, item, options, call, unit="passage")
         if not report.documents:
             raise why_not((*report.skipped, *report.failed)[0])
         self._originals.keep(report.documents[0].record, item)
@@ -306,21 +306,21 @@ class LibraryService:
     def submit(self, deposit: Deposit) -> IngestJob:
         checked_name(deposit.collection, self._is_reserved)
         if deposit.url is None:
-            item_of(deposit, None)  # told at once, whoever waits
+            item_of(deposit, None)  # an error is reported at once, whoever waits
         content = deposit.content if deposit.text is None else deposit.text.encode("utf-8", "surrogatepass")
         content_id = self._journal.put_content(content) if content is not None else ""
         try:
-            return shown_job(self._jobs.submit(request_to_json(deposit, content_id), journaled=True).job)
+            return ingest_job_of(self._jobs.submit(request_to_json(deposit, content_id), journaled=True).job)
         except KnowledgeError:
             self._journal.drop_content(content_id)
             raise
 
     def job(self, job_id: str) -> IngestJob:
-        return shown_job(self._jobs.look_up(job_id, self._jobs_seen()))
+        return ingest_job_of(self._jobs.look_up(job_id, self._jobs_seen()))
 
     def jobs(self) -> list[IngestJob]:
         seen = filter(self._jobs_seen(), self._jobs.listed())
-        return [shown_job(job) for job in itertools.islice(seen, _MOST_JOBS)]
+        return [ingest_job_of(job) for job in itertools.islice(seen, _MOST_JOBS)]
 
     def _jobs_seen(self) -> Callable[[Job], bool]:
         """Return what tells whether a job is seen: its collections are reached, and its documents are not hidden."""
@@ -330,11 +330,11 @@ class LibraryService:
             return hidden_ids(self._of(collection))
 
         def is_seen(job: Job) -> bool:
-            told, collection = job.request, str(job.request.get("collection", ""))
-            if not all(self._rights.may_reach(str(each)) for each in told.get("collections", (collection,))):
+            request, collection = job.request, str(job.request.get("collection", ""))
+            if not all(self._rights.may_reach(str(each)) for each in request.get("collections", (collection,))):
                 return False
-            if "kind" in told:  # documents held against each other, by whoever is in these groups
-                return EVERYBODY in self._groups() or self._groups() >= set(told["groups"])
+            if "kind" in request:  # documents compared with each other, by whoever is in these groups
+                return EVERYBODY in self._groups() or self._groups() >= set(request["groups"])
             document_id, allowed = document_of(job)
             return admits(allowed, self._groups()) and document_id not in hidden(collection)
 
@@ -342,12 +342,12 @@ class LibraryService:
 
     def cancel_job(self, job_id: str) -> IngestJob:
         self.job(job_id)
-        return shown_job(self._jobs.cancel(job_id))
+        return ingest_job_of(self._jobs.cancel(job_id))
 
     def job_counts(self) -> Mapping[str, int]:
         return self._jobs.counts()
 
-    # ---- documents held against each other
+    # ---- documents compared with each other
 
     def review(self, what: str, ids: Sequence[str], *, collection: str = "", wait: float = 0.0) -> IngestJob:
         if self._holds_against is None:
@@ -360,7 +360,7 @@ class LibraryService:
         if what != "conflicts":
             decided = self.decisions(what, *ids)
             state.append(decided.links() if what == "trace" else decided.marks())
-        if what == "check":  # which editions are current is told by all that is there
+        if what == "check":  # which editions are current depends on all that is there
             state += [self.records(name) for name in sorted(set(names))]
         titles = [each.title or each.file_name for each in records]
         request = {
@@ -377,7 +377,7 @@ class LibraryService:
             job = self._jobs.wait(job.id, _GLANCE)
         if job.state in {JobState.FAILED, JobState.CANCELLED}:
             raise error_of(job)
-        return shown_job(job)
+        return ingest_job_of(job)
 
     def reviewed(self, job_id: str) -> Any:
         self.job(job_id)
@@ -387,13 +387,13 @@ class LibraryService:
         places = [f"{self.where(each)}/{each}" for each in (one, other)]
         return Decisions.about(self._folder, what, *places)
 
-    def _work(self, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+    def _work(self, request: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
         if "kind" in request and self._holds_against is not None:
             seen = self.seen_by(Rights(tuple(request["collections"]), tuple(request["groups"])))
-            found = self._holds_against(seen, request, line)
-            return {RESULT: found}
+            result = self._holds_against(seen, request, call)
+            return {RESULT: result}
         deposit = request_from_json(request, self._journal.content)
-        done = self.deposit(deposit, on_progress=line.progress, cancelled=line.cancelled)
+        done = self.deposit(deposit, on_progress=call.progress, cancelled=call.cancelled)
         return asdict(done)
 
     # ---- itself

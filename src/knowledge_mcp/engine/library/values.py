@@ -52,17 +52,17 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
     """
     if sum(each is not None for each in (deposit.text, deposit.content, deposit.url)) != 1:
         raise InvalidInputError("Give exactly one of a text, a file and an address.")
-    told = dict(deposit.metadata)
+    metadata = dict(deposit.metadata)
     if fetched is not None:
         content, media_type, name = fetched.content, fetched.media_type, deposit.filename or fetched.filename
     elif deposit.text is not None:
-        content, media_type, name = _encoded(deposit.text), "text/markdown", deposit.filename
+        content, media_type, name = _encode(deposit.text), "text/markdown", deposit.filename
     else:
         content = deposit.content or b""
         media_type, name = deposit.media_type or media_type_of(deposit.filename), deposit.filename
     name = _base_name(name)
     digest = hashlib.sha256(content).hexdigest()
-    source = (told.get("source") or deposit.url or name or f"text:{digest[:16]}")[:_LONGEST]
+    source = (metadata.get("source") or deposit.url or name or f"text:{digest[:16]}")[:_LONGEST]
     name = name or PurePosixPath(source).name or "document"
     if not content.strip():
         raise UnreadableDocumentError("The document is empty.", reason=UnreadableReason.EMPTY, source=source)
@@ -73,7 +73,7 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
             source=source,
             suggestion="Give it a file name with its usual extension.",
         )
-    labels = {key: value for key, value in told.items() if key not in _KNOWN} | {"filename": name}
+    labels = {key: value for key, value in metadata.items() if key not in _KNOWN} | {"filename": name}
     if fetched is not None and fetched.url != deposit.url:
         labels["fetched_from"] = fetched.url
     return SourceItem(
@@ -81,12 +81,12 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
         name=name,
         media_type=media_type,
         size=len(content),
-        sha256=_fingerprint(digest, told, name),
+        sha256=_fingerprint(digest, metadata, name),
         open=functools.partial(io.BytesIO, content),
         labels=tuple(sorted(labels.items())),
         document_id=_document_id(deposit.collection, source),
-        title=told.get("title") or None,
-        document_type=told.get("document_type") or None,
+        title=metadata.get("title") or None,
+        document_type=metadata.get("document_type") or None,
     )
 
 
@@ -99,11 +99,11 @@ def document_of(job: Job) -> tuple[str, str]:
 
     The id is empty for a text without a name until the job has ended: it is made from the text.
     """
-    shown, told = shown_job(job), dict(job.request.get("metadata", ()))
-    if shown.result is not None:
-        return shown.result.document_id, told.get(ALLOWED, "")
-    source = str(told.get("source") or job.request.get("url") or _base_name(str(job.request.get("filename", ""))))
-    return _document_id(shown.collection, source[:_LONGEST]) if source else "", told.get(ALLOWED, "")
+    ingest_job, metadata = ingest_job_of(job), dict(job.request.get("metadata", ()))
+    if ingest_job.result is not None:
+        return ingest_job.result.document_id, metadata.get(ALLOWED, "")
+    source = str(metadata.get("source") or job.request.get("url") or _base_name(str(job.request.get("filename", ""))))
+    return _document_id(ingest_job.collection, source[:_LONGEST]) if source else "", metadata.get(ALLOWED, "")
 
 
 def _base_name(name: str) -> str:
@@ -114,7 +114,7 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as exc:
@@ -124,7 +124,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _fingerprint(digest: str, metadata: Mapping[str, str], name: str) -> str:
-    """Hash the bytes with what is told of them: a document whose metadata changed is rewritten."""
+    """Hash the bytes with their metadata: a document whose metadata changed is rewritten."""
     if not metadata:
         return _sha256(f"{digest}{name}")
     return _sha256(json.dumps([digest, name, sorted(metadata.items())]))
@@ -182,13 +182,13 @@ def request_to_json(deposit: Deposit, content_id: str) -> dict[str, Any]:
 
 def request_from_json(request: Mapping[str, Any], content: Callable[[str], bytes]) -> Deposit:
     """Build a deposit again; `content` gives the bytes that were kept under a name."""
-    kept = content(str(request["content_id"])) if request["content_id"] else None
+    stored = content(str(request["content_id"])) if request["content_id"] else None
     is_text = bool(request["is_text"])
     return Deposit(
         collection=str(request["collection"]),
         filename=str(request["filename"]),
-        text=kept.decode("utf-8", "surrogatepass") if kept is not None and is_text else None,
-        content=kept if not is_text else None,
+        text=stored.decode("utf-8", "surrogatepass") if stored is not None and is_text else None,
+        content=stored if not is_text else None,
         url=request["url"],
         media_type=request["media_type"],
         metadata=tuple((str(key), str(value)) for key, value in request["metadata"]),
@@ -201,7 +201,7 @@ def explain(error: KnowledgeError) -> dict[str, Any]:
     return {"error": error.code.value, "message": error.message, "suggestion": error.suggestion}
 
 
-def shown_job(job: Job) -> IngestJob:
+def ingest_job_of(job: Job) -> IngestJob:
     """Show a job of the journal to whoever asked for it."""
     result = None
     if job.result is not None and "document_id" in job.result:
@@ -210,7 +210,7 @@ def shown_job(job: Job) -> IngestJob:
         values["warnings"] = tuple(values.get("warnings", ()))
         result = Deposited(**values)
     request = job.request
-    told: dict[str, str] = dict(request.get("metadata", ()))
+    metadata: dict[str, str] = dict(request.get("metadata", ()))
     return IngestJob(
         id=job.id,
         state=job.state.value,
@@ -219,7 +219,7 @@ def shown_job(job: Job) -> IngestJob:
         created_at=job.created_at,
         updated_at=job.updated_at,
         collection=str(request.get("collection", "")),
-        source=str(request.get("url") or told.get("source") or request.get("filename", "")),
+        source=str(request.get("url") or metadata.get("source") or request.get("filename", "")),
         result=result,
         error=str((job.result or {}).get("error", "")),
         suggestion=str((job.result or {}).get("suggestion", "")),

@@ -67,7 +67,7 @@ _ERROR_TYPES = {
 class _File:
     """One file as it was found: its path as given and resolved, and what was seen of it."""
 
-    given: str
+    raw_path: str
     path: Path
     seen: AllowedFile
 
@@ -124,10 +124,10 @@ class PlanningService(LocalKnowledge):
 
     def applications(self) -> dict[str, list[DocumentRecord]]:
         """Group all records by the application that they were filed for."""
-        found: dict[str, list[DocumentRecord]] = {}
+        by_application: dict[str, list[DocumentRecord]] = {}
         for record in self._base.records():
-            found.setdefault(record.label("application_ref"), []).append(record)
-        return found
+            by_application.setdefault(record.label("application_ref"), []).append(record)
+        return by_application
 
     def check_path(self, request: PlanningIngestRequest) -> Path:
         """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
@@ -168,7 +168,7 @@ class PlanningService(LocalKnowledge):
 
         Args:
             request: which file, for which application.
-            line: told how far it is, and asked whether to stop.
+            call: receives the progress, and says whether to stop.
             batch: of the same application, to file many; None for one.
 
         Raises:
@@ -176,7 +176,7 @@ class PlanningService(LocalKnowledge):
             CancelledError: the caller gave up; nothing was stored.
             KnowledgeError: path, store or embedder.
         """
-        file = _opened(request.file_path, self.check_path(request), self._roots)
+        file = _open_file(request.file_path, self.check_path(request), self._roots)
         reference = request.application_ref
         if batch is None or batch.application_ref != reference:
             batch = Batch(reference, lambda: self.documents_of(reference))
@@ -185,7 +185,7 @@ class PlanningService(LocalKnowledge):
         with ExitStack() as stack:
             for name in names:
                 try:
-                    mine = stack.enter_context(locked(self._locks, name, give_up=line.cancelled))
+                    mine = stack.enter_context(locked(self._locks, name, give_up=call.cancelled))
                 except OSError as exc:
                     raise InternalError(f"The lock of the document cannot be acquired. {reason_of(exc)}") from exc
                 if not mine:
@@ -212,10 +212,10 @@ class PlanningService(LocalKnowledge):
                 document_type=there.document_type,
                 replaced=tuple(record.id for record in older),
             )
-        is_taken = any(record.id == names[0] for record in records)
-        document_id = there.id if there is not None else names[is_taken]
+        has_other = any(record.id == names[0] for record in records)
+        document_id = there.id if there is not None else names[has_other]
         item = _item(request, file, there.source_path if there is not None else uri, document_id)
-        report = self._ingest(item, file, line, force=there is not None, older=older)
+        report = self._ingest(item, file, call, force=there is not None, older=older)
         if not report.documents:
             return _skipped_or_error((*report.skipped, *report.failed)[0])
         batch.add(report.documents[0].record)
@@ -234,7 +234,7 @@ class PlanningService(LocalKnowledge):
         return there.status is DocumentStatus.PARTIAL and not self._pipeline.has_read(there, media_type)
 
     def _ingest(
-        self, item: SourceItem, file: _File, line: Call, *, force: bool, older: Sequence[DocumentRecord]
+        self, item: SourceItem, file: _File, call: Call, *, force: bool, older: Sequence[DocumentRecord]
     ) -> IngestReport:
         def check(event: IngestEvent) -> None:
             if event.kind is IngestEventKind.CHUNKED and _identity(file.path) != file.seen.identity:
@@ -246,7 +246,7 @@ class PlanningService(LocalKnowledge):
 
         earlier = tuple(record for record in older if record.source_path == item.uri)
         options = IngestOptions(force=force, ids_are_settled=True, earlier=earlier)
-        return ingest_one(self._base, self._pipeline, item, options, line, unit="chunk", check=check)
+        return ingest_one(self._base, self._pipeline, item, options, call, unit="chunk", check=check)
 
     def _remove_if_there(self, document_id: str) -> None:
         try:
@@ -286,9 +286,9 @@ def _names(application_ref: str, sha256: str) -> tuple[str, str]:
     return proposed, f"{proposed}-{hashlib.sha256(f'{application_ref}|{sha256}'.encode()).hexdigest()[:6]}"
 
 
-def _opened(given: str, path: Path, roots: Sequence[Path] | None) -> _File:
+def _open_file(raw_path: str, path: Path, roots: Sequence[Path] | None) -> _File:
     try:
-        return _File(given, path, look_at(path, roots))
+        return _File(raw_path, path, look_at(path, roots))
     except FileNotFoundError as exc:
         raise PlanningError("file_not_found", f"File not found: {given}") from exc
     except UnreadableDocumentError as exc:
@@ -314,8 +314,8 @@ def _identity(path: Path) -> tuple[int, ...]:
 def _item(request: PlanningIngestRequest, file: _File, uri: str, document_id: str) -> SourceItem:
     labels = {
         "application_ref": request.application_ref,
-        "file_path": path_text(Path(file.given)),
-        "source_file": path_text(Path(file.given).name),
+        "file_path": path_text(Path(file.raw_path)),
+        "source_file": path_text(Path(file.raw_path).name),
     }
     if request.force_ocr:
         labels["force_ocr"] = "true"
@@ -323,7 +323,7 @@ def _item(request: PlanningIngestRequest, file: _File, uri: str, document_id: st
         labels["ocr_language"] = request.ocr_language
     return SourceItem(
         uri=uri,
-        name=path_text(Path(file.given).name),
+        name=path_text(Path(file.raw_path).name),
         media_type=EXTENSIONS[file.path.suffix.lower()],
         size=file.seen.size,
         sha256=file.seen.sha256,

@@ -69,7 +69,7 @@ class PlanningIngestResult:
         image_ratio: average over its pages, 0..1.
         total_pages: how many it has.
         message: one sentence, where there is something to say.
-        document_type, document_type_confidence, document_type_reason: what kind it is, and what told.
+        document_type, document_type_confidence, document_type_reason: what kind it is, and what shows it.
         pages: what became of each page; runs of pages with the same outcome are one entry.
         warnings: what was lost or doubtful.
         replaced: ids of earlier versions that it took the place of.
@@ -95,12 +95,12 @@ class PlanningIngestResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return what applies as plain JSON values, in the order of the attributes."""
-        told: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for field in fields(self):
             value: Any = getattr(self, field.name)
             if value is not None and value != ():
-                told[field.name] = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
-        return told
+                values[field.name] = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+        return values
 
 
 def page_coverage(text: str) -> tuple[Mapping[str, Any], ...]:
@@ -147,8 +147,8 @@ def error_type_of(error: KnowledgeError) -> str:
 
 def explain(error: KnowledgeError) -> dict[str, Any]:
     """Put an error into the form `{status: "error", error_type, message}`; `suggestion` where there is one."""
-    told = {"status": "error", "error_type": error_type_of(error), "message": error.message}
-    return told | ({"suggestion": error.suggestion} if error.suggestion else {})
+    values = {"status": "error", "error_type": error_type_of(error), "message": error.message}
+    return values | ({"suggestion": error.suggestion} if error.suggestion else {})
 
 
 class Batch:

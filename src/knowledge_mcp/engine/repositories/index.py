@@ -45,7 +45,7 @@ FILES_AT_ONCE = 50
 HOST = platform.node()
 _HEARTBEAT = 5.0
 _MOST_DIRTY = 2000
-_MOST_TOLD = 50
+_MOST_REPORTED = 50
 _SCANNED_AT_ONCE = 1000
 _logger = logging.getLogger(__name__)
 
@@ -73,9 +73,9 @@ class IndexRun:
         base, pipeline, parts, metrics: the service's.
         collection: of the repository.
         known: its manifest, None where it is new.
-        wanted: name, place and settings of the manifest to be written.
+        manifest: name, place and settings of the manifest to be written.
         fresh: rebuild the collection beside the one that is there, and put it in its place at the end.
-        line: hears of progress, and says whether to stop.
+        call: receives the progress, and says whether to stop.
         begun: called once the manifest says that it is being indexed.
     """
 
@@ -88,9 +88,9 @@ class IndexRun:
         *,
         collection: str,
         known: RepositoryManifest | None,
-        wanted: RepositoryManifest,
+        manifest: RepositoryManifest,
         fresh: bool,
-        line: Call,
+        call: Call,
         begun: Callable[[], None],
     ) -> None:
         self._fresh = fresh and known is not None
@@ -102,8 +102,8 @@ class IndexRun:
         self._parts = parts
         self._metrics = metrics
         self._known = known
-        self._manifest = wanted
-        self._line = line
+        self._manifest = manifest
+        self._call = call
         self._begun = begun
         self._said = 0.0
 
@@ -112,7 +112,7 @@ class IndexRun:
 
         Raises:
             SpaceMismatchError: the collection is in another embedding space than the one configured.
-            CancelledError: it was told to stop.
+            CancelledError: it was cancelled.
             KnowledgeError: store or embedder; the manifest says so.
         """
         started = time.perf_counter()
@@ -126,9 +126,9 @@ class IndexRun:
         try:
             result = self._index(copy, scope, pipeline, started)
         except BaseException as exc:
-            told = exc.message if isinstance(exc, KnowledgeError) else "The indexing was interrupted."
+            message = exc.message if isinstance(exc, KnowledgeError) else "The indexing was interrupted."
             with contextlib.suppress(KnowledgeError):
-                self._write(state="error", error=told)
+                self._write(state="error", error=message)
             raise
         self._metrics.count("indexing_runs_total")
         self._metrics.count("indexing_files_processed", result.files_processed)
@@ -221,10 +221,10 @@ class IndexRun:
         )
         base = dataclasses.replace(base_of(self._base, self._target), embedder=embedder)
         ingest = _CodeIngest(
-            base, self._pipeline, IngestOptions(files_at_once=FILES_AT_ONCE), self._hear, self._line.cancelled
+            base, self._pipeline, IngestOptions(files_at_once=FILES_AT_ONCE), self._hear, self._call.cancelled
         )
         report = ingest.run(files, lambda _: True)
-        if self._line.cancelled():
+        if self._call.cancelled():
             raise CancelledError("The indexing was cancelled.", suggestion="Index again; what is done is kept.")
         removed = self._remove(files, scope, before, report)
         return self._finish(copy, scope, pipeline, files, report, removed, embedder.reused, started)
@@ -269,7 +269,7 @@ class IndexRun:
             indexed_at=now(),
             duration_ms=duration,
             skipped=len(files.skipped),
-            problems=problems[:_MOST_TOLD],
+            problems=problems[:_MOST_REPORTED],
         )
         self._take_place()
         total = counts_of(self._base.store.open(self._collection)).documents - 1
@@ -288,8 +288,8 @@ class IndexRun:
             files_skipped=len(files.skipped),
             chunks_embedded=max(sum(each.embedded for each in done) - renamed, 0),
             chunks_reused=sum(each.reused for each in done) + renamed,
-            skipped=tuple(each.message for each in files.skipped[:_MOST_TOLD]),
-            warnings=tuple(dict.fromkeys(said for each in done for said in each.record.warnings))[:_MOST_TOLD],
+            skipped=tuple(each.message for each in files.skipped[:_MOST_REPORTED]),
+            warnings=tuple(dict.fromkeys(said for each in done for said in each.record.warnings))[:_MOST_REPORTED],
         )
         _log(result)
         return result
@@ -308,14 +308,14 @@ class IndexRun:
         if event.kind is IngestEventKind.CHECKED:
             total += 1
             if not total % _SCANNED_AT_ONCE:
-                self._line.progress(0.0, None, f"found {how_many(total, 'file')} to index")
+                self._call.progress(0.0, None, f"found {how_many(total, 'file')} to index")
         elif event.kind in {IngestEventKind.STORED, IngestEventKind.FAILED}:
             done += 1
         else:
             return
         self._manifest = dataclasses.replace(self._manifest, files_done=done, files_total=total)
         if event.kind is IngestEventKind.STORED:
-            self._line.progress(float(done), float(total), f"indexed {path_of(event.source)}")
+            self._call.progress(float(done), float(total), f"indexed {path_of(event.source)}")
         if time.monotonic() - self._said >= _HEARTBEAT:
             self._write()
 
@@ -345,17 +345,19 @@ def _log(result: IndexResult) -> None:
 def _former(scope: _Scope, files: RepositoryFiles, before: Mapping[str, DocumentRecord]) -> dict[str, str]:
     """Map each new path to the one that its bytes had before, as Git says or as their hash tells."""
     gone = {record.sha256: path_of(uri) for uri, record in before.items() if uri not in files.hashes}
-    found = {path_of(uri): gone[sha256] for uri, sha256 in files.hashes.items() if uri not in before and sha256 in gone}
-    return {**found, **scope.former}
+    renamed = {
+        path_of(uri): gone[sha256] for uri, sha256 in files.hashes.items() if uri not in before and sha256 in gone
+    }
+    return {**renamed, **scope.former}
 
 
 def _once(make: Callable[[], Mapping[str, str]]) -> Callable[[], Mapping[str, str]]:
-    kept: list[Mapping[str, str]] = []
+    made: list[Mapping[str, str]] = []
 
     def get() -> Mapping[str, str]:
-        if not kept:
-            kept.append(make())
-        return kept[0]
+        if not made:
+            made.append(make())
+        return made[0]
 
     return get
 

@@ -61,10 +61,10 @@ class Histogram:
         """Estimate a quantile by the upper end of its bucket; None where nothing was counted."""
         if not self.count:
             return None
-        wanted, seen = math.ceil(share * self.count), 0
+        target, seen = math.ceil(share * self.count), 0
         for place, count in enumerate(self.buckets):
             seen += count
-            if seen >= wanted:
+            if seen >= target:
                 return BUCKETS[place] if place < len(BUCKETS) else math.inf
         return math.inf
 
@@ -169,7 +169,7 @@ class Metrics:
         return self._read()
 
     def _read(self) -> Snapshot:
-        found = Snapshot()
+        snapshot = Snapshot()
         try:
             content = cast("dict[str, Any]", json.loads(self._path.read_text(encoding="utf-8")))
             counters = {str(name): float(value) for name, value in content["counters"].items()}
@@ -179,9 +179,9 @@ class Metrics:
                 if len(buckets) == len(BUCKETS) + 1:
                     histograms[str(name)] = Histogram(int(each["count"]), float(each["sum"]), buckets)
         except FileNotFoundError:
-            return found
+            return snapshot
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
             _logger.warning("metrics.json cannot be read; counting starts again: %s", type(exc).__name__)
-            return found
-        found.merge(Snapshot(counters, histograms))
-        return found
+            return snapshot
+        snapshot.merge(Snapshot(counters, histograms))
+        return snapshot

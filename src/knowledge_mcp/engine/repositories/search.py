@@ -44,12 +44,12 @@ _ALIASES = {
 }  # fmt: skip
 
 
-def has_language(record: DocumentRecord, wanted: str) -> bool:
+def has_language(record: DocumentRecord, name: str) -> bool:
     """Tell whether a file is in a language, named in lower case or by one of its usual short names."""
     labels = dict(record.metadata)
     language = labels.get("language", "").casefold()
-    known = _ALIASES.get(wanted, wanted)
-    return language == known or (known == "typescript" and language == "tsx") or labels.get("extension") == f".{wanted}"
+    known = _ALIASES.get(name, name)
+    return language == known or (known == "typescript" and language == "tsx") or labels.get("extension") == f".{name}"
 
 
 def glob_matches(path: str, pattern: str) -> bool:
@@ -98,7 +98,7 @@ _REMARK = 0.8
 _FEW_TOKENS = 24
 _COMMENT = re.compile(r"\s*(?:#|//|--|/?\*|;|%|$)")
 _SPARE = 4
-"""Candidates read beyond those wanted, so that a comment or two among them do not cost another look-up."""
+"""Candidates read beyond the limit, so that a comment or two among them do not cost another look-up."""
 
 
 @dataclass(slots=True)
@@ -141,16 +141,16 @@ def similar(
     return 1.0 - (1.0 - known) * math.exp(-beyond / _BEND)
 
 
-def read_best(passages: Passages, rated: list[CodeCandidate], wanted: int) -> list[CodeCandidate]:
+def read_best(passages: Passages, rated: list[CodeCandidate], limit: int) -> list[CodeCandidate]:
     """Order candidates, best first, and read as many as are needed to be sure of the best; returns these.
 
     One that has just gone leaves the list. Of those that were not read, the similarity stays the most it can be.
     """
     while True:
         rated.sort(key=_order)
-        if all(each.chunk is not None for each in rated[:wanted]):
-            return rated[:wanted]
-        unread = [each for each in rated[: wanted + _SPARE] if each.chunk is None]
+        if all(each.chunk is not None for each in rated[:limit]):
+            return rated[:limit]
+        unread = [each for each in rated[: limit + _SPARE] if each.chunk is None]
         read = {each.id: each for each in passages.get([each.chunk_id for each in unread])}
         for each in unread:
             each.chunk = read.get(each.chunk_id)
@@ -244,7 +244,7 @@ class CodeSearch:
         found: list[CodeHit] = []
         only = len(collections) == 1
         every = self._lanes.map(
-            inherited(lambda name: self._searched(query, name, describe, trip, only=only)), collections
+            inherited(lambda name: self._search_one(query, name, describe, trip, only=only)), collections
         )
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
         for one in searched:
@@ -264,7 +264,7 @@ class CodeSearch:
 
     # ---- one collection
 
-    def _searched(
+    def _search_one(
         self,
         query: CodeQuery,
         collection: str,
@@ -287,14 +287,14 @@ class CodeSearch:
                 own = replace(trip, degraded={}, notes={}, chunks=info.chunk_count)
                 try:
                     with noticing() as damage:
-                        searched = self._found(query, info, own)
+                        searched = self._hits_in(query, info, own)
                     if damage and not searched.hits:
                         raise damage[0]
                     own.degraded.update(dict.fromkeys(notes_of(damage)))
                     return searched
                 except SpaceMismatchError as exc:
-                    told = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it again."
-                    own.degraded[told] = None
+                    message = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it again."
+                    own.degraded[message] = None
                     return _Searched(info, own)
         except NotFoundError:
             if only:
@@ -308,14 +308,14 @@ class CodeSearch:
             trip.vector = self._base.embedder.embed_query(query.text)
             first_line = query.text.strip().split("\n")[0].strip()[:_LONGEST_LINE]
             if is_report(query.text) and first_line:
-                trip.vector = _leaning(trip.vector, self._base.embedder.embed_query(first_line))
+                trip.vector = _lean(trip.vector, self._base.embedder.embed_query(first_line))
         except PASSING as exc:
             if query.mode == "dense":
                 raise
             trip.degraded[f"Meaning was not searched ({exc.message}); results match words only."] = None
             trip.mode = "keyword"
 
-    def _found(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> _Searched:
+    def _hits_in(self, query: CodeQuery, info: RepositoryInfo, trip: _Trip) -> _Searched:
         base = base_of(self._base, info.collection)
         if trip.vector is not None:
             base.check_space()
@@ -328,25 +328,25 @@ class CodeSearch:
         if chosen is not None and not chosen:
             return _Searched(info, trip)
         depth = max(_DEPTH, query.limit)
-        kept_in = None if chosen is None else In("document_id", tuple(sorted(chosen)))
+        chosen_only = None if chosen is None else In("document_id", tuple(sorted(chosen)))
         text = query.text if trip.mode != "dense" else None
-        legs = base.search(vector=trip.vector, text=text, filter=kept_in, limit=depth)
+        legs = base.search(vector=trip.vector, text=text, filter=chosen_only, limit=depth)
         for leg, error in (("Meaning", legs.dense_error), ("Words", legs.lexical_error)):
             if error:
                 trip.degraded[f"{leg} could not be searched in {info.name}: {error}"] = None
         is_cut = legs.lexical is not None and len(legs.lexical) >= depth
         unseen = legs.lexical[-1].score if legs.lexical and is_cut else 0.0
         passages = Passages(base)
-        rated = self._rated(base, passages, query, trip, legs, symbols, unseen)
+        rated = self._rate(base, passages, query, trip, legs, symbols, unseen)
         if trip.mode == "hybrid" and trip.vector is not None and legs.dense is not None and _asks_in_detail(query):
             best = [each.chunk_id for each in read_best(passages, rated, EXAMPLES)]
-            again = feedback(base, passages, trip.vector, best, kept_in, depth)
+            again = feedback(base, passages, trip.vector, best, chosen_only, depth)
             if again is not None:
                 nearer, near = replace(trip, vector=again[0]), replace(legs, dense=again[1])
-                rated = self._rated(base, passages, query, nearer, near, symbols, unseen)
+                rated = self._rate(base, passages, query, nearer, near, symbols, unseen)
         best = read_best(passages, rated, query.limit)
-        shown = {each.chunk_id for each in best}
-        dense, lexical = places(legs.dense or (), shown), places(legs.lexical or (), shown)
+        best_ids = {each.chunk_id for each in best}
+        dense, lexical = places(legs.dense or (), best_ids), places(legs.lexical or (), best_ids)
         hits = [
             CodeHit(info, chunk, None, each.similarity, dense.get(chunk.id), lexical.get(chunk.id), each.exact)
             for each in best
@@ -355,7 +355,7 @@ class CodeSearch:
         matches = sum(each.similarity >= query.threshold for each in rated)
         return _Searched(info, trip, hits, matches, len(rated) - matches)
 
-    def _rated(
+    def _rate(
         self,
         base: Base,
         passages: Passages,
@@ -368,31 +368,31 @@ class CodeSearch:
         """Give what the legs and the symbols name a similarity; what the words did not reach holds `unseen` at most."""
         near = {hit.chunk_id: hit.score for hit in legs.dense or ()}
         said = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
-        named = symbols if trip.mode != "dense" or query.symbol is not None else ()
-        found = list(dict.fromkeys((*near, *said, *named)))
+        by_name = symbols if trip.mode != "dense" or query.symbol is not None else ()
+        chunk_ids = list(dict.fromkeys((*near, *said, *by_name)))
         if query.symbol is not None:
-            found = [each.id for each in passages.get(found) if stands_in(each, query.symbol)]
-        near |= self._missing_cosines(base, trip.vector, [each for each in found if each not in near])
+            chunk_ids = [each.id for each in passages.get(chunk_ids) if stands_in(each, query.symbol)]
+        near |= self._missing_cosines(base, trip.vector, [each for each in chunk_ids if each not in near])
         in_full = words_in_full(len(base.analyser.query_words(query.text)), trip.chunks)
         space = base.embedder.space
-        worth = words_worth(query.text)
-        asked = asks_for_symbol(query.text)
+        words_weight = words_worth(query.text)
+        asks_symbol = asks_for_symbol(query.text)
         rated: list[CodeCandidate] = []
-        for chunk_id in checked(found):
+        for chunk_id in checked(chunk_ids):
             bm25 = max(said.get(chunk_id, unseen), 0.0)
             if trip.mode == "keyword":
                 similarity = by_words(bm25)
             else:
-                words = None if trip.mode == "dense" else worth * bm25 / in_full
+                words = None if trip.mode == "dense" else words_weight * bm25 / in_full
                 similarity = similar(self._similarity, space, near.get(chunk_id, 0.0), words)
             is_named = trip.mode != "dense" and chunk_id in symbols
             if is_named:
-                similarity = 1.0 if asked else (1.0 + similarity) / 2
+                similarity = 1.0 if asks_symbol else (1.0 + similarity) / 2
             rated.append(
                 CodeCandidate(
                     chunk_id,
                     similarity,
-                    exact=is_named and (asked or query.symbol is not None),
+                    exact=is_named and (asks_symbol or query.symbol is not None),
                     firm=is_named or trip.mode == "keyword",
                 )
             )
@@ -404,9 +404,9 @@ class CodeSearch:
             return None
         records = [each for each in checked(base.opened.documents()) if each.id != MANIFEST_ID]
         if query.language is not None:
-            wanted = query.language.strip().casefold()
+            language = query.language.strip().casefold()
             there = {dict(each.metadata).get("language", "").casefold() for each in records}
-            records = [each for each in checked(records) if has_language(each, wanted)]
+            records = [each for each in checked(records) if has_language(each, language)]
             if not records:
                 known = ", ".join(sorted(each for each in there if each))
                 trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
@@ -439,18 +439,20 @@ class CodeSearch:
         if vector is None or not chunk_ids:
             return {}
         try:
-            named = In("chunk_id", tuple(chunk_ids))
-            found = base.opened.search(vector=vector, text=None, filter=named, limit=len(chunk_ids)).dense
+            these = In("chunk_id", tuple(chunk_ids))
+            found = base.opened.search(vector=vector, text=None, filter=these, limit=len(chunk_ids)).dense
         except KnowledgeError:
             return {}  # they are then measured by their words alone
         return {hit.chunk_id: hit.score for hit in found or ()}
 
     def _with_records(self, hits: Sequence[CodeHit]) -> tuple[CodeHit, ...]:
-        wanted: defaultdict[str, list[str]] = defaultdict(list)
+        document_ids: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
-            wanted[hit.repository.collection].append(hit.chunk.document_id)
-        found = self._lanes.map(inherited(lambda name: Records(base_of(self._base, name), wanted[name])), list(wanted))
-        records = dict(zip(wanted, found, strict=True))
+            document_ids[hit.repository.collection].append(hit.chunk.document_id)
+        loaded = self._lanes.map(
+            inherited(lambda name: Records(base_of(self._base, name), document_ids[name])), list(document_ids)
+        )
+        records = dict(zip(document_ids, loaded, strict=True))
         return tuple(replace(hit, record=records[hit.repository.collection].get(hit.chunk.document_id)) for hit in hits)
 
 
@@ -459,7 +461,7 @@ def _asks_in_detail(query: CodeQuery) -> bool:
     return not asks_for_symbol(query.text) and words_worth(query.text) > WORTH_OF_PROSE
 
 
-def _leaning(vector: Vector, other: Vector) -> Vector:
+def _lean(vector: Vector, other: Vector) -> Vector:
     """Move a vector towards another of the same length; the result has length 1."""
     form = f"<{len(vector) // 4}f"
     numbers = [

@@ -166,72 +166,72 @@ class RepositoryService:
 
     # ---- indexing
 
-    def index(self, request: IndexRequest, line: Call = _SILENT) -> IndexResult:
+    def index(self, request: IndexRequest, call: Call = _SILENT) -> IndexResult:
         """Index a repository by its address, or a folder; one that is indexed already is brought up to date.
 
         Raises:
             InvalidInputError: address, name or branch is not accepted; the name is another repository's.
-            CancelledError: it was told to stop.
+            CancelledError: it was cancelled.
             KnowledgeError: clone, store or embedder.
         """
         if not request.source.strip():
             raise InvalidInputError("No repository is named.", suggestion="Give an https address, or a folder.")
-        with self._alone(line) as told:
+        with self._alone(call) as running:
             local = "://" not in request.source and _LIKE_SSH.match(request.source) is None
             if local:
                 copy = self.parts.copies.worktree(Path(request.source), name=request.name)
             else:
-                told.progress(0.0, None, "fetching the repository")
+                running.progress(0.0, None, "fetching the repository")
                 copy = self.parts.copies.clone(
                     request.source,
                     name=request.name,
                     branch=request.branch,
                     shallow=request.shallow,
                     fresh=request.fresh,
-                    cancelled=told.cancelled,
+                    cancelled=running.cancelled,
                 )
             collection, known = self._states.place_of(copy.name)
             self._check_same(copy, known)
             if not local and known is not None and not request.fresh:
                 copy = self.parts.copies.update(
-                    copy.name, branch=request.branch or known.follow, cancelled=told.cancelled
+                    copy.name, branch=request.branch or known.follow, cancelled=running.cancelled
                 )
             earlier = known or RepositoryManifest(copy.name)
-            wanted = dataclasses.replace(
+            manifest = dataclasses.replace(
                 earlier,
                 follow=request.branch or earlier.follow,
                 shallow=request.shallow,
                 include_extensions=(request.include_extensions or earlier.include_extensions or self.limits.extensions),
                 exclude_patterns=request.exclude_patterns or earlier.exclude_patterns or self.limits.excludes,
             )
-            return self._run(copy, collection, known, wanted, told, fresh=request.fresh)
+            return self._run(copy, collection, known, manifest, running, fresh=request.fresh)
 
-    def refresh(self, name: str, line: Call = _SILENT, *, fresh: bool = False) -> IndexResult:
+    def refresh(self, name: str, call: Call = _SILENT, *, fresh: bool = False) -> IndexResult:
         """Bring a repository's index to where the repository is now.
 
         Args:
             name: of the repository.
-            line: hears of progress, and says whether to stop.
+            call: receives the progress, and says whether to stop.
             fresh: read and embed everything again, beside the index that is there, which it then replaces.
 
         Raises:
             NotFoundError: no such repository; or its branch, or its folder, is gone.
             CancelledError, KnowledgeError: as `index`.
         """
-        with self._alone(line) as told:
+        with self._alone(call) as running:
             info = self.repository(name)
             known = read_manifest(self._base.store, info.collection)
             if known is None:
                 raise NotFoundError(f"Repository not found: {name[:200]}")
-            copy = self._brought_up(known, told)
-            return self._run(copy, info.collection, known, known, told, fresh=fresh)
+            copy = self._brought_up(known, running)
+            return self._run(copy, info.collection, known, known, running, fresh=fresh)
 
-    def remove(self, document_id: str, *, line: Call = _SILENT) -> int:
+    def remove(self, document_id: str, *, call: Call = _SILENT) -> int:
         """Remove a repository: its index, its clone and its entry in repositories.json; a folder of others stays.
 
         Args:
             document_id: the repository's name.
-            line: says whether to stop waiting for an indexing.
+            call: says whether to stop waiting for an indexing.
 
         Returns:
             How many chunks went.
@@ -240,24 +240,24 @@ class RepositoryService:
             NotFoundError: there is none of that name.
         """
         info = self.repository(document_id)
-        with self._locked(self._states.lock_name(info.collection), line):
+        with self._locked(self._states.lock_name(info.collection), call):
             self._states.drop(info.collection)
             if not info.local:
                 self.parts.copies.remove(info.name)
         self._file.write(self._states.all)
         return info.chunk_count
 
-    def _brought_up(self, known: RepositoryManifest, line: Call) -> Checkout:
+    def _brought_up(self, known: RepositoryManifest, call: Call) -> Checkout:
         if known.local:
             return self.parts.copies.worktree(Path(known.local_path), name=known.name)
-        line.progress(0.0, None, f"fetching {known.name}")
+        call.progress(0.0, None, f"fetching {known.name}")
         try:
-            return self.parts.copies.update(known.name, branch=known.follow, cancelled=line.cancelled)
+            return self.parts.copies.update(known.name, branch=known.follow, cancelled=call.cancelled)
         except NotFoundError:
             if self.parts.copies.place(known.name).is_dir():
                 raise
             return self.parts.copies.clone(
-                known.url, name=known.name, branch=known.follow, shallow=known.shallow, cancelled=line.cancelled
+                known.url, name=known.name, branch=known.follow, shallow=known.shallow, cancelled=call.cancelled
             )
 
     def _run(
@@ -265,13 +265,13 @@ class RepositoryService:
         copy: Checkout,
         collection: str,
         known: RepositoryManifest | None,
-        wanted: RepositoryManifest,
-        line: Call,
+        manifest: RepositoryManifest,
+        call: Call,
         *,
         fresh: bool,
     ) -> IndexResult:
-        wanted = dataclasses.replace(
-            wanted,
+        manifest = dataclasses.replace(
+            manifest,
             name=copy.name,
             url=copy.url,
             local_path=str(copy.folder),
@@ -280,7 +280,7 @@ class RepositoryService:
             head_commit=copy.commit,
             head_at=now(),
         )
-        with self._locked(self._states.lock_name(collection), line):
+        with self._locked(self._states.lock_name(collection), call):
             run = IndexRun(
                 self._base,
                 self._pipeline,
@@ -288,9 +288,9 @@ class RepositoryService:
                 self.metrics,
                 collection=collection,
                 known=known,
-                wanted=wanted,
+                manifest=manifest,
                 fresh=fresh,
-                line=line,
+                call=call,
                 begun=lambda: self._file.write(self._states.all),
             )
             try:
@@ -312,19 +312,19 @@ class RepositoryService:
             )
 
     @contextmanager
-    def _alone(self, line: Call) -> Generator[Call]:
+    def _alone(self, call: Call) -> Generator[Call]:
         """Index one repository at a time (C 11.4); the file of repositories is written at the end, however it ends."""
 
         def cancelled() -> bool:
-            return line.cancelled() or self._closing.is_set()
+            return call.cancelled() or self._closing.is_set()
 
-        told = Call(line.progress, cancelled)
+        running = Call(call.progress, cancelled)
         with self._idle:
             self._running += 1
         try:
-            with self._locked("indexing", told):
+            with self._locked("indexing", running):
                 try:
-                    yield told
+                    yield running
                 finally:
                     self._file.write(self._states.all)
         finally:
@@ -333,14 +333,14 @@ class RepositoryService:
                 self._idle.notify_all()
 
     @contextmanager
-    def _locked(self, name: str, line: Call) -> Generator[None]:
+    def _locked(self, name: str, call: Call) -> Generator[None]:
         waits = [True]
 
         def give_up() -> bool:
             if waits:
                 waits.clear()
-                line.progress(0.0, None, "waiting for another indexing to end")
-            return line.cancelled()
+                call.progress(0.0, None, "waiting for another indexing to end")
+            return call.cancelled()
 
         try:
             with locked(self._locks, name, give_up=give_up) as mine:
@@ -373,10 +373,10 @@ class RepositoryService:
         except KnowledgeError:
             self.metrics.count("query_errors_total")
             raise
-        taken = (time.perf_counter() - started) * 1000
-        self.metrics.observe("query_duration_ms", taken)
+        milliseconds = (time.perf_counter() - started) * 1000
+        self.metrics.observe("query_duration_ms", milliseconds)
         self.metrics.settle()
-        return dataclasses.replace(answer, milliseconds=round(taken))
+        return dataclasses.replace(answer, milliseconds=round(milliseconds))
 
     def file(self, name: str, path: str) -> tuple[RepositoryInfo, DocumentRecord, str]:
         """Return a repository, the record of one of its files, and the file's text as it was indexed.
@@ -386,15 +386,15 @@ class RepositoryService:
         """
         info = self.repository(name)
         files = self._base.store.open(info.collection)
-        wanted = path.strip().removeprefix("./")
-        record = record_of(files, f"{info.name}:{wanted}")
+        file_path = path.strip().removeprefix("./")
+        record = record_of(files, f"{info.name}:{file_path}")
         parts = files.parts(record.id) if record is not None else None
         if record is None or parts is None or parts.text is None:
             paths = [path_of(each.id) for each in files.documents()]
-            ending = [each for each in paths if each.endswith(f"/{wanted}")]
-            near = ending[:3] or difflib.get_close_matches(wanted[:300], paths, 3, 0.6)
+            ending = [each for each in paths if each.endswith(f"/{file_path}")]
+            near = ending[:3] or difflib.get_close_matches(file_path[:300], paths, 3, 0.6)
             raise NotFoundError(
-                f"File not indexed in {info.name}: {wanted[:300]}",
+                f"File not indexed in {info.name}: {file_path[:300]}",
                 suggestion=f"Did you mean {' or '.join(near)}?" if near else "Search for it by what it does.",
             )
         return info, record, parts.text

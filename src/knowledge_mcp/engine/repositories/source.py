@@ -47,12 +47,12 @@ class RepositoryFiles:
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         """Yield the files in the order of the scan."""
-        for found in self._scan.items():
-            if isinstance(found, SkippedFile):
-                self.skipped.append(found)
-            elif self._only is None or found.name in self._only:
-                self.hashes[found.uri] = found.sha256
-                yield dataclasses.replace(found, labels=tuple(self._labels(found).items()), document_id=found.uri)
+        for entry in self._scan.items():
+            if isinstance(entry, SkippedFile):
+                self.skipped.append(entry)
+            elif self._only is None or entry.name in self._only:
+                self.hashes[entry.uri] = entry.sha256
+                yield dataclasses.replace(entry, labels=tuple(self._labels(entry).items()), document_id=entry.uri)
 
     def _labels(self, item: SourceItem) -> dict[str, str]:
         labels = {

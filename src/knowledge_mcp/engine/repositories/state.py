@@ -52,10 +52,10 @@ _IN_PROCESS = frozenset({"memory", "sqlite"})
 def lanes_over(store: Store) -> Lanes:
     """Make the threads on which the repositories of a store are described and searched."""
     at_once = 1 if store.identity.backend in _IN_PROCESS else _AT_ONCE
-    return Lanes(at_once, "repositories", _closed)
+    return Lanes(at_once, "repositories", _closed_error)
 
 
-def _closed() -> Exception:
+def _closed_error() -> Exception:
     return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)
 
 
@@ -77,7 +77,7 @@ class RepositoryStates:
         self._lock = threading.Lock()
         self._looked: dict[str, tuple[float, Freshness]] = {}
         self._signs = SignsOfLife(_SILENCE)
-        self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed)
+        self._looking = Lanes(_FOLDERS_AT_ONCE, "folders", _closed_error)
 
     def over(self, base: Base) -> Self:
         """Return the same over another view of the store."""
@@ -98,30 +98,30 @@ class RepositoryStates:
         """Name the collections that may hold a repository, with what describes it; None where there is none."""
         names = {each.name for each in self._base.store.collections() if each.name.startswith(PREFIX)}
         live = sorted(name for name in names if not name.endswith((SHADOW, _OLD)))
-        return live, lambda name: self._described(name, shadowed=name + SHADOW in names)
+        return live, lambda name: self._describe(name, shadowed=name + SHADOW in names)
 
     def one(self, name: str) -> RepositoryInfo | None:
         """Describe a repository, None where there is none of that name."""
         collection, manifest = self.place_of(name)
         if manifest is None:
             return None
-        return self._described(collection, shadowed=self._base.store.open(collection + SHADOW).info() is not None)
+        return self._describe(collection, shadowed=self._base.store.open(collection + SHADOW).info() is not None)
 
     def place_of(self, name: str) -> tuple[str, RepositoryManifest | None]:
         """Return the collection of a repository, where it is or will be, and its manifest."""
         plain = collection_name(name)
-        told_apart = f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
-        for collection in (plain, told_apart):
+        distinct = f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+        for collection in (plain, distinct):
             if self._base.store.open(collection).info() is None:
                 continue
             manifest = read_manifest(self._base.store, collection)
             if manifest is not None and manifest.name == name:
                 return collection, manifest
-        taken = self._base.store.open(plain).info()
-        free = taken is None or (
+        occupant = self._base.store.open(plain).info()
+        free = occupant is None or (
             read_manifest(self._base.store, plain) is None and counts_of(self._base.store.open(plain)).documents == 0
         )
-        return (plain if free else told_apart), None
+        return (plain if free else distinct), None
 
     def drop(self, collection: str) -> None:
         """Remove a collection with whatever was made beside it."""
@@ -145,10 +145,10 @@ class RepositoryStates:
             at, known = self._looked.get(info.collection, (0.0, info.freshness))
         if at and time.monotonic() - at < _REMEMBERED:
             return known
-        found = self._looked_at(info)
+        freshness = self._look_at(info)
         with self._lock:
-            self._looked[info.collection] = (time.monotonic(), found)
-        return found
+            self._looked[info.collection] = (time.monotonic(), freshness)
+        return freshness
 
     def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
         """Tell of several repositories what `freshness` tells, looking at as many folders at once."""
@@ -159,7 +159,7 @@ class RepositoryStates:
         self._lanes.close()
         self._looking.close()
 
-    def _looked_at(self, info: RepositoryInfo) -> Freshness:
+    def _look_at(self, info: RepositoryInfo) -> Freshness:
         indexed = info.freshness.indexed_commit
         at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         try:
@@ -175,12 +175,12 @@ class RepositoryStates:
 
     # ---- one repository
 
-    def _described(self, collection: str, *, shadowed: bool) -> RepositoryInfo | None:
+    def _describe(self, collection: str, *, shadowed: bool) -> RepositoryInfo | None:
         store = self._base.store
         try:
-            with snapshot(store, collection) as held:
+            with snapshot(store, collection) as opened:
                 manifest = read_manifest(store, collection)
-                counts = counts_of(held)
+                counts = counts_of(opened)
             shadow = read_manifest(store, collection + SHADOW) if shadowed else None
         except NotFoundError:  # it has just gone
             return None

@@ -83,7 +83,7 @@ class RepositoryParts:
         scan: finds source files.
         permalink: page that shows a file's lines at one commit, None where the host is not known.
         similarity: maps a cosine in an embedding space to 0..1, so that 0.7 is where results begin to be relevant.
-        extensions, excludes: what `scan` looks at and leaves out where nothing else is chosen, to be told.
+        extensions, excludes: what `scan` looks at and leaves out where nothing else is chosen, for display.
     """
 
     copies: Copies

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Records
-from knowledge_mcp.engine.core.choosing import Choice, chosen, notes_on
+from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
@@ -89,7 +89,7 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
         return LookupAnswer(term=term, definitions=())
     with base.snapshot():
         known = base.editions()
-        choice = chosen(base, known, edition)
+        choice = choose_editions(base, known, edition)
         found = _answer(known, term, edition, _of_edition(choice, edition, _defined(base, keys)))
     if found.definitions:
         return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.engine.core.base import Base, Records
-from knowledge_mcp.engine.core.choosing import Choice, chosen, notes_on
+from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.search import EmbeddedQuery, Shape, ask, search_asked, with_other_words
 from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
@@ -57,10 +57,10 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
     topic = ask(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
     with base.snapshot():
         known = base.editions()
-        choice = chosen(base, known, query.edition, f"{query.standard or ''}\n{query.topic}")
+        choice = choose_editions(base, known, query.edition, f"{query.standard or ''}\n{query.topic}")
         answer = _found_in(base, query, topic, choice)
         notes = notes_on(known, (hit.chunk.document_id for hit in answer.hits), query.edition)
-    return replace(answer, degraded=(*answer.degraded, *choice.told), editions=notes)
+    return replace(answer, degraded=(*answer.degraded, *choice.notes), editions=notes)
 
 
 def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice: Choice) -> RequirementAnswer:

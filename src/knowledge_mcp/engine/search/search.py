@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import islice
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
-from knowledge_mcp.engine.core.choosing import Choice, allowed, notes_on
+from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.core.designations import mentions_at
 from knowledge_mcp.engine.search.blending import (
@@ -120,8 +120,8 @@ def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
         chunk_ids = tuple(each.id for each in base.opened.chunks("term", [key]) if _explains(base, each, key))
         if not chunk_ids:
             continue
-        allowed = _both(filter, In("chunk_id", chunk_ids))
-        found = base.search(vector=None, text=term, filter=allowed, limit=len(chunk_ids)).lexical
+        filter_of = _both(filter, In("chunk_id", chunk_ids))
+        found = base.search(vector=None, text=term, filter=filter_of, limit=len(chunk_ids)).lexical
         if found:
             return [hit.chunk_id for hit in found]
     return []
@@ -438,7 +438,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
     mode, asked, also_asked = question.mode, question.text, question.also_asked
     with base.snapshot():
         editions = base.editions() if by_edition else None
-        may_answer, choice = (query.filter, Choice()) if editions is None else allowed(base, editions, query)
+        may_answer, choice = (query.filter, Choice()) if editions is None else filter_of(base, editions, query)
         query = dataclasses.replace(query, filter=may_answer)
         legs = base.search(
             vector=question.vector,
@@ -473,7 +473,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         hits=page,
         mode=mode,
         searched_documents=statistics.documents,
-        degraded=(*degraded, *choice.told),
+        degraded=(*degraded, *choice.notes),
         more=len(shown) > end,
         answerability=None if also_asked or definers else estimate(base, query, mode, legs, statistics.chunks),
         also_asked=also_asked,

@@ -1,4 +1,4 @@
-"""A document held against a standard: one row an obligation, with the best evidence, checked quotes and a verdict."""
+"""A document compared with a standard: a row for each obligation, with the best evidence, quotes and a verdict."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{
 _ROW_LINE = re.compile(r"[ \t]*\|")
 _RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
 _DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT})
-"""Checks that speak of the demand itself; a term or an edition is told beside the verdict."""
+"""Checks that speak of the demand itself; a term or an edition is reported beside the verdict."""
 
 Terms = Callable[[str], Sequence[str]]
 
@@ -136,9 +136,9 @@ class Seeks(Protocol):
     """Find the sentences that say what is demanded."""
 
     def __call__(
-        self, wanted: Sequence[str], sentences: Sequence[str], most: int
+        self, demands: Sequence[str], sentences: Sequence[str], most: int, /
     ) -> Sequence[Sequence[tuple[int, float]]]:
-        """Return for each wanted text the places of the best sentences with their probability, best first."""
+        """Return for each demand the places of the best sentences with their probability, best first."""
         ...
 
 
@@ -161,35 +161,35 @@ def check(
         otherwise: checks of terms that the document defines in other words, by the term in small letters.
     """
     sentences = [(number, *each) for number, part in enumerate(parts) for each in stated_in(part)]
-    wanted = [without_own_label(each.text) or each.text for each in obligations]
-    best = seek(wanted, [said for _, _, said in sentences], _TRIED)
+    demands = [without_own_label(each.text) or each.text for each in obligations]
+    best = seek(demands, [said for _, _, said in sentences], _TRIED)
     searched = [Searched(part.text) for part in parts]
     headings = headings_of(parts, terms)
     rows: list[CheckRow] = []
     for each, ranked in zip(obligations, best, strict=True):
         chance = ranked[0][1] if ranked else 0.0
         quoted = [
-            found
+            quote
             for place, odds in ranked
-            if odds >= PARTIAL and (found := _quoted(sentences[place], parts, searched, odds)) is not None
+            if odds >= PARTIAL and (quote := _quote(sentences[place], parts, searched, odds)) is not None
         ][:_MOST_QUOTES]
-        checks = limit_checks(each.text, [(found.quote, found.citation) for found in quoted]) if quoted else []
-        asked = section_check(each.text, headings, parts, terms)
-        if asked is not None:
-            checks.append(asked[0])
-            heading = asked[1] and _quoted((asked[1].part, asked[1].span, ""), parts, searched, 1.0)
+        checks = limit_checks(each.text, [(evidence.quote, evidence.citation) for evidence in quoted]) if quoted else []
+        section = section_check(each.text, headings, parts, terms)
+        if section is not None:
+            checks.append(section[0])
+            heading = section[1] and _quote((section[1].part, section[1].span, ""), parts, searched, 1.0)
             quoted = [heading, *quoted][:_MOST_QUOTES] if heading else quoted
         checks += _terms_in(each.text, otherwise)
-        checks += [told for found in quoted for told in editions.checks(found.quote, found.citation)]
+        checks += [edition for evidence in quoted for edition in editions.checks(evidence.quote, evidence.citation)]
         rows.append(CheckRow(each, _verdict(quoted, checks), chance, tuple(quoted), tuple(checks)))
     rows = _with_conflicts(rows, terms)
-    found = any(row.verdict is not EvidenceVerdict.NONE for row in rows)
-    outdated = _outdated(sentences, parts, editions)
-    return CheckReport(tuple(rows), outdated, found or len(rows) < _FEWEST_ROWS)
+    has_evidence = any(row.verdict is not EvidenceVerdict.NONE for row in rows)
+    outdated = _outdated_references(sentences, parts, editions)
+    return CheckReport(tuple(rows), outdated, has_evidence or len(rows) < _FEWEST_ROWS)
 
 
 def marked(report: CheckReport, marks: Sequence[RowMark]) -> CheckReport:
-    """Put a person's marks to the rows of the same words; what has other words now is told, and not marked."""
+    """Put a person's marks to the rows of the same words; what has other words now is reported, and not marked."""
     by_text: dict[str, list[RowMark]] = {}
     for mark in marks:
         by_text.setdefault(_same(mark.text), []).append(mark)
@@ -255,7 +255,7 @@ def _pieces(text: str) -> Iterator[Span]:
     yield from sentence_spans(text, start, len(text))
 
 
-def _quoted(
+def _quote(
     place: tuple[int, Span, str], parts: Sequence[ReadDocument], searched: Sequence[Searched], chance: float
 ) -> Quoted | None:
     """Quote a place; None where the quote is not found there word for word."""
@@ -295,7 +295,7 @@ def _verdict(quoted: Sequence[Quoted], checks: Sequence[RowCheck]) -> EvidenceVe
 
 def _terms_in(text: str, otherwise: Mapping[str, RowCheck]) -> list[RowCheck]:
     lowered = text.lower()
-    return [told for term, told in otherwise.items() if re.search(rf"(?<!\w){re.escape(term)}(?!\w)", lowered)]
+    return [check for term, check in otherwise.items() if re.search(rf"(?<!\w){re.escape(term)}(?!\w)", lowered)]
 
 
 def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
@@ -315,8 +315,8 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
         demanded = {number for number, said in sides if said is None}
         for number, said in sides:
             if said is not None and number in demanded:
-                told = RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, each.kind.value, each.why, said.citation)
-                added.setdefault(number, []).append(told)
+                conflict = RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, each.kind.value, each.why, said.citation)
+                added.setdefault(number, []).append(conflict)
     return [
         replace(row, checks=(checks := (*row.checks, *added[number])), verdict=_verdict(row.evidence, checks))
         if number in added
@@ -325,12 +325,12 @@ def _with_conflicts(rows: Sequence[CheckRow], terms: Terms) -> list[CheckRow]:
     ]
 
 
-def _outdated(
+def _outdated_references(
     sentences: Sequence[tuple[int, Span, str]], parts: Sequence[ReadDocument], editions: EditionsKnown
 ) -> tuple[RowCheck, ...]:
     found: dict[str, RowCheck] = {}
     for number, span, _ in checked(sentences):
-        for told in editions.checks(span.of(parts[number].text), ""):
-            if told.found not in found:
-                found[told.found] = replace(told, citation=parts[number].cited(span))
+        for edition_check in editions.checks(span.of(parts[number].text), ""):
+            if edition_check.found not in found:
+                found[edition_check.found] = replace(edition_check, citation=parts[number].cited(span))
     return tuple(found.values())

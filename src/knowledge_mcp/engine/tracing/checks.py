@@ -74,18 +74,20 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]]) -> list[RowCh
     for limit in quantities(demand):
         if not limit.unit or (limit.bound is Bound.EXACT and limit.unit not in _PHYSICAL and not evidence):
             continue
-        asked = _shown(limit)
+        demanded = _limit_text(limit)
         same = [
             (_satisfies(limit, each), quote[each.start : each.end].strip(), where)
             for each, quote, where in stated
             if each.unit == limit.unit
         ]
-        told = next((each for each in same if each[0]), None) or next((each for each in same if each[0] is False), None)
-        if told is not None:
-            result = RowResult.MET if told[0] else RowResult.NOT_MET
-            found.append(RowCheck(CheckType.LIMIT, result, asked, told[1], told[2]))
+        match = next((each for each in same if each[0]), None) or next(
+            (each for each in same if each[0] is False), None
+        )
+        if match is not None:
+            result = RowResult.MET if match[0] else RowResult.NOT_MET
+            found.append(RowCheck(CheckType.LIMIT, result, demanded, match[1], match[2]))
         elif limit.bound is not Bound.EXACT or limit.unit in _PHYSICAL:
-            found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, asked))
+            found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, demanded))
     return found
 
 
@@ -104,7 +106,7 @@ def _satisfies(limit: Quantity, stated: Quantity) -> bool | None:
     return more or equal
 
 
-def _shown(limit: Quantity) -> str:
+def _limit_text(limit: Quantity) -> str:
     return f"{'' if limit.bound is Bound.EXACT else limit.bound.value} {limit.value:g} {limit.unit}".strip()
 
 
@@ -136,17 +138,17 @@ def section_check(
     demand: str, headings: Sequence[SectionHeading], parts: Sequence[ReadDocument], terms: Terms
 ) -> tuple[RowCheck, SectionHeading | None] | None:
     """Look for the section that a demand asks for: a heading with all of its words; None where it asks for none."""
-    asked = section_asked(demand)
-    wanted = frozenset(terms(asked))
-    if not wanted:
+    demanded = section_asked(demand)
+    demanded_terms = frozenset(terms(demanded))
+    if not demanded_terms:
         return None
-    fitting = [each for each in headings if wanted <= each.terms]
+    fitting = [each for each in headings if demanded_terms <= each.terms]
     if not fitting:
-        return RowCheck(CheckType.SECTION, RowResult.NOT_MET, asked), None
+        return RowCheck(CheckType.SECTION, RowResult.NOT_MET, demanded), None
     best = min(fitting, key=lambda each: len(each.terms))
     part = parts[best.part]
-    told = RowCheck(CheckType.SECTION, RowResult.MET, asked, best.span.of(part.text), part.cited(best.span))
-    return told, best
+    met = RowCheck(CheckType.SECTION, RowResult.MET, demanded, best.span.of(part.text), part.cited(best.span))
+    return met, best
 
 
 # ---- terms
@@ -164,11 +166,15 @@ def terms_otherwise(
         one, other = each.one, each.other
         if ((one.id, one.text, one.citation) in mine) == ((other.id, other.text, other.citation) in mine):
             continue
-        asked, told = (one, other) if (one.id, one.text, one.citation) in mine else (other, one)
+        standard_term, document_term = (one, other) if (one.id, one.text, one.citation) in mine else (other, one)
         check = RowCheck(
-            CheckType.TERM, RowResult.DIFFERS, f"{asked.id}: {asked.text}", f"{told.id}: {told.text}", told.citation
+            CheckType.TERM,
+            RowResult.DIFFERS,
+            f"{standard_term.id}: {standard_term.text}",
+            f"{document_term.id}: {document_term.text}",
+            document_term.citation,
         )
-        found.setdefault(asked.id.lower(), check)
+        found.setdefault(standard_term.id.lower(), check)
     return found
 
 
@@ -187,34 +193,40 @@ class EditionsKnown:
     def __init__(self, records: Sequence[DocumentRecord], standard: str, title: str) -> None:
         self._directory = Directory(records)
         self._editions = Editions(records)
-        self._wanted: dict[tuple[frozenset[str], tuple[str, ...]], Designation] = {}
+        self._required: dict[tuple[frozenset[str], tuple[str, ...]], Designation] = {}
         for each in (*mentioned(title), *mentioned(standard)):
-            if each.edition and self._wanted.setdefault((each.bodies, each.core), each).edition < each.edition:
-                self._wanted[each.bodies, each.core] = each
+            if each.edition and self._required.setdefault((each.bodies, each.core), each).edition < each.edition:
+                self._required[each.bodies, each.core] = each
         self._replaced = {
-            (each.bodies, each.core, each.edition) for told in said_in(standard).replaces for each in mentioned(told)
+            (each.bodies, each.core, each.edition)
+            for replaced in said_in(standard).replaces
+            for each in mentioned(replaced)
         }
 
     def checks(self, text: str, citation: str) -> list[RowCheck]:
         """Check every dated reference of a text."""
         found: dict[str, RowCheck] = {}
         for each, start, end in mentions_at(text):
-            asked = self._instead(each) if each.edition else ""
-            if asked:
+            instead = self._instead(each) if each.edition else ""
+            if instead:
                 printed = text[start:end]
-                found.setdefault(printed, RowCheck(CheckType.EDITION, RowResult.DIFFERS, asked, printed, citation))
+                found.setdefault(printed, RowCheck(CheckType.EDITION, RowResult.DIFFERS, instead, printed, citation))
         return list(found.values())
 
-    def _instead(self, named: Designation) -> str:
+    def _instead(self, designation: Designation) -> str:
         """Say what stands against an edition that is named; empty where nothing does."""
-        for like in self._directory.alike(named):
+        for like in self._directory.alike(designation):
             family = self._editions.family_of(like.record.id)
-            is_named = not (like.is_other_edition or like.is_part) and like.edition
-            if is_named and family is not None and like.record.id in {each.id for each in family.older}:
+            is_same = not (like.is_other_edition or like.is_part) and like.edition
+            if is_same and family is not None and like.record.id in {each.id for each in family.older}:
                 return f"the current edition is {', '.join(each.title for each in family.current)}"
-        if (named.bodies, named.core, named.edition) in self._replaced:
+        if (designation.bodies, designation.core, designation.edition) in self._replaced:
             return "the standard replaces this edition"
-        wanted = self._wanted.get((named.bodies, named.core))
-        if wanted is not None and wanted.edition > named.edition and len(wanted.edition) == len(named.edition):
-            return f"the standard refers to {wanted.words.upper()}:{wanted.edition.upper()}"
+        required = self._required.get((designation.bodies, designation.core))
+        if (
+            required is not None
+            and required.edition > designation.edition
+            and len(required.edition) == len(designation.edition)
+        ):
+            return f"the standard refers to {required.words.upper()}:{required.edition.upper()}"
         return ""

@@ -34,10 +34,10 @@ in their subject (`python -m benchmarks.conflicts`)."""
 MOST_ITEMS = 200_000
 """Requirements that are compared at once: 100,000 made ones take less than half a gigabyte, so these less than one."""
 MOST_FOUND = 100_000
-"""Pairs that are told at once: about 100 MB, and more than anybody looks through."""
+"""Pairs that are reported at once: about 100 MB, and more than anybody looks through."""
 _MOST_ALIKE = 20
-"""Sentences with the same words, force and names that further ones are held against; limits apart, they are alike."""
-_TOLD_EVERY = 1000
+"""Sentences with the same words, force and names that further ones are compared with; limits apart, they are alike."""
+_REPORTED_EVERY = 1000
 _FEWEST_WORDS = 3
 """A subject, a verb and an object: fewer words fit to anything. A limit with its unit counts for the last two."""
 _LONGEST = 600
@@ -170,7 +170,7 @@ class _Parsed:
         is_turned = "not" in self.words and not any(each.negated for each in self.forces)
         return (
             self.context,
-            _turned(self.sequence),
+            _normal_rotation(self.sequence),
             self.modality,
             self.negated,
             tuple(others),
@@ -185,7 +185,7 @@ _TURNING = frozenset("before after without above below off on no never only all 
 """Words that an analyser may drop, and that turn a sentence around."""
 
 
-def _turned(sequence: tuple[str, ...]) -> tuple[str, ...]:
+def _normal_rotation(sequence: tuple[str, ...]) -> tuple[str, ...]:
     """Return one of its rotations, the same for all: "if A, B" says what "B if A" says, "A to B" not "B to A"."""
     return min(sequence[at:] + sequence[:at] for at in range(len(sequence)))
 
@@ -195,15 +195,15 @@ def conflicts(
 ) -> list[Conflict]:
     """Find what contradicts or doubles what, contradictions first, then in the order of the items.
 
-    Of many sentences with the same words, as lists of limits have them, each is held against the first few only.
+    Of many sentences with the same words, as lists of limits have them, each is compared with the first few only.
 
     Args:
         items: requirements.
         terms: turns text into stems without stop words, as `Analyser.document_terms`.
-        progress: is told now and then how many of how many sentences were compared.
+        progress: receives now and then how many of how many sentences were compared.
 
     Raises:
-        InvalidInputError: there are more items, or more pairs that do not go together, than are told at once.
+        InvalidInputError: there are more items, or more pairs that do not go together, than are reported at once.
     """
     items = list(itertools.islice(items, MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
@@ -269,19 +269,19 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         printed = tuple(
             each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
         )
-        kept = tuple(terms(_subject(text, item.id, printed)))
-        if len(set(kept)) + 2 * len(printed) < _FEWEST_WORDS:
+        subject = tuple(terms(_subject(text, item.id, printed)))
+        if len(set(subject)) + 2 * len(printed) < _FEWEST_WORDS:
             continue
         force = max(forces, key=lambda each: RANK[each.modality], default=None)
-        negated, limits = _turned_limits(text, force, printed)
+        negated, limits = _negate_limits(text, force, printed)
         demand = Demand(item.id, " ".join(span.of(item.text).split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
         codes = frozenset((*_CODE.findall(text), *(mark.key for mark in named_places(text))))
         context = item.citation if _POINTS.search(text) else ""
-        yield _Parsed(demand, text, forces, negated, limits, printed, kept, codes, words, context)
+        yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, context)
 
 
-def _turned_limits(text: str, force: Force | None, printed: tuple[Quantity, ...]) -> tuple[bool, tuple[Quantity, ...]]:
+def _negate_limits(text: str, force: Force | None, printed: tuple[Quantity, ...]) -> tuple[bool, tuple[Quantity, ...]]:
     """Tell what is denied: what a sentence says, or its limits, which then are others: "not wait more than 5 s"."""
     if force is None or not force.negated or not any(_limits_after(force, each) for each in printed):
         return force is not None and force.negated, printed
@@ -315,11 +315,11 @@ class _Heads:
         frequency = Counter(term for head in heads for term in head.terms)
         self.weight = {term: math.log(1 + len(heads) / count) for term, count in frequency.items()}
         alike = Counter[tuple[object, ...]]()
-        self._is_kept: list[bool] = []
+        self._is_compared: list[bool] = []
         for head in heads:
             kin = (head.context, head.terms, head.codes, head.modality, head.negated)
             alike[kin] += 1
-            self._is_kept.append(alike[kin] <= _MOST_ALIKE)
+            self._is_compared.append(alike[kin] <= _MOST_ALIKE)
 
     def weighed(self, terms: Iterable[str]) -> float:
         return math.fsum(self.weight[term] for term in terms)
@@ -330,13 +330,13 @@ class _Heads:
         shared = 2 * self.weighed(mine & its)
         return not mine <= its and not its <= mine and shared >= _RELATED * (self.weighed(mine) + self.weighed(its))
 
-    def kept(self, places: Iterable[int]) -> list[int]:
-        return [place for place in places if self._is_kept[place]]
+    def compared(self, places: Iterable[int]) -> list[int]:
+        return [place for place in places if self._is_compared[place]]
 
     def crossed(self, ours: Sequence[int], theirs: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield pairs of both in the order of the items, where the first stands for all that are like it."""
         for firsts, others in ((ours, theirs), (theirs, ours)) if ours is not theirs else ((ours, ours),):
-            for one in self.kept(firsts):
+            for one in self.compared(firsts):
                 for other in others[bisect.bisect_right(others, one) :]:
                     if self.heads[one].demand.place != self.heads[other].demand.place:
                         yield one, other
@@ -357,7 +357,7 @@ def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> It
         poorer = ContainedBags(bags, known.weight)
         for bag in checked(bags):
             for _ in same[bag]:
-                if done % _TOLD_EVERY == 0:
+                if done % _REPORTED_EVERY == 0:
                     progress(done, len(heads))
                 done += 1
             yield from known.crossed(same[bag], same[bag])
@@ -373,25 +373,25 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     """Tell what differs between two demands that may be about the same thing; None where they are not, or nothing."""
     more, less = one.terms - other.terms, other.terms - one.terms
     if more and less:
-        return _opposed(one, other)
+        return _opposite_word(one, other)
     is_other = (more or less) and _conditions(one) != _conditions(other)  # a special case
     if is_other or (one.words ^ other.words) & {"before", "after", "without", "above", "below"}:
         return None
-    if not (more or less) and (told := _told_otherwise(one, other)) is not None:
-        return told
+    if not (more or less) and (force := _force_difference(one, other)) is not None:
+        return force
     if one.negated != other.negated and _excludes(one, other):
         denied = one if one.negated else other
-        return ConflictKind.CONTRADICTION, f"one is denied: “{_printed(denied)}”"
+        return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(denied)}”"
     limit = _limits(one.limits, other.limits) if one.modality == other.modality else None
     if limit is not None:
         return ConflictKind.LIMIT, limit
     is_forced = one.force is not None and other.force is not None
     if is_forced and one.negated == other.negated and one.modality != other.modality and not (more or less):
-        return ConflictKind.FORCE, f"“{_printed(one)}” and “{_printed(other)}”"
+        return ConflictKind.FORCE, f"“{_printed_force(one)}” and “{_printed_force(other)}”"
     return None
 
 
-def _told_otherwise(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
+def _force_difference(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     """Tell of one word of force that differs, where all else is printed the same; None where more or nothing does."""
     same_limits = [(each.unit, each.bound, each.value) for each in one.printed] == [
         (each.unit, each.bound, each.value) for each in other.printed
@@ -408,21 +408,21 @@ def _told_otherwise(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | 
     mine, its = differ[0]
     if mine.negated != its.negated and _excludes(mine, its):
         denied = (one, mine) if mine.negated else (other, its)
-        return ConflictKind.CONTRADICTION, f"one is denied: “{_printed(*denied)}”"
+        return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(*denied)}”"
     if mine.negated == its.negated:
-        return ConflictKind.FORCE, f"“{_printed(one, mine)}” and “{_printed(other, its)}”"
+        return ConflictKind.FORCE, f"“{_printed_force(one, mine)}” and “{_printed_force(other, its)}”"
     return None
 
 
 def _excludes(one: _Parsed | Force, other: _Parsed | Force) -> bool:
     """Tell whether denying one and not the other leaves no way to follow both: "should" and "need not" go together."""
-    denied, told = (one, other) if one.negated else (other, one)
+    denied, affirmed = (one, other) if one.negated else (other, one)
     if denied.modality is Modality.REQUIREMENT:
-        return told.modality is not None
-    return told.modality is denied.modality
+        return affirmed.modality is not None
+    return affirmed.modality is denied.modality
 
 
-def _printed(parsed: _Parsed, force: Force | None = None) -> str:
+def _printed_force(parsed: _Parsed, force: Force | None = None) -> str:
     force = force or parsed.force
     if force is None:
         return ""
@@ -434,7 +434,7 @@ def _conditions(parsed: _Parsed) -> frozenset[str]:
     return frozenset(match.lower() for match in _CONDITION.findall(parsed.demand.text))
 
 
-def _opposed(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
+def _opposite_word(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     """Tell of one word and its opposite, where all else is the same and stands behind the words of force."""
     if one.key[2:] != other.key[2:] or len(one.terms ^ other.terms) != 2:
         return None
@@ -451,7 +451,7 @@ def _limits(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
     differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
     if len(differ) != 1:
         return None  # two that differ are a condition and what holds under it
-    return " and ".join(_shown(each) for each in differ[0])
+    return " and ".join(_limit_text(each) for each in differ[0])
 
 
 def _differ(mine: Quantity, its: Quantity) -> bool:
@@ -463,7 +463,7 @@ def _differ(mine: Quantity, its: Quantity) -> bool:
     return True
 
 
-def _shown(limit: Quantity) -> str:
+def _limit_text(limit: Quantity) -> str:
     return f"{limit.bound.value} {limit.value:g} {limit.unit}".strip()
 
 

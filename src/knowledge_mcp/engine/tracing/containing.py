@@ -22,7 +22,7 @@ class ContainedBags:
     """Find, for one bag, which of many it holds, with a given share of its weight.
 
     Bags are kept in a tree by their words, the rarest first. Going down with one bag, a word may be left out as long
-    as what was left out is not too heavy: so only branches are followed that may end in a bag that is held.
+    as what was left out is not too heavy: so only branches are followed that may end in a bag that is stored.
     """
 
     def __init__(self, bags: Sequence[frozenset[str]], weights: Mapping[str, float]) -> None:

@@ -63,13 +63,13 @@ class Decisions:
         """
         return self._read(_link, "decisions")
 
-    def decide(self, given: Mapping[tuple[str, str], bool | None]) -> dict[tuple[str, str], bool]:
+    def decide(self, decisions: Mapping[tuple[str, str], bool | None]) -> dict[tuple[str, str], bool]:
         """Accept links, reject them, or take that back (None), for later runs too; returns all that is decided.
 
         Raises:
             InvalidInputError: the file holds something else, or cannot be written.
         """
-        return self._change(_link, "decisions", given, lambda pair, yes: _link_row(pair, accepted=yes))
+        return self._change(_link, "decisions", decisions, lambda pair, yes: _link_row(pair, accepted=yes))
 
     # ---- rows
 
@@ -77,20 +77,20 @@ class Decisions:
         """List the marks that rows of a check were given; errors as `links`."""
         return list(self._read(_mark, "marks").values())
 
-    def mark(self, given: Sequence[RowMark]) -> list[RowMark]:
+    def mark(self, marks: Sequence[RowMark]) -> list[RowMark]:
         """Mark rows, in place of their marks before; without kind and note, they have none. Errors as `decide`."""
-        changes = {(each.row, each.text): each if each.kind or each.note else None for each in given}
+        changes = {(each.row, each.text): each if each.kind or each.note else None for each in marks}
         return list(self._change(_mark, "marks", changes, lambda _, mark: _mark_row(mark)).values())
 
     # ---- the file
 
     def _read(self, read: Callable[[Any], tuple[tuple[str, str], Any]], what: str) -> dict[tuple[str, str], Any]:
         try:
-            held: list[Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
-            return dict(map(read, held))
+            rows: list[Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
+            return dict(map(read, rows))
         except (OSError, ValueError, TypeError, KeyError) as exc:
-            told = f"{self.path} holds no {what}: {exc}."
-            raise InvalidInputError(told, suggestion="Move it away, or name another file.") from exc
+            message = f"{self.path} holds no {what}: {exc}."
+            raise InvalidInputError(message, suggestion="Move it away, or name another file.") from exc
 
     def _change(
         self,
@@ -101,16 +101,16 @@ class Decisions:
     ) -> dict[tuple[str, str], Any]:
         try:
             with locked(self._locks, f"decisions:{self.path.resolve()}"):
-                held = {**self._read(read, what), **changes}
-                held = {key: value for key, value in held.items() if value is not None}
+                values = {**self._read(read, what), **changes}
+                values = {key: value for key, value in values.items() if value is not None}
                 if not self.path.parent.exists():
                     make_private_folder(self.path.parent)
-                text = json.dumps([row(*each) for each in held.items()], indent=1, ensure_ascii=False) + "\n"
+                text = json.dumps([row(*each) for each in values.items()], indent=1, ensure_ascii=False) + "\n"
                 write_whole(self.path, text.encode("utf-8", "replace"), durable=True)
         except OSError as exc:
-            told = f"{self.path} cannot be written: {exc.strerror or exc}."
-            raise InvalidInputError(told, suggestion="Choose another place.") from exc
-        return held
+            message = f"{self.path} cannot be written: {exc.strerror or exc}."
+            raise InvalidInputError(message, suggestion="Choose another place.") from exc
+        return values
 
 
 @dataclass(frozen=True, slots=True)

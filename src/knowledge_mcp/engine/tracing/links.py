@@ -20,7 +20,7 @@ _UNCERTAIN = 0.5
 _MOST_WORDS = 8
 _LONGEST = 400
 _MOST_SENTENCES = 200
-_MOST_KEPT = 1_000_000
+_MOST_CACHED = 1_000_000
 """Words of sentences held at once: about 100 MB."""
 _ENOUGH = 20
 """Items from which on it tells something that more than half of them have a word: of three, two may be the link."""
@@ -138,7 +138,7 @@ def trace(
         decided: links by ids that a person accepted (True) or rejected (False); accepted ones count as declared.
     """
     decided = decided or {}
-    declared = {pair for pair in _declared(sources, targets) if decided.get(pair, True)}
+    declared = {pair for pair in _declared_links(sources, targets) if decided.get(pair, True)}
     declared |= {pair for pair, accepted in decided.items() if accepted}
     pairs, threshold, related = propose([each.words for each in sources], [each.words for each in targets], _UNCERTAIN)
     proposed = {(sources[one].id, targets[other].id): share for one, other, share in pairs}
@@ -166,7 +166,7 @@ def trace(
     )
 
 
-def _declared(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> Iterator[tuple[str, str]]:
+def _declared_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) -> Iterator[tuple[str, str]]:
     """Yield what the items say of themselves: links that they list, and ids of the other set in their text."""
     ids = {each.id for each in targets if _CODED.fullmatch(each.id)}
     back = {each.id for each in sources if _CODED.fullmatch(each.id)}
@@ -201,7 +201,7 @@ class _Witness:
             for word, times in frequency.items()
             if times <= most and word not in silent
         }
-        self._kept: dict[int, list[tuple[str, dict[str, str]]]] = {}
+        self._cache: dict[int, list[tuple[str, dict[str, str]]]] = {}
         self._words = 0
 
     def evidence(self, source: TraceItem, target: TraceItem) -> Evidence:
@@ -213,10 +213,10 @@ class _Witness:
         for one in ours:
             for other in theirs:
                 shared = one[1].keys() & other[1].keys()
-                worth = sum(self._weights[one[1][stem].lower()] for stem in shared)
-                worth /= 1 + math.log(1 + len(one[1]) + len(other[1]))
-                if worth > best:
-                    best, pair = worth, (one, other)
+                likeness = sum(self._weights[one[1][stem].lower()] for stem in shared)
+                likeness /= 1 + math.log(1 + len(one[1]) + len(other[1]))
+                if likeness > best:
+                    best, pair = likeness, (one, other)
         (here, ours_by), (there, theirs_by) = pair
         forced = self._forced(here) | self._forced(there)
         words = sorted(
@@ -232,16 +232,16 @@ class _Witness:
 
     def _sentences(self, item: TraceItem) -> list[tuple[str, dict[str, str]]]:
         """Cut an item's words into sentences, each a part of it word for word, none overlong, with words by stem."""
-        found = self._kept.get(id(item))
-        if found is None:
+        sentences = self._cache.get(id(item))
+        if sentences is None:
             texts = [span.of(item.words)[:_LONGEST] for span in sentence_spans(item.words)][:_MOST_SENTENCES]
-            found = [(text, self._stems(text)) for text in texts]
-            self._words += sum(len(words) for _, words in found)
-            if self._words > _MOST_KEPT:
-                self._kept.clear()
-                self._words = sum(len(words) for _, words in found)
-            self._kept[id(item)] = found
-        return found
+            sentences = [(text, self._stems(text)) for text in texts]
+            self._words += sum(len(words) for _, words in sentences)
+            if self._words > _MOST_CACHED:
+                self._cache.clear()
+                self._words = sum(len(words) for _, words in sentences)
+            self._cache[id(item)] = sentences
+        return sentences
 
     def _stems(self, text: str) -> dict[str, str]:
         # a sentence that is cut may end within a word, which then stands nowhere

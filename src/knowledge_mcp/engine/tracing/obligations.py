@@ -62,20 +62,22 @@ class Obligation:
 
 def obligations_in(reading: ReadDocument) -> list[Obligation]:
     """List what a document obliges to, in order, and what looks like it in informative parts; ids may recur."""
-    placed = [*_stated(reading), *_informative(reading)]
-    return [each for _, each in sorted(placed, key=lambda pair: pair[0])]
+    located = [*_stated(reading), *_informative(reading)]
+    return [each for _, each in sorted(located, key=lambda pair: pair[0])]
 
 
 def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
     """Take each item of a list of requirements for an obligation."""
     convention = detect_convention("\n".join(each.text for each in items))
-    found: list[Obligation] = []
+    obligations: list[Obligation] = []
     for each in items:
         force, negated, condition = _forces(each.text, convention)
         kind = ObligationKind.CONDITIONAL if condition else ObligationKind.OBLIGATION
         clause = next((value for name, value in each.attributes.items() if name.lower() == "clause"), "")
-        found.append(Obligation(each.id, each.text, force, negated, kind, condition, clause, each.title, each.citation))
-    return found
+        obligations.append(
+            Obligation(each.id, each.text, force, negated, kind, condition, clause, each.title, each.citation)
+        )
+    return obligations
 
 
 def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
@@ -129,18 +131,18 @@ def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
 
 def _silent(reading: ReadDocument) -> list[Span]:
     """List the informative sections, and elsewhere the paragraphs that are notes or examples; none overlap."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for section in reading.structure.sections:
-        if section.informative and not (found and found[-1].contains(section.span)):
-            found.append(section.span)
-    parts = list(found)
+        if section.informative and not (spans and spans[-1].contains(section.span)):
+            spans.append(section.span)
+    parts = list(spans)
     start = 0
     for end in [*(match.end() for match in _PARAGRAPH.finditer(reading.text)), len(reading.text)]:
         paragraph = Span(start, end)
         if _NOTE.match(reading.text, start, end) and not any(map(paragraph.overlaps, parts)):
-            found.append(paragraph)
+            spans.append(paragraph)
         start = end
-    return sorted(found)
+    return sorted(spans)
 
 
 def _forces(text: str, convention: Convention) -> tuple[Modality | None, bool, str]:
@@ -154,12 +156,12 @@ def _forces(text: str, convention: Convention) -> tuple[Modality | None, bool, s
     return (best.modality, best.negated, condition) if best is not None else (None, False, condition_of(text))
 
 
-def numbered_obligations(found: Sequence[Obligation]) -> list[Obligation]:
+def numbered_obligations(obligations: Sequence[Obligation]) -> list[Obligation]:
     """Give each an id of its own: where several have one, or one has none, with a number behind it."""
-    counts = Counter(each.id for each in found)
+    counts = Counter(each.id for each in obligations)
     seen: Counter[str] = Counter()
     numbered: list[Obligation] = []
-    for each in found:
+    for each in obligations:
         seen[each.id] += 1
         is_own = bool(each.id) and counts[each.id] == 1
         numbered.append(each if is_own else replace(each, id=f"{each.id}#{seen[each.id]}"))

@@ -79,7 +79,7 @@ class ReadDocument:
         return ", ".join(part for part in (self.name, clause, place) if part)
 
 
-def held(knowledge: Knowledge, document_id: str) -> ReadDocument:
+def read_ingested(knowledge: Knowledge, document_id: str) -> ReadDocument:
     """Read an ingested document.
 
     Raises:
@@ -114,9 +114,11 @@ def items_in(reading: ReadDocument) -> list[TraceItem]:
             for each in reading.structure.sections
             if each.span.of(reading.text).strip()
         ]
-    found = numbered(items or [("", title, reading.text)], reading.name)
+    items_found = numbered(items or [("", title, reading.text)], reading.name)
     return (
-        [replace(each, place=clause) for each, (clause, _, _) in zip(found, clauses, strict=True)] if clauses else found
+        [replace(each, place=clause) for each, (clause, _, _) in zip(items_found, clauses, strict=True)]
+        if clauses
+        else items_found
     )
 
 
@@ -131,28 +133,30 @@ def items_below_headings(reading: ReadDocument) -> list[TraceItem]:
     """List what a requirement file declares, in order, with the sections that have a title and are no items."""
     items, found = reading.structure.items, list[TraceItem]()
     begun = {each.span.start for each in items}
-    taken = {each.id for each in items}
+    taken_ids = {each.id for each in items}
     sections = [each for each in reading.structure.sections if each.span.start not in begun]
     places: list[str] = []  # of the sections around
     for item, declared in zip(items, items_in(reading), strict=True):
         while item.level and sections and sections[0].span.start < item.span.start:
-            found.append(_heading(sections.pop(0), items, places, taken))
+            found.append(_heading(sections.pop(0), items, places, taken_ids))
         found.append(declared)
     if any(each.level for each in items):
-        found += [_heading(each, items, places, taken) for each in sections]
+        found += [_heading(each, items, places, taken_ids) for each in sections]
     return found
 
 
-def _heading(section: OutlineEntry, items: Sequence[RequirementItem], places: list[str], taken: set[str]) -> TraceItem:
+def _heading(
+    section: OutlineEntry, items: Sequence[RequirementItem], places: list[str], taken_ids: set[str]
+) -> TraceItem:
     """Take a section for an item; its place is what the levels of the items in it begin with."""
     inside = next((each.level for each in items if section.span.contains(each.span) and each.level), "")
     del places[section.level - 1 :]
     above = f"{places[-1]}." if places else ""
     places.append(".".join(inside.split(".")[: section.level]) if inside else f"{above}-")
-    name = next(name for at in itertools.count(1) if (name := f"section-{at}") not in taken)
-    taken.add(name)
-    told = {"ReqIF.ChapterName": section.title}
-    return TraceItem(name, "", "", "", (), told, places[-1], HEADING)
+    name = next(name for at in itertools.count(1) if (name := f"section-{at}") not in taken_ids)
+    taken_ids.add(name)
+    attributes = {"ReqIF.ChapterName": section.title}
+    return TraceItem(name, "", "", "", (), attributes, places[-1], HEADING)
 
 
 def groups_in(reading: ReadDocument) -> list[tuple[Sequence[Statement], Chunk]]:

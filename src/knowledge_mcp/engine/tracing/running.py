@@ -1,4 +1,4 @@
-"""A whole check: what a standard demands, defines and refers to, held against the parts of a document."""
+"""A whole check: what a standard demands, defines and refers to, compared with the parts of a document."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Standard:
     readings: tuple[ReadDocument, ...]
 
     @classmethod
-    def of(cls, name: str, found: Sequence[ReadDocument | TraceItem]) -> Standard:
+    def of(cls, name: str, parts: Sequence[ReadDocument | TraceItem]) -> Standard:
         """Take documents and items of lists for one standard."""
-        readings = tuple(each for each in found if isinstance(each, ReadDocument))
+        readings = tuple(each for each in parts if isinstance(each, ReadDocument))
         obligations = [each for reading in readings for each in obligations_in(reading)]
-        obligations += obligations_of_items([each for each in found if isinstance(each, TraceItem)])
+        obligations += obligations_of_items([each for each in parts if isinstance(each, TraceItem)])
         return cls(name, tuple(numbered_obligations(obligations)), readings)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from knowledge_mcp.engine.core.documents import HeldDocument, vectors_of
+from knowledge_mcp.engine.core.documents import StoredDocument, vectors_of
 from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,
     CollectionPlace,
@@ -102,13 +102,13 @@ class ContentHash:
     tokens: int = 0
     _hash: Any = field(default_factory=hashlib.sha256)
 
-    def add(self, held: HeldDocument | None, document_id: str, digest: str) -> None:
+    def add(self, document: StoredDocument | None, document_id: str, digest: str) -> None:
         """Take in one document's digest; ids must come in ascending order."""
         self._hash.update(f"{document_id}\0{digest}\n".encode())
-        if held is not None:
+        if document is not None:
             self.documents += 1
-            self.chunks += len(held.chunks)
-            self.tokens += sum(chunk.token_count for chunk in held.chunks)
+            self.chunks += len(document.chunks)
+            self.tokens += sum(chunk.token_count for chunk in document.chunks)
 
     @property
     def counts(self) -> Counts:
@@ -121,22 +121,22 @@ class ContentHash:
         return str(self._hash.hexdigest())
 
 
-def document_digest(place: CollectionPlace, held: HeldDocument) -> str:
+def document_digest(place: CollectionPlace, document: StoredDocument) -> str:
     """Hash a document's record, text, structure, chunks and vectors: 64 hex digits, equal exactly when all are.
 
     Raises:
         InternalError: a chunk has no vector.
     """
-    found = hashlib.sha256()
-    _add(found, _plain(held.record))
-    _add(found, held.text.encode("utf-8", "surrogatepass"))
-    _add(found, _plain(held.structure))
-    for start in range(0, len(held.chunks), CHUNKS_AT_ONCE):
-        batch = held.chunks[start : start + CHUNKS_AT_ONCE]
+    digest = hashlib.sha256()
+    _add(digest, _plain(document.record))
+    _add(digest, document.text.encode("utf-8", "surrogatepass"))
+    _add(digest, _plain(document.structure))
+    for start in range(0, len(document.chunks), CHUNKS_AT_ONCE):
+        batch = document.chunks[start : start + CHUNKS_AT_ONCE]
         for chunk, vector in zip(batch, vectors_of(place.opened, batch), strict=True):
-            _add(found, _plain(chunk))
-            _add(found, vector)
-    return found.hexdigest()
+            _add(digest, _plain(chunk))
+            _add(digest, vector)
+    return digest.hexdigest()
 
 
 def content_hash(place: CollectionPlace) -> ContentHash:
@@ -145,12 +145,12 @@ def content_hash(place: CollectionPlace) -> ContentHash:
     Raises:
         InternalError: a document is not whole.
     """
-    found = ContentHash()
+    whole = ContentHash()
     for document_id in sorted(place.records()):
-        held = read(place, document_id)
-        if held is not None:
-            found.add(held, document_id, document_digest(place, held))
-    return found
+        document = read(place, document_id)
+        if document is not None:
+            whole.add(document, document_id, document_digest(place, document))
+    return whole
 
 
 def compare(
@@ -169,46 +169,46 @@ def compare(
         records: the documents of the source, by id.
         samples: how many chunks are asked for by their vector and by their words.
         others: whether the target holds other documents too.
-        on_document: told each document's id and how many are done.
+        on_document: receives each document's id and how many are done.
     """
     mine, theirs = ContentHash(), ContentHash()
     differing: list[Trouble] = []
     sample = _Sample(samples, sum(record.chunk_count for record in records.values()))
     for done, document_id in enumerate(sorted(records), 1):
-        held, digest, trouble = _look(source, document_id)
+        document, digest, trouble = _look(source, document_id)
         copy, its_digest, its_trouble = _look(target, document_id)
-        mine.add(held, document_id, digest)
+        mine.add(document, document_id, digest)
         theirs.add(copy, document_id, its_digest)
         if trouble or its_trouble or digest != its_digest:
-            differing.append(Trouble(document_id, trouble or its_trouble or _difference(held, copy)))
-        if held is not None and not trouble:
-            sample.offer(source, held)
+            differing.append(Trouble(document_id, trouble or its_trouble or _difference(document, copy)))
+        if document is not None and not trouble:
+            sample.offer(source, document)
         on_document(document_id, done)
     overlap = _ask(source, target, sample.taken, judged=not others)
     return Comparison(mine.counts, theirs.counts, mine.sha256, theirs.sha256, tuple(differing), overlap)
 
 
-def _look(place: CollectionPlace, document_id: str) -> tuple[HeldDocument | None, str, str]:
+def _look(place: CollectionPlace, document_id: str) -> tuple[StoredDocument | None, str, str]:
     """Read and hash one document: what was read, its digest, what is wrong with it."""
-    held: HeldDocument | None = None
+    document: StoredDocument | None = None
     try:
-        held = read(place, document_id)
-        if held is None:
+        document = read(place, document_id)
+        if document is None:
             return None, "", f"It is not in '{place.collection}' of {place.store.identity.backend}."
-        return held, document_digest(place, held), ""
+        return document, document_digest(place, document), ""
     except InternalError as exc:
-        return held, "", f"{place.store.identity.backend}: {exc.message}"
+        return document, "", f"{place.store.identity.backend}: {exc.message}"
 
 
-def _difference(held: HeldDocument | None, copy: HeldDocument | None) -> str:
+def _difference(original: StoredDocument | None, copy: StoredDocument | None) -> str:
     """Say in what two versions of a document differ that are both whole."""
-    if held is None or copy is None:
+    if original is None or copy is None:
         return "It is only in one of the two."
     for what, same in (
-        ("record", held.record == copy.record),
-        ("text", held.text == copy.text),
-        ("sections or pages", held.structure == copy.structure),
-        ("chunks", held.chunks == copy.chunks),
+        ("record", original.record == copy.record),
+        ("text", original.text == copy.text),
+        ("sections or pages", original.structure == copy.structure),
+        ("chunks", original.chunks == copy.chunks),
     ):
         if not same:
             return f"The {what} differ{'' if what.endswith('s') else 's'}."
@@ -218,18 +218,18 @@ def _difference(held: HeldDocument | None, copy: HeldDocument | None) -> str:
 class _Sample:
     """Take chunks evenly spread over a collection, with their vectors, while its documents pass by."""
 
-    def __init__(self, wanted: int, chunks: int) -> None:
-        count = min(wanted, chunks)
+    def __init__(self, size: int, chunks: int) -> None:
+        count = min(size, chunks)
         self._places = [place * chunks // count for place in range(count)]
         self._passed = 0
         self.taken: list[tuple[Chunk, Vector]] = []
 
-    def offer(self, place: CollectionPlace, held: HeldDocument) -> None:
+    def offer(self, place: CollectionPlace, document: StoredDocument) -> None:
         """Let one document pass."""
-        last = self._passed + len(held.chunks)
+        last = self._passed + len(document.chunks)
         chosen: list[Chunk] = []
         while self._places and self._places[0] < last:
-            chosen.append(held.chunks[self._places.pop(0) - self._passed])
+            chosen.append(document.chunks[self._places.pop(0) - self._passed])
         self._passed = last
         if chosen:
             self.taken.extend(zip(chosen, vectors_of(place.opened, chosen), strict=True))
@@ -250,14 +250,14 @@ def _ask(
         ]
         mine, theirs = (list(each.dense or ()) for each in legs)
         dense.append(_overlap(mine, theirs))
-        if _found(chunk, mine) and not _found(chunk, theirs):
+        if _is_among(chunk, mine) and not _is_among(chunk, theirs):
             lost.append(chunk.id)
         if legs[0].lexical:
             lexical.append(_overlap(list(legs[0].lexical), list(legs[1].lexical or ())))
     return Overlap(len(sample), _mean(dense), _mean(lexical), tuple(lost), judged)
 
 
-def _found(chunk: Chunk, hits: Sequence[LegHit]) -> bool:
+def _is_among(chunk: Chunk, hits: Sequence[LegHit]) -> bool:
     """Tell whether a chunk is among the hits, or others as near as can be have crowded it out."""
     return any(hit.chunk_id == chunk.id for hit in hits) or (len(hits) >= _HITS and hits[-1].score > 1.0 - _TIE)
 
@@ -283,10 +283,10 @@ def _words_of(text: str) -> str:
     return " ".join(words[:: max(1, -(-len(words) // _WORDS))])
 
 
-def _add(found: Any, part: bytes) -> None:
+def _add(digest: Any, part: bytes) -> None:
     """Add one part with its length, so that no two sequences of parts look alike."""
-    found.update(len(part).to_bytes(8, "little"))
-    found.update(part)
+    digest.update(len(part).to_bytes(8, "little"))
+    digest.update(part)
 
 
 def _plain(value: DocumentRecord | DocumentStructure | Chunk) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from knowledge_mcp.engine.core.documents import HeldDocument, stored_document
+from knowledge_mcp.engine.core.documents import StoredDocument, stored_document
 from knowledge_mcp.model.collection import (
     CollectionInfo,
     DocumentRecord,
@@ -86,28 +86,28 @@ class CollectionPlace:
         Raises:
             NotFoundError: there is none; names those that there are.
         """
-        found = self.opened.info()
-        if found is None:
+        info = self.opened.info()
+        if info is None:
             known = ", ".join(each.name for each in self.store.collections()) or "none"
             raise NotFoundError(
                 f"There is no collection '{self.collection}' in {self.store.identity.location}.",
                 suggestion=f"Collections there: {known}.",
             )
-        return found
+        return info
 
 
-def read(place: CollectionPlace, document_id: str) -> HeldDocument | None:
+def read(place: CollectionPlace, document_id: str) -> StoredDocument | None:
     """Read a document in one version, None where it is gone.
 
     Raises:
         InternalError: it has other chunks than its record says, has lost its text, or changes all the time.
     """
     # not recoverable, or it would end the whole run: the other documents can still be copied
-    held = stored_document(place.opened, document_id, recoverable=False)
-    if held is not None and len(held.chunks) != held.record.chunk_count:
+    document = stored_document(place.opened, document_id, recoverable=False)
+    if document is not None and len(document.chunks) != document.record.chunk_count:
         raise InternalError(
-            f"Document '{document_id}' has {how_many(len(held.chunks), 'chunk')}, "
-            f"but its record says {held.record.chunk_count}.",
+            f"Document '{document_id}' has {how_many(len(document.chunks), 'chunk')}, "
+            f"but its record says {document.record.chunk_count}.",
             suggestion="Ingest the document again with --force.",
         )
-    return held
+    return document

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import counts_of
-from knowledge_mcp.engine.core.documents import HeldDocument, publish_held, vectors_of
+from knowledge_mcp.engine.core.documents import StoredDocument, publish_document, vectors_of
 from knowledge_mcp.engine.transfer.compare import Comparison, compare
 from knowledge_mcp.engine.transfer.copying import (
     CHUNKS_AT_ONCE,
@@ -108,7 +108,7 @@ class Move:
     Args:
         source, target: from where and to where.
         options: how.
-        on_event: told of every step.
+        on_event: receives every step.
 
     Raises:
         InvalidInputError: both are the same collection of the same store.
@@ -127,7 +127,7 @@ class Move:
         self._target = target
         self._options = options
         self._on_event = on_event
-        self._info = _checked(source, target)
+        self._info = _check_places(source, target)
         self._copied = self._chunks = 0
         self._failed: dict[str, str] = {}
 
@@ -154,9 +154,9 @@ class Move:
         target = self._target
         target.store.create_collection(target.collection, self._info.space)
         plan = self.plan()
-        self._tell(MoveEventKind.PLANNED, done=len(plan.present), total=_total(plan))
+        self._report_event(MoveEventKind.PLANNED, done=len(plan.present), total=_total(plan))
         for document_id in plan.present:
-            self._tell(MoveEventKind.PRESENT, document_id, total=_total(plan))
+            self._report_event(MoveEventKind.PRESENT, document_id, total=_total(plan))
         self._copy_all((*plan.new, *plan.replaced), len(plan.present), _total(plan))
         records = self._catch_up()
         removed = self._prune(plan.others) if self._options.prune else ()
@@ -187,8 +187,8 @@ class Move:
         target = self._target
         if not records:
             return lambda _: True
-        counted = counts_of(target.opened).chunks
-        if counted == sum(record.chunk_count for record in records.values()):
+        in_target = counts_of(target.opened).chunks
+        if in_target == sum(record.chunk_count for record in records.values()):
             return lambda _: True
         return lambda document_id: (
             len(target.opened.chunks("document", [document_id])) == records[document_id].chunk_count
@@ -206,23 +206,23 @@ class Move:
     def _fail(self, document_id: str, exc: KnowledgeError, place: int, total: int) -> None:
         self._failed[document_id] = exc.message
         _logger.error("failed %s: %s (%s) %s", document_id, exc.message, exc.code.value, exc.details)
-        self._tell(MoveEventKind.FAILED, document_id, place, total, exc.message)
+        self._report_event(MoveEventKind.FAILED, document_id, place, total, exc.message)
 
     def _copy(self, document_id: str, place: int, total: int) -> None:
-        held = read(self._source, document_id)
-        if held is None:
+        document = read(self._source, document_id)
+        if document is None:
             return  # it has gone from the source meanwhile
-        publish_held(self._target.opened, held, self._vectors(held))
+        publish_document(self._target.opened, document, self._vectors(document))
         self._failed.pop(document_id, None)
         self._copied += 1
-        self._chunks += len(held.chunks)
-        self._tell(MoveEventKind.STORED, document_id, place, total)
+        self._chunks += len(document.chunks)
+        self._report_event(MoveEventKind.STORED, document_id, place, total)
 
-    def _vectors(self, held: HeldDocument) -> list[Vector]:
+    def _vectors(self, document: StoredDocument) -> list[Vector]:
         vectors: list[Vector] = []
-        for start in range(0, len(held.chunks), CHUNKS_AT_ONCE):
-            vectors += vectors_of(self._source.opened, held.chunks[start : start + CHUNKS_AT_ONCE])
-            self._tell(MoveEventKind.READ, held.record.id, len(vectors), len(held.chunks))
+        for start in range(0, len(document.chunks), CHUNKS_AT_ONCE):
+            vectors += vectors_of(self._source.opened, document.chunks[start : start + CHUNKS_AT_ONCE])
+            self._report_event(MoveEventKind.READ, document.record.id, len(vectors), len(document.chunks))
         return vectors
 
     def _catch_up(self) -> dict[str, DocumentRecord]:
@@ -243,7 +243,7 @@ class Move:
         gone = tuple(each for each in others if each not in mine)
         for place, document_id in enumerate(gone, 1):
             self._target.opened.delete(document_id)
-            self._tell(MoveEventKind.REMOVED, document_id, place, len(gone))
+            self._report_event(MoveEventKind.REMOVED, document_id, place, len(gone))
         return gone
 
     def _compare(self, records: Mapping[str, DocumentRecord]) -> Comparison:
@@ -253,10 +253,12 @@ class Move:
             records,
             samples=self._options.samples,
             others=bool(self._target.records().keys() - records.keys()),
-            on_document=lambda document_id, done: self._tell(MoveEventKind.COMPARED, document_id, done, len(records)),
+            on_document=lambda document_id, done: self._report_event(
+                MoveEventKind.COMPARED, document_id, done, len(records)
+            ),
         )
 
-    def _tell(
+    def _report_event(
         self, kind: MoveEventKind, document_id: str = "", done: int = 0, total: int = 0, message: str = ""
     ) -> None:
         self._on_event(MoveEvent(kind, self._source.collection, document_id, done, total, message))
@@ -266,7 +268,7 @@ def _total(plan: MovePlan) -> int:
     return len(plan.new) + len(plan.replaced) + len(plan.present)
 
 
-def _checked(source: CollectionPlace, target: CollectionPlace) -> CollectionInfo:
+def _check_places(source: CollectionPlace, target: CollectionPlace) -> CollectionInfo:
     """Make sure that a move can be done at all; returns the source's description."""
     same_store = source.store.identity == target.store.identity
     if same_store and source.collection == target.collection:

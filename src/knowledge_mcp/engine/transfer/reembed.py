@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from knowledge_mcp.engine.core.budget import Budget
-from knowledge_mcp.engine.core.documents import HeldDocument, publish_held, vectors_of
+from knowledge_mcp.engine.core.documents import StoredDocument, publish_document, vectors_of
 from knowledge_mcp.engine.transfer.copying import (
     CollectionPlace,
     MoveEvent,
@@ -87,7 +87,7 @@ class ReembedReport:
         documents: carried over in this run. embedded, reused: chunks of theirs, by where their vectors are from.
         failed: documents that could not be carried over, the unfit ones among them.
         swapped: whether the live name now stands for the new collection.
-        kept: name of the old collection, empty where there is none or it was dropped.
+        old_collection: name of the old collection, empty where there is none or it was dropped.
         billed_tokens: tokens that the embedding service counted. price: USD per million of them, None if not known.
     """
 
@@ -97,7 +97,7 @@ class ReembedReport:
     reused: int = 0
     failed: tuple[Trouble, ...] = ()
     swapped: bool = False
-    kept: str = ""
+    old_collection: str = ""
     seconds: float = 0.0
     billed_tokens: int = 0
     price: float | None = 0.0
@@ -115,7 +115,7 @@ class Reembed:
         live: the collection.
         embedder: of the new space.
         options: how.
-        on_event: told of every step.
+        on_event: receives every step.
         today: date in the old collection's new name.
 
     Raises:
@@ -155,15 +155,15 @@ class Reembed:
         unfit: list[Trouble] = []
         chunks = tokens = 0
         for document_id in todo:
-            held = read(self._live, document_id)
-            if held is None:
+            document = read(self._live, document_id)
+            if document is None:
                 continue
-            trouble = self._unfit(held)
+            trouble = self._unfit(document)
             if trouble:
                 unfit.append(Trouble(document_id, trouble))
                 continue
-            chunks += len(held.chunks)
-            tokens += sum(self._embedder.count_tokens(chunk.embedding_text) for chunk in held.chunks)
+            chunks += len(document.chunks)
+            tokens += sum(self._embedder.count_tokens(chunk.embedding_text) for chunk in document.chunks)
         done = tuple(each for each in sorted(mine) if each not in set(todo))
         return dataclasses.replace(plan, todo=tuple(todo), done=done, unfit=tuple(unfit), chunks=chunks, tokens=tokens)
 
@@ -184,15 +184,15 @@ class Reembed:
         if not plan.needed:
             return self._report(plan, started)
         self._failed.update((each.document_id, each.message) for each in plan.unfit)
-        self._tell(MoveEventKind.PLANNED, done=len(plan.done), total=len(plan.done) + len(plan.todo))
+        self._report_event(MoveEventKind.PLANNED, done=len(plan.done), total=len(plan.done) + len(plan.todo))
         if plan.unfit and not self._options.leave_out:
             return self._report(plan, started)
         self._target.store.create_collection(self._target.collection, self._space)
         records = self._bring_up_to_date()
         if self._failed and not self._options.leave_out:
             return self._report(plan, started)
-        kept = self._swap(records)
-        return self._report(plan, started, swapped=True, kept=kept)
+        old_name = self._swap(records)
+        return self._report(plan, started, swapped=True, old_collection=old_name)
 
     # building
 
@@ -205,14 +205,16 @@ class Reembed:
             ]
             self._remove(self._target, sorted(theirs.keys() - (mine.keys() - self._failed.keys())))
             for place, document_id in enumerate(todo, 1):
-                self._try(document_id, place, len(todo), lambda each: self._carry(self._live, self._target, each))
+                self._try(
+                    document_id, place, len(todo), lambda each: self._reembed_document(self._live, self._target, each)
+                )
             unseen = [
                 each for each in sorted(mine) if self._looked_at.get(each) != mine[each] and each not in self._failed
             ]
             for place, document_id in enumerate(unseen, 1):
                 self._try(document_id, place, len(unseen), self._check)
                 self._looked_at[document_id] = mine[document_id]
-                self._tell(MoveEventKind.COMPARED, document_id, place, len(unseen))
+                self._report_event(MoveEventKind.COMPARED, document_id, place, len(unseen))
             if not todo and not unseen:
                 return mine
         raise InternalError(
@@ -223,7 +225,7 @@ class Reembed:
     def _try(self, document_id: str, place: int, total: int, step: Callable[[str], bool]) -> None:
         try:
             if step(document_id):
-                self._tell(MoveEventKind.STORED, document_id, place, total)
+                self._report_event(MoveEventKind.STORED, document_id, place, total)
         except (InternalError, InvalidInputError) as exc:
             if may_pass(exc):
                 raise
@@ -232,38 +234,39 @@ class Reembed:
     def _fail(self, document_id: str, exc: KnowledgeError, place: int, total: int) -> None:
         self._failed[document_id] = exc.message
         _logger.error("failed %s: %s (%s) %s", document_id, exc.message, exc.code.value, exc.details)
-        self._tell(MoveEventKind.FAILED, document_id, place, total, exc.message)
+        self._report_event(MoveEventKind.FAILED, document_id, place, total, exc.message)
 
-    def _carry(self, source: CollectionPlace, target: CollectionPlace, document_id: str) -> bool:
+    def _reembed_document(self, source: CollectionPlace, target: CollectionPlace, document_id: str) -> bool:
         """Embed one document and publish it; tells whether it was still there."""
-        held = read(source, document_id)
-        if held is None:
+        document = read(source, document_id)
+        if document is None:
             return False
-        trouble = self._unfit(held)
+        trouble = self._unfit(document)
         if trouble:
             raise InvalidInputError(trouble)
         chunks = tuple(
-            dataclasses.replace(chunk, token_count=self._embedder.count_tokens(chunk.content)) for chunk in held.chunks
+            dataclasses.replace(chunk, token_count=self._embedder.count_tokens(chunk.content))
+            for chunk in document.chunks
         )
         record = dataclasses.replace(
-            held.record,
+            document.record,
             token_count=sum(chunk.token_count for chunk in chunks),
             embedding_model=self._space.label,
         )
-        fresh = dataclasses.replace(held, record=record, chunks=chunks)
-        publish_held(target.opened, fresh, self._vectors(target, fresh))
+        fresh = dataclasses.replace(document, record=record, chunks=chunks)
+        publish_document(target.opened, fresh, self._vectors(target, fresh))
         self._documents += 1
         return True
 
-    def _vectors(self, target: CollectionPlace, held: HeldDocument) -> list[Vector]:
+    def _vectors(self, target: CollectionPlace, document: StoredDocument) -> list[Vector]:
         """Embed a document's chunks; what the new collection has already is not embedded again."""
-        keys = [embedding_key(chunk) for chunk in held.chunks]
+        keys = [embedding_key(chunk) for chunk in document.chunks]
         known = target.opened.vectors(keys)
         for start in range(0, len(keys), self._options.slice):
             end = start + self._options.slice
-            chunks, its_keys = held.chunks[start:end], keys[start:end]
+            chunks, its_keys = document.chunks[start:end], keys[start:end]
             self._embed(chunks, its_keys, known)
-            self._tell(MoveEventKind.READ, held.record.id, start + len(chunks), len(keys))
+            self._report_event(MoveEventKind.READ, document.record.id, start + len(chunks), len(keys))
         return [known[key] for key in keys]
 
     def _embed(self, chunks: Sequence[Chunk], keys: Sequence[str], known: dict[str, Vector]) -> None:
@@ -271,14 +274,14 @@ class Reembed:
         self._reused += len(keys) - len(texts)
         self._embedded += len(texts)
         if texts:
-            wanted = list(texts.values())
-            self._budget.check(wanted)
-            known.update(zip(texts, self._embedder.embed_documents(wanted), strict=True))
+            missing = list(texts.values())
+            self._budget.check(missing)
+            known.update(zip(texts, self._embedder.embed_documents(missing), strict=True))
 
-    def _unfit(self, held: HeldDocument) -> str:
+    def _unfit(self, document: StoredDocument) -> str:
         """Say which chunks the new model would not read whole, empty where it reads them all."""
         most = self._embedder.max_tokens
-        lengths = [self._embedder.count_tokens(chunk.embedding_text) for chunk in held.chunks]
+        lengths = [self._embedder.count_tokens(chunk.embedding_text) for chunk in document.chunks]
         long = [length for length in lengths if length > most]
         if not long:
             return ""
@@ -288,19 +291,19 @@ class Reembed:
         )
 
     def _check(self, document_id: str) -> bool:
-        """Make sure that the new collection holds the same chunks, each with a vector; never tells of a document."""
-        held, copy = read(self._live, document_id), read(self._target, document_id)
-        if held is None:
+        """Make sure that the new collection holds the same chunks, each with a vector."""
+        original, copy = read(self._live, document_id), read(self._target, document_id)
+        if original is None:
             return False
         if copy is None:
             raise InternalError(f"Document '{document_id}' has not arrived in '{self._target.collection}'.")
         vectors_of(self._target.opened, copy.chunks)
         same = (copy.text, copy.structure, [_as_cut(chunk) for chunk in copy.chunks]) == (
-            held.text,
-            held.structure,
-            [_as_cut(chunk) for chunk in held.chunks],
+            original.text,
+            original.structure,
+            [_as_cut(chunk) for chunk in original.chunks],
         )
-        if not same and _plain(held.record) == _plain(copy.record):
+        if not same and _plain(original.record) == _plain(copy.record):
             raise InternalError(f"Document '{document_id}' is not the same in '{self._target.collection}'.")
         return False
 
@@ -309,26 +312,26 @@ class Reembed:
     def _swap(self, records: Mapping[str, DocumentRecord]) -> str:
         """Exchange the two, catch up with what was published at the last moment; returns the old one's name."""
         store, name = self._live.store, self._live.collection
-        kept = self._free_name(store)
-        store.rename_collections({name: kept, self._target.collection: name})
-        self._tell(MoveEventKind.SWAPPED, message=kept)
-        old = CollectionPlace(store, kept)
+        old_name = self._free_name(store)
+        store.rename_collections({name: old_name, self._target.collection: name})
+        self._report_event(MoveEventKind.SWAPPED, message=old_name)
+        old = CollectionPlace(store, old_name)
         late, now = old.records(), self._live.records()
         changed = [each for each in sorted(late) if late[each] != records.get(each) and each not in self._failed]
         changed = [each for each in changed if not _is_done(late[each], now.get(each))]
         for place, document_id in enumerate(changed, 1):
-            self._try(document_id, place, len(changed), lambda each: self._carry(old, self._live, each))
+            self._try(document_id, place, len(changed), lambda each: self._reembed_document(old, self._live, each))
         self._remove(self._live, [each for each in sorted(records) if each not in late])
         if self._options.drop_old and not self._failed.keys() & set(changed):
-            store.drop_collection(kept)
+            store.drop_collection(old_name)
             return ""
-        return kept
+        return old_name
 
     def _free_name(self, store: Store) -> str:
-        taken = {each.name for each in store.collections()}
+        names = {each.name for each in store.collections()}
         name = f"{self._live.collection}.old-{self._today:%Y%m%d}"
         number = 1
-        while name in taken:
+        while name in names:
             number += 1
             name = f"{self._live.collection}.old-{self._today:%Y%m%d}-{number}"
         return name
@@ -336,11 +339,13 @@ class Reembed:
     def _remove(self, place: CollectionPlace, document_ids: Sequence[str]) -> None:
         for done, document_id in enumerate(document_ids, 1):
             place.opened.delete(document_id)
-            self._tell(MoveEventKind.REMOVED, document_id, done, len(document_ids))
+            self._report_event(MoveEventKind.REMOVED, document_id, done, len(document_ids))
 
     # telling
 
-    def _report(self, plan: ReembedPlan, started: float, *, swapped: bool = False, kept: str = "") -> ReembedReport:
+    def _report(
+        self, plan: ReembedPlan, started: float, *, swapped: bool = False, old_collection: str = ""
+    ) -> ReembedReport:
         return ReembedReport(
             plan=plan,
             documents=self._documents,
@@ -348,13 +353,13 @@ class Reembed:
             reused=self._reused,
             failed=tuple(Trouble(document_id, why) for document_id, why in sorted(self._failed.items())),
             swapped=swapped,
-            kept=kept,
+            old_collection=old_collection,
             seconds=time.perf_counter() - started,
             billed_tokens=self._budget.billed_tokens,
             price=self._embedder.price,
         )
 
-    def _tell(
+    def _report_event(
         self, kind: MoveEventKind, document_id: str = "", done: int = 0, total: int = 0, message: str = ""
     ) -> None:
         self._on_event(MoveEvent(kind, self._live.collection, document_id, done, total, message))

@@ -15,7 +15,7 @@ from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, marked
 from knowledge_mcp.engine.tracing.conflicts import Conflict, conflicting_definitions, conflicts
 from knowledge_mcp.engine.tracing.decisions import Reviews, as_mark_kind
 from knowledge_mcp.engine.tracing.links import TraceItem, TraceLink, Verdict, trace
-from knowledge_mcp.engine.tracing.readings import demands_in, held, items_in, meanings_in
+from knowledge_mcp.engine.tracing.readings import demands_in, items_in, meanings_in, read_ingested
 from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
@@ -267,7 +267,7 @@ def _traced(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress
 
 def _items(knowledge: Knowledge, documents: Sequence[str]) -> list[TraceItem]:
     """List the items of documents; of several, each id with its document before it."""
-    found = [(name, item) for name in documents for item in items_in(held(knowledge, name))]
+    found = [(name, item) for name in documents for item in items_in(read_ingested(knowledge, name))]
     if len(documents) == 1:
         return [item for _, item in found]
     return [TraceItem(f"{name}: {item.id}", item.title, item.text, item.citation, item.links) for name, item in found]
@@ -324,12 +324,12 @@ def _checked(knowledge: Knowledge, request: Mapping[str, Any], progress: Progres
 
     analyser = EnglishAnalyser()
     seek = Seeker(analyser.document_terms, _Embedding(knowledge, progress))
-    demanded = Standard.of(request["standard"], [held(knowledge, request["standard"])])
+    demanded = Standard.of(request["standard"], [read_ingested(knowledge, request["standard"])])
     if not demanded.obligations:
         raise InvalidInputError(
             f"There are no obligations in '{request['standard']}'.", suggestion="Name a document with requirements."
         )
-    parts = [held(knowledge, request["document"])]
+    parts = [read_ingested(knowledge, request["document"])]
     report = checked_against(demanded, parts, seek, analyser.document_terms, analyser.term_key, knowledge.documents())
     marks = [RowMark(row, text, as_mark_kind(kind), note) for row, text, kind, note in request["marks"]]
     found = marked(report, marks)
@@ -383,7 +383,7 @@ def _conflicting(knowledge: Knowledge, request: Mapping[str, Any], progress: Pro
     meanings: list[Any] = []
     documents: Sequence[str] = request["documents"]
     for number, name in enumerate(documents):
-        reading = held(knowledge, name)
+        reading = read_ingested(knowledge, name)
         demands.extend(demands_in(reading))
         meanings.extend(meanings_in(reading, analyser.term_key))
         progress(number + 1, 2 * len(documents), f"{number + 1} of {len(documents)} documents read")

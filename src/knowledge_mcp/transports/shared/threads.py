@@ -18,7 +18,7 @@ import anyio.from_thread
 import anyio.to_thread
 from mcp.server.mcpserver import Context
 
-from knowledge_mcp.model.call import Progress, tell_nobody
+from knowledge_mcp.model.call import Progress, ignore_progress
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError
 from knowledge_mcp.support.checkpoints import watched
 
@@ -184,7 +184,7 @@ async def telling(context: Context[Any, Any] | None, work: Callable[[Progress], 
     The function is for worker threads, and returns at once.
     """
     if context is None:
-        return await work(tell_nobody)
+        return await work(ignore_progress)
     outbox = Outbox[tuple[float, float | None, str]]()
     sent = anyio.Event()
 

@@ -40,7 +40,7 @@ from knowledge_mcp.engine.tracing.conflicts import (
     conflicts,
 )
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, held, meanings_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
@@ -162,7 +162,7 @@ def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
     knowledge = wiring.build_knowledge(settings)
     try:
         for document_id in ids or [each.id for each in knowledge.documents()]:
-            yield _said(held(knowledge, document_id))
+            yield _said(read_ingested(knowledge, document_id))
     except NotFoundError as exc:
         if not ids:
             raise

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, read_file, tell_left_out
 from knowledge_mcp.cli.shared.failures import say
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, held, items_in
+from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, items_in, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.sources.scan.files import RepositoryScan
@@ -123,7 +123,7 @@ def documents_of(
     path = Path(name)
     if not path.exists():
         with ingested(settings, name) as knowledge:
-            return [held(knowledge, name)]
+            return [read_ingested(knowledge, name)]
     from knowledge_mcp.readers.requirements.reader import RequirementReader
 
     reader = RequirementReader()
@@ -237,8 +237,10 @@ def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
 def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         if not lines:
-            held: Any = json.loads(text)
-            values = list(enumerate(cast("list[Any]", held) if isinstance(held, list) else [held], 1))
+            read_ingested: Any = json.loads(text)
+            values = list(
+                enumerate(cast("list[Any]", read_ingested) if isinstance(read_ingested, list) else [read_ingested], 1)
+            )
         else:
             values = [(place, json.loads(line)) for place, line in enumerate(text.splitlines(), 1) if line.strip()]
     except (json.JSONDecodeError, RecursionError) as exc:
@@ -331,7 +333,7 @@ def _ingested(settings: Settings, name: str) -> list[TraceItem]:
     collection = name.removeprefix(_COLLECTION)
     if collection == name:
         with ingested(settings, name) as knowledge:
-            return items_in(held(knowledge, name))
+            return items_in(read_ingested(knowledge, name))
     with ingested(settings.model_copy(update={"collection": collection}), name) as knowledge:
         records = knowledge.documents()
         if not records:
@@ -340,7 +342,9 @@ def _ingested(settings: Settings, name: str) -> list[TraceItem]:
                 suggestion="`knowledge collections list` shows the collections.",
             )
         return [
-            replace(item, id=f"{each.id}: {item.id}") for each in records for item in items_in(held(knowledge, each.id))
+            replace(item, id=f"{each.id}: {item.id}")
+            for each in records
+            for item in items_in(read_ingested(knowledge, each.id))
         ]
 
 
