@@ -2,13 +2,13 @@
 
 import { describe } from "./words.js";
 
-/** A failed request: `status` 0 where no answer came, `code` the service's own word, `told` for people. */
+/** A failed request: `status` 0 where no answer came, `code` the service's own word, `description` for people. */
 export class ApiError extends Error {
   constructor(status, answer = {}, retryAfter = null) {
     super(answer.detail ?? answer.message ?? `status ${status}`);
     this.status = status;
     this.code = answer.error ?? answer.code ?? "";
-    this.told = describe(status, this.code, answer, retryAfter);
+    this.description = describe(status, this.code, answer, retryAfter);
   }
 }
 
@@ -100,11 +100,11 @@ export function judge(status, text, header) {
   }
   const requestId = header("X-Request-ID");
   if (status >= 200 && status < 300 && json !== null && typeof json === "object") return { ok: true, status, json };
-  const given = json !== null && typeof json === "object" ? json : { error: "no_json" };
+  const payload = json !== null && typeof json === "object" ? json : { error: "no_json" };
   const nested =
-    given.error !== null && typeof given.error === "object"
-      ? { ...given, ...given.error, error: given.error.code }
-      : given;
+    payload.error !== null && typeof payload.error === "object"
+      ? { ...payload, ...payload.error, error: payload.error.code }
+      : payload;
   const answer = { request_id: requestId, ...nested };
   return { ok: false, status, json, error: new ApiError(status, answer, header("Retry-After")) };
 }

@@ -57,9 +57,9 @@ export function preferred(known, { all = false } = {}) {
  * Fill a choice of collections and return the one that is chosen; one that is asked for and not there stays, so that an
  * old link says what it wanted.
  */
-export async function fillChoice(select, wanted = "", { all = false } = {}) {
+export async function fillChoice(select, requested = "", { all = false } = {}) {
   const known = await collections();
-  const chosen = wanted || preferred(known, { all });
+  const chosen = requested || preferred(known, { all });
   const names = known.map((each) => each.name);
   const options = known.map((each) => h("option", { value: each.name }, `${each.name} (${each.doc_count ?? 0})`));
   if (all && (known.length > 1 || chosen === ALL)) {

@@ -24,7 +24,7 @@ const view = reviewing({
   rows: "rows",
   filter: "Rows",
   verdicts: [["", "All"], ...Object.keys(TONES).map((each) => [each, each])],
-  isOne: (wanted, verdict) => verdict === wanted,
+  isOne: (selected, verdict) => verdict === selected,
   render,
 });
 
@@ -77,7 +77,7 @@ function row(answer, each) {
     ),
     cell(
       "Checks",
-      each.checks.map((told) => h("div", {}, told)),
+      each.checks.map((text) => h("div", {}, text)),
     ),
     cell("Mark", marking(answer, each, kind)),
   );

@@ -45,10 +45,10 @@ export const WHOLE = "all:";
  * Fill choices with all documents, a group for each collection; an id that is not there stays as it is. `first` says what
  * stands for no choice in each, and `whole` in which of them all of a collection can be chosen.
  */
-export async function fillDocuments(selects, wanted, { first = [], whole = -1 } = {}) {
+export async function fillDocuments(selects, ids, { first = [], whole = -1 } = {}) {
   const groups = await load();
   selects.forEach((select, at) => {
-    const id = wanted[at] ?? "";
+    const id = ids[at] ?? "";
     const known = groups.some(
       (group) => id === `${WHOLE}${group.name}` || group.documents.some((each) => each.doc_id === id),
     );

@@ -109,9 +109,9 @@ function row(collection) {
 }
 
 async function remove(button, collection, name) {
-  const held = `${count(collection.doc_count ?? 0, "document")}, ${count(collection.chunk_count ?? 0, "passage")}`;
+  const contents = `${count(collection.doc_count ?? 0, "document")}, ${count(collection.chunk_count ?? 0, "passage")}`;
   const rest = name === "default" ? " The collection itself stays, empty." : "";
-  const text = `All of ${name} will be deleted: ${held}.${rest} This cannot be undone.`;
+  const text = `All of ${name} will be deleted: ${contents}.${rest} This cannot be undone.`;
   const sure = await confirmed({ title: "Delete this collection?", typed: name, action: "Delete collection", text });
   if (!sure) return;
   busy(button, true);

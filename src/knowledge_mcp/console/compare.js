@@ -101,33 +101,33 @@ function render(mine, answer, pair, offset) {
       h(
         "ul",
         { class: "counts" },
-        Object.entries(answer.summary ?? {}).map(([name, held]) =>
-          h("li", { class: "tag", data: { kind: name } }, `${number(held)} ${WORDS[name] ?? name}`),
+        Object.entries(answer.summary ?? {}).map(([name, amount]) =>
+          h("li", { class: "tag", data: { kind: name } }, `${number(amount)} ${WORDS[name] ?? name}`),
         ),
       ),
       h("p", { class: "row" }, shareButton("this comparison")),
     );
   }
   byId("compare-clauses").append(...clauses.map((each) => clause(each, answer)));
-  const shown = offset + clauses.length;
+  const displayed = offset + clauses.length;
   say(
     answer.total
-      ? `${count(answer.total, "clause")} changed; ${number(shown)} shown.`
+      ? `${count(answer.total, "clause")} changed; ${number(displayed)} shown.`
       : "Nothing changed: all clauses are the same.",
   );
   byId("compare-narrow").hidden = answer.total === 0;
   fill(
     byId("compare-more"),
-    shown < answer.total
-      ? h("button", { type: "button", onclick: () => compare(mine, pair, shown) }, "Show more changed clauses")
+    displayed < answer.total
+      ? h("button", { type: "button", onclick: () => compare(mine, pair, displayed) }, "Show more changed clauses")
       : null,
   );
   narrow();
 }
 
 function clause(each, answer) {
-  const name = named(each.old, each.new);
-  const kinds = [each.became, ...each.kinds, ...each.obligations.map((told) => `requirement ${told}`)];
+  const name = heading(each.old, each.new);
+  const kinds = [each.became, ...each.kinds, ...each.obligations.map((obligation) => `requirement ${obligation}`)];
   return h(
     "details",
     { class: "clause", open: true, data: { kinds: kinds.join(" ") } },
@@ -146,7 +146,7 @@ function clause(each, answer) {
   );
 }
 
-function named(older, newer) {
+function heading(older, newer) {
   if (older && newer && older.label !== newer.label)
     return [h("del", {}, older.label), " ", h("ins", {}, newer.label)];
   return (newer ?? older)?.label ?? "";
@@ -175,8 +175,8 @@ function side(title, place, document, rows, at, tag) {
 
 /** Show only the clauses with a kind of change. */
 function narrow() {
-  const wanted = byId("compare-kind").value;
+  const selected = byId("compare-kind").value;
   for (const each of byId("compare-clauses").children) {
-    each.hidden = wanted !== "" && !each.dataset.kinds.split(" ").includes(wanted);
+    each.hidden = selected !== "" && !each.dataset.kinds.split(" ").includes(selected);
   }
 }

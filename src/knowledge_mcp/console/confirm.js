@@ -17,7 +17,7 @@ export function confirmed({ title, text, typed = "", action = "Delete" }) {
   return new Promise((resolve) => {
     const leaving = new AbortController();
     const listen = { signal: leaving.signal };
-    let wanted = false;
+    let isConfirmed = false;
     input.addEventListener(
       "input",
       () => {
@@ -30,7 +30,7 @@ export function confirmed({ title, text, typed = "", action = "Delete" }) {
       (event) => {
         event.preventDefault();
         if (submit.disabled) return;
-        wanted = true;
+        isConfirmed = true;
         dialog.close();
       },
       listen,
@@ -40,7 +40,7 @@ export function confirmed({ title, text, typed = "", action = "Delete" }) {
       "close",
       () => {
         leaving.abort();
-        resolve(wanted);
+        resolve(isConfirmed);
       },
       listen,
     );

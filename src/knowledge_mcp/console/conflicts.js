@@ -30,7 +30,7 @@ const view = reviewing({
   verdicts: KINDS,
   paged: true,
   isEnough: (values) => Boolean(values.of),
-  asked: (values) =>
+  toRequest: (values) =>
     values.of.startsWith(WHOLE)
       ? { collection: values.of.slice(WHOLE.length) }
       : { document: [values.of, values.with].filter(Boolean) },
@@ -42,15 +42,15 @@ export const showConflicts = view.show;
 
 function render(answer, say, offset) {
   const pairs = answer.conflicts ?? [];
-  const shown = offset + pairs.length;
+  const displayed = offset + pairs.length;
   say(
-    `${count(answer.total, "pair")}, ${number(shown)} shown, among ${count(answer.compared, "sentence")} with force of ` +
+    `${count(answer.total, "pair")}, ${number(displayed)} shown, among ${count(answer.compared, "sentence")} with force of ` +
       `${count(answer.documents, "document")}. A person decides; what is said in other words is not recognised.`,
   );
   const lines = pairs.map(row);
   if (offset > 0) {
     byId("conflicts-pairs").querySelector("tbody").append(...lines);
-    return shown;
+    return displayed;
   }
   fill(
     byId("conflicts-summary"),
@@ -58,7 +58,7 @@ function render(answer, say, offset) {
     h("p", { class: "row" }, shareButton("these conflicts")),
   );
   fill(byId("conflicts-pairs"), lines.length ? table(HEADS, lines, "conflicts") : null);
-  return shown;
+  return displayed;
 }
 
 function row(each) {
@@ -76,7 +76,7 @@ function row(each) {
   );
 }
 
-function side(label, held, more = []) {
+function side(label, item, more = []) {
   const lines = more.map((other) => h("li", {}, cited(other)));
   return h(
     "td",
@@ -84,13 +84,13 @@ function side(label, held, more = []) {
     h(
       "div",
       {},
-      h("div", { class: "item-words" }, held.text),
-      h("div", { class: "small-text" }, cited(held)),
+      h("div", { class: "item-words" }, item.text),
+      h("div", { class: "small-text" }, cited(item)),
       folded(`Said in ${count(lines.length, "more place")}`, lines),
     ),
   );
 }
 
-function cited(held) {
-  return place(held, held, held.citation);
+function cited(item) {
+  return place(item, item, item.citation);
 }

@@ -32,19 +32,19 @@ const VIEWS = {
 };
 
 const left = new Map();
-let shown = "";
-let shownHash = "";
+let currentView = "";
+let currentHash = "";
 let list = "#/search";
 
 function show() {
-  const { view: wanted, argument, parameters } = read();
-  const view = Object.hasOwn(VIEWS, wanted) ? wanted : "missing";
-  const isNewView = view !== shown;
-  if (isNewView && shown) left.set(shownHash, { focus: document.activeElement, top: scrollY });
-  if (shown === "search" || shown === "documents") list = shownHash || "#/search";
-  if (shown === "search" && isNewView) document.querySelector("[data-view=search]").href = list;
+  const { view: requested, argument, parameters } = read();
+  const view = Object.hasOwn(VIEWS, requested) ? requested : "missing";
+  const isNewView = view !== currentView;
+  if (isNewView && currentView) left.set(currentHash, { focus: document.activeElement, top: scrollY });
+  if (currentView === "search" || currentView === "documents") list = currentHash || "#/search";
+  if (currentView === "search" && isNewView) document.querySelector("[data-view=search]").href = list;
   const returned = isNewView ? left.get(location.hash) : undefined;
-  const first = shown === "";
+  const first = currentView === "";
   if (parameters.get("c") && parameters.get("c") !== ALL) current.collection = parameters.get("c");
   document.body.dataset.shown = view;
   for (const name of Object.keys(VIEWS)) byId(`view-${name}`).hidden = name !== view;
@@ -53,8 +53,8 @@ function show() {
     else link.removeAttribute("aria-current");
   }
   document.title = `${VIEWS[view].title} · Knowledge console`;
-  shown = view;
-  shownHash = location.hash;
+  currentView = view;
+  currentHash = location.hash;
   if (isNewView && !first) place(view, returned);
   VIEWS[view].show({ argument, parameters, list });
 }

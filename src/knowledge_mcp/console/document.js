@@ -22,12 +22,12 @@ export function setUpDocument() {
   byId("document-later").addEventListener("click", () => grow(1));
   byId("document-jump").addEventListener("submit", (event) => {
     event.preventDefault();
-    const wanted = byId("jump").valueAsNumber;
-    if (!open || !Number.isInteger(wanted) || wanted < 1 || wanted > open.total) {
+    const target = byId("jump").valueAsNumber;
+    if (!open || !Number.isInteger(target) || target < 1 || target > open.total) {
       byId("document-status").textContent = open ? `Enter a number from 1 to ${open.total}.` : "";
       return;
     }
-    go(to("document", open.id, { at: wanted - 1, q: open.query, c: open.collection }));
+    go(to("document", open.id, { at: target - 1, q: open.query, c: open.collection }));
   });
 }
 
@@ -211,15 +211,15 @@ function linkTo(mine, at = mine.at) {
   return `${location.origin}${location.pathname}${to("document", mine.id, { at, q: mine.query, c: mine.collection })}`;
 }
 
-function warnings(told) {
-  if (told.length === 0) return null;
+function warnings(messages) {
+  if (messages.length === 0) return null;
   return notice(
     "warn",
     h("p", {}, h("strong", {}, "Not everything of this document could be read:")),
     h(
       "ul",
       {},
-      told.map((each) => h("li", {}, String(each))),
+      messages.map((each) => h("li", {}, String(each))),
     ),
   );
 }
@@ -276,7 +276,7 @@ function passages(mine, chunks) {
                   class: "quiet small",
                   "aria-label": `On the page: passage ${index + 1}, page ${pages[0]}`,
                   onclick: () => {
-                    showPage(pages[0], index, { asked: true });
+                    showPage(pages[0], index, { isRequested: true });
                     markSection(index);
                   },
                 },

@@ -44,21 +44,26 @@ export function showDocuments({ parameters }) {
 async function load() {
   running?.abort();
   const mine = (running = new AbortController());
-  const asked = state;
+  const request = state;
   byId("documents-status").textContent = "Loading …";
   byId("documents-table").setAttribute("aria-busy", "true");
   fill(byId("documents-problem"));
   try {
-    asked.collection = await fillChoice(byId("documents-collection"), asked.collection);
+    request.collection = await fillChoice(byId("documents-collection"), request.collection);
     if (mine.signal.aborted) return;
-    current.collection = asked.collection;
+    current.collection = request.collection;
     const known = await collections();
-    const isFixed = known.some((each) => each.name === asked.collection && each.read_only);
+    const isFixed = known.some((each) => each.name === request.collection && each.read_only);
     const answer = await call("GET", "/documents", {
-      query: { collection: asked.collection, limit: PAGE, offset: (asked.page - 1) * PAGE, name_contains: asked.name },
+      query: {
+        collection: request.collection,
+        limit: PAGE,
+        offset: (request.page - 1) * PAGE,
+        name_contains: request.name,
+      },
       signal: mine.signal,
     });
-    if (!mine.signal.aborted) render(asked, answer, isFixed);
+    if (!mine.signal.aborted) render(request, answer, isFixed);
   } catch (error) {
     if (isAborted(error) || mine.signal.aborted) return;
     fill(byId("documents-table"));
@@ -70,39 +75,39 @@ async function load() {
   }
 }
 
-function render(asked, answer, isFixed) {
+function render(request, answer, isFixed) {
   const documents = answer.documents ?? [];
   state.total = answer.total ?? documents.length;
-  if (documents.length === 0 && asked.page > 1 && state.total > 0) {
+  if (documents.length === 0 && request.page > 1 && state.total > 0) {
     turn({ page: Math.ceil(state.total / PAGE) });
     return;
   }
-  const named = asked.name ? ` whose name contains “${asked.name}”` : "";
-  byId("documents-status").textContent = `${count(state.total, "document")} in ${asked.collection}${named}`;
+  const condition = request.name ? ` whose name contains “${request.name}”` : "";
+  byId("documents-status").textContent = `${count(state.total, "document")} in ${request.collection}${condition}`;
   const rows = documents.map((each) => row(each, isFixed));
-  fill(byId("documents-table"), rows.length ? table(HEADS, rows) : none(asked));
-  const from = (asked.page - 1) * PAGE;
+  fill(byId("documents-table"), rows.length ? table(HEADS, rows) : none(request));
+  const from = (request.page - 1) * PAGE;
   byId("documents-range").textContent =
     `${number(from + 1)}–${number(from + documents.length)} of ${number(state.total)}`;
   byId("documents-pager").hidden = state.total <= PAGE;
-  byId("documents-previous").disabled = asked.page <= 1;
+  byId("documents-previous").disabled = request.page <= 1;
   byId("documents-next").disabled = from + documents.length >= state.total;
 }
 
-function none(asked) {
+function none(request) {
   return h(
     "div",
     { class: "notice info" },
     h(
       "p",
       {},
-      asked.name
+      request.name
         ? "No document has such a name: filter by another part of it."
         : "This collection has no documents yet.",
     ),
-    asked.name
+    request.name
       ? null
-      : h("p", {}, h("a", { class: "button", href: to("ingest", "", { c: asked.collection }) }, "Add documents")),
+      : h("p", {}, h("a", { class: "button", href: to("ingest", "", { c: request.collection }) }, "Add documents")),
   );
 }
 

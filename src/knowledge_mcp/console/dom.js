@@ -26,9 +26,9 @@ const PROPERTIES = new Set([
  * Make an element. Functions are listeners by the event's name (`onclick`), `data` is the dataset, everything else is a
  * property or an attribute; children are elements or anything that becomes text; null and false are left out.
  */
-export function h(tag, given = {}, ...children) {
+export function h(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") made.addEventListener(name.slice(2), value);
     else if (name === "class") made.className = value;
@@ -62,7 +62,7 @@ export function fill(parent, ...children) {
   parent.replaceChildren(...children.flat(9).filter((each) => each !== null && each !== undefined && each !== false));
 }
 
-/** Tell people who listen rather than look; the same words twice are told twice. */
+/** Announce to people who listen rather than look; the same words twice are announced twice. */
 export function announce(words) {
   const place = byId("announcer");
   place.textContent = place.textContent === words ? `${words}\u00a0` : words;
@@ -74,7 +74,7 @@ export function notice(kind, ...children) {
 
 /** Show a failure in words: what happened, why, and what to do next. */
 export function problem(error, ...actions) {
-  const told = error.told ?? {
+  const description = error.description ?? {
     title: "Something went wrong in this page",
     detail: String(error.message ?? error),
     next: "Reload the page.",
@@ -82,10 +82,10 @@ export function problem(error, ...actions) {
   return h(
     "div",
     { class: "notice bad", role: "alert" },
-    h("p", {}, h("strong", {}, told.title), told.detail ? `: ${told.detail}` : ""),
-    told.next ? h("p", {}, told.next) : null,
-    told.requestId
-      ? h("p", { class: "dim" }, "Request id for the administrator: ", h("code", {}, told.requestId))
+    h("p", {}, h("strong", {}, description.title), description.detail ? `: ${description.detail}` : ""),
+    description.next ? h("p", {}, description.next) : null,
+    description.requestId
+      ? h("p", { class: "dim" }, "Request id for the administrator: ", h("code", {}, description.requestId))
       : null,
     actions.length ? h("p", { class: "row" }, ...actions) : null,
   );
@@ -115,8 +115,8 @@ const NOUNS = new Set([
 
 /** Counts by name as tags; names that are nouns have a plural, the others say how something is. */
 export function countTags(counts, tones = {}) {
-  return Object.entries(counts ?? {}).map(([name, held]) =>
-    h("li", { class: `tag ${tones[name] ?? ""}` }, count(held, name, NOUNS.has(name) ? `${name}s` : name)),
+  return Object.entries(counts ?? {}).map(([name, amount]) =>
+    h("li", { class: `tag ${tones[name] ?? ""}` }, count(amount, name, NOUNS.has(name) ? `${name}s` : name)),
   );
 }
 

@@ -80,16 +80,16 @@ function shareOf(item) {
 }
 
 function errors(failed) {
-  const named = failed.slice(0, NAMED).map((each) => h("li", {}, `${each.name || "Text"}: ${reason(each)}`));
-  const more = failed.length - named.length;
+  const listed = failed.slice(0, NAMED).map((each) => h("li", {}, `${each.name || "Text"}: ${reason(each)}`));
+  const more = failed.length - listed.length;
   return h(
     "details",
     { class: "notice bad" },
     h("summary", {}, `${count(failed.length, "document")} could not be added`),
-    h("ul", {}, named, more > 0 ? h("li", {}, `and ${more} more, each told in its place below`) : null),
+    h("ul", {}, listed, more > 0 ? h("li", {}, `and ${more} more, each told in its place below`) : null),
   );
 }
 
 function reason(item) {
-  return item.error.told.detail || item.error.told.title;
+  return item.error.description.detail || item.error.description.title;
 }

@@ -32,14 +32,14 @@ export function stem(word) {
 export function stemsOf(query) {
   const words = (query ?? "").match(WORD) ?? [];
   const rare = words.filter((word) => !COMMON.has(folded(word)));
-  const wanted = new Set();
+  const stems = new Set();
   for (const word of rare.length ? rare : words) {
-    wanted.add(stem(word));
+    stems.add(stem(word));
     for (const part of word.match(PART) ?? []) {
-      if (/\p{L}/u.test(part) && (rare.length === 0 || !COMMON.has(folded(part)))) wanted.add(stem(part));
+      if (/\p{L}/u.test(part) && (rare.length === 0 || !COMMON.has(folded(part)))) stems.add(stem(part));
     }
   }
-  return wanted;
+  return stems;
 }
 
 /** Cut a text into `[piece, marked]`, no character lost. */

@@ -69,7 +69,7 @@ export function showIngest({ parameters }) {
       if (chosen?.read_only) byId("ingest-collection").value = "default";
     },
     (error) => {
-      say(error.told?.title ?? String(error));
+      say(error.description?.title ?? String(error));
     },
   );
   settle();
@@ -88,7 +88,7 @@ function setUpDrop() {
   });
 }
 
-/** Take what was dropped, folders with all that is in them; what of these the browser does not give is told. */
+/** Take what was dropped, folders with all that is in them; what the browser does not give of these is reported. */
 async function take(dropped) {
   const entries = [...(dropped?.items ?? [])].map((each) => each.webkitGetAsEntry?.());
   const files = [...(dropped?.files ?? [])];
@@ -106,7 +106,7 @@ function say(words) {
 }
 
 /** Return the collection to add to, or nothing after saying what is wrong with its name. */
-function wanted() {
+function readTarget() {
   const input = byId("ingest-collection");
   const name = input.value.trim();
   if (NAME.test(name)) {
@@ -128,16 +128,16 @@ function complain(control, words) {
 }
 
 /** Put files into the queue: `{file, path}` with the path from the folder on; hidden ones of folders are left out. */
-function addFiles(given, unread = []) {
-  const where = wanted();
-  if (!where) return;
-  const seen = given.filter(({ path }) => !isHidden(path));
-  for (const { file, path } of seen) add({ kind: "file", name: path || file.name, path, content: file, ...where });
-  const hidden = given.length - seen.length;
-  const told = [`${count(seen.length, "file")} added to the queue`];
-  if (hidden) told.push(`${count(hidden, "hidden file")} left out`);
-  if (unread.length) told.push(`the browser could not read ${unread.join(", ")}`);
-  if (given.length || unread.length) say(told.join("; "));
+function addFiles(files, unread = []) {
+  const target = readTarget();
+  if (!target) return;
+  const visible = files.filter(({ path }) => !isHidden(path));
+  for (const { file, path } of visible) add({ kind: "file", name: path || file.name, path, content: file, ...target });
+  const hidden = files.length - visible.length;
+  const parts = [`${count(visible.length, "file")} added to the queue`];
+  if (hidden) parts.push(`${count(hidden, "hidden file")} left out`);
+  if (unread.length) parts.push(`the browser could not read ${unread.join(", ")}`);
+  if (files.length || unread.length) say(parts.join("; "));
 }
 
 function addAddress() {
@@ -147,9 +147,9 @@ function addAddress() {
     complain(input, "Enter a whole address that begins with https:// – the service fetches no others.");
     return;
   }
-  const where = wanted();
-  if (!where) return;
-  add({ kind: "url", name: address, content: address, ...where });
+  const target = readTarget();
+  if (!target) return;
+  add({ kind: "url", name: address, content: address, ...target });
   input.value = "";
   say("Address added to the queue");
 }
@@ -161,9 +161,9 @@ function addText() {
     complain(byId("text"), "Enter or paste some text first.");
     return;
   }
-  const where = wanted();
-  if (!where) return;
-  add({ kind: "text", name: name || "", content, ...where });
+  const target = readTarget();
+  if (!target) return;
+  add({ kind: "text", name: name || "", content, ...target });
   byId("text").value = "";
   byId("text-name").value = "";
   say("Text added to the queue");
@@ -250,7 +250,7 @@ function outcome(item) {
 }
 
 function summaryOf(item) {
-  if (item.state === "failed") return `failed. ${item.error.told.detail || item.error.told.title}`;
+  if (item.state === "failed") return `failed. ${item.error.description.detail || item.error.description.title}`;
   if (item.state === "cancelled") {
     return item.job ? "cancelled, nothing of it was kept" : "cancelled before the service had accepted it";
   }

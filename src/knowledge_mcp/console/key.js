@@ -4,17 +4,17 @@ import { ApiError, keeper, send } from "./api.js";
 import { forget } from "./catalogue.js";
 import { busy, byId } from "./dom.js";
 
-let kept = null;
+let currentKey = null;
 let asking = null;
 let reason = "";
 let trying = null;
 
 /** Offer the key to whoever sends requests, and the button that changes it. */
 export function setUpKey() {
-  keeper.get = () => (kept !== null ? Promise.resolve(kept) : without());
+  keeper.get = () => (currentKey !== null ? Promise.resolve(currentKey) : without());
   keeper.refused = (key, error) => {
-    if (kept !== key) return;
-    kept = null;
+    if (currentKey !== key) return;
+    currentKey = null;
     byId("key-button").hidden = false;
     trying = Promise.resolve({ ok: false, status: 401 });
     reason = inWords(error);
@@ -31,18 +31,18 @@ export function setUpKey() {
 function without() {
   trying ??= send("GET", "/collections", { query: { limit: 1 }, seconds: 20 });
   return trying.then((answer) => {
-    if (kept !== null) return kept;
+    if (currentKey !== null) return currentKey;
     if (!answer.ok && answer.status === 0) trying = null; // nobody answered: try again next time
     if (!answer.ok && answer.status !== 0) return ask();
     if (!answer.ok) throw answer.error;
-    kept = "";
+    currentKey = "";
     byId("key-button").hidden = true;
-    return kept;
+    return currentKey;
   });
 }
 
 function inWords(error) {
-  const { title, detail, next } = error.told;
+  const { title, detail, next } = error.description;
   return `${title}${detail ? `: ${detail}` : "."} ${next}`.trim();
 }
 
@@ -54,7 +54,7 @@ function ask() {
     const form = byId("key-form");
     const leaving = new AbortController();
     const listen = { signal: leaving.signal };
-    tell(reason);
+    showMessage(reason);
     reason = "";
     form.addEventListener(
       "submit",
@@ -62,7 +62,7 @@ function ask() {
         event.preventDefault();
         const key = input.value.trim();
         if (await accepted(key)) {
-          kept = key;
+          currentKey = key;
           forget(); // another key may see other collections
           dialog.close();
         } else input.select();
@@ -76,8 +76,8 @@ function ask() {
         leaving.abort();
         asking = null;
         input.value = "";
-        if (kept === null) reject(new ApiError(401, { error: "no_key" }));
-        else resolve(kept);
+        if (currentKey === null) reject(new ApiError(401, { error: "no_key" }));
+        else resolve(currentKey);
       },
       listen,
     );
@@ -90,18 +90,20 @@ function ask() {
 async function accepted(key) {
   const button = byId("key-submit");
   if (!/^[\x21-\x7e]*$/.test(key)) {
-    tell("This is no key: it holds blanks or characters that keys do not have. Copy it again.");
+    showMessage("This is no key: it holds blanks or characters that keys do not have. Copy it again.");
     return false;
   }
   busy(button, true);
   const answer = await send("GET", "/collections", { query: { limit: 1 }, key, seconds: 20 });
   busy(button, false);
   if (answer.ok) return true;
-  tell(key === "" && answer.status === 401 ? "This service needs a key: enter it to go on." : inWords(answer.error));
+  showMessage(
+    key === "" && answer.status === 401 ? "This service needs a key: enter it to go on." : inWords(answer.error),
+  );
   return false;
 }
 
-function tell(words) {
+function showMessage(words) {
   const place = byId("key-problem");
   place.textContent = words;
   place.hidden = words === "";

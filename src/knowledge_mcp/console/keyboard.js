@@ -21,10 +21,10 @@ export function setUpKeyboard() {
 
 function search() {
   if (byId("view-search").hidden) go(document.querySelector("nav [data-view=search]").getAttribute("href"));
-  const shown = () => {
+  const focusSearch = () => {
     byId("q").focus();
     byId("q").select();
   };
-  if (byId("view-search").hidden) addEventListener("hashchange", () => queueMicrotask(shown), { once: true });
-  else shown();
+  if (byId("view-search").hidden) addEventListener("hashchange", () => queueMicrotask(focusSearch), { once: true });
+  else focusSearch();
 }

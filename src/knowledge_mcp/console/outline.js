@@ -15,7 +15,7 @@ export async function showOutline(mine) {
   try {
     answer = await call("GET", `/documents/${encodeURIComponent(mine.id)}/outline`, { signal: mine.leaving.signal });
   } catch {
-    return; // what keeps the document from being shown is told where its passages would stand
+    return; // what keeps the document from being shown is reported where its passages would stand
   }
   if (mine.leaving.signal.aborted) return;
   const sections = (answer.sections ?? []).filter((each) => Number.isInteger(each.passage));

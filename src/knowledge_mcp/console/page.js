@@ -6,7 +6,7 @@ import { byId, fill, h, notice } from "./dom.js";
 const SMALL = 110;
 const LARGE = 180;
 
-let shown = null;
+let current = null;
 let asking = null;
 
 export function setUpPage() {
@@ -54,33 +54,33 @@ function dialog() {
 /** Begin with a document; returns whether it has pages that can be drawn. */
 export function offerPages(mine, answer) {
   const has = answer.media_type === "application/pdf" && answer.pages > 0;
-  shown = has ? { mine, total: answer.pages, name: answer.filename ?? "", page: 0, passage: null } : null;
+  current = has ? { mine, total: answer.pages, name: answer.filename ?? "", page: 0, passage: null } : null;
   byId("page-panel").hidden = !has;
   fill(byId("page-image"));
   return has;
 }
 
 /** Show a page, in the dialog where there is no room beside the text; `passage` counts from 0, null marks nothing. */
-export function showPage(page, passage = null, { asked = false } = {}) {
-  if (!shown) return;
-  Object.assign(shown, { page: Math.min(Math.max(page, 1), shown.total), passage });
+export function showPage(page, passage = null, { isRequested = false } = {}) {
+  if (!current) return;
+  Object.assign(current, { page: Math.min(Math.max(page, 1), current.total), passage });
   if (matchMedia("(min-width: 60rem)").matches) draw(byId("page-image"), SMALL);
-  else if (asked) enlarge();
+  else if (isRequested) enlarge();
 }
 
 function turn(step) {
-  showPage(shown.page + step, shown.passage);
+  showPage(current.page + step, current.passage);
   if (byId("page-dialog").open) draw(byId("page-large"), LARGE);
 }
 
 function enlarge() {
-  if (!shown) return;
+  if (!current) return;
   if (!byId("page-dialog").open) byId("page-dialog").showModal();
   draw(byId("page-large"), LARGE);
 }
 
 async function draw(place, dpi) {
-  const { mine, page, passage, total, name } = shown;
+  const { mine, page, passage, total, name } = current;
   const words = `Page ${page} of ${total}`;
   byId("page-heading").textContent = words;
   byId("page-dialog-title").textContent = words;
@@ -99,13 +99,17 @@ async function draw(place, dpi) {
     if (!signal.aborted) fill(place, image);
   } catch (error) {
     if (isAborted(error) || stop.signal.aborted || mine.leaving.signal.aborted) return;
-    const told = error.told ?? { title: "The page cannot be shown", detail: String(error.message), next: "" };
+    const description = error.description ?? {
+      title: "The page cannot be shown",
+      detail: String(error.message),
+      next: "",
+    };
     fill(
       place,
       notice(
         "info",
-        h("p", {}, h("strong", {}, "The page cannot be shown"), told.detail ? `: ${told.detail}` : "."),
-        told.next ? h("p", {}, told.next) : null,
+        h("p", {}, h("strong", {}, "The page cannot be shown"), description.detail ? `: ${description.detail}` : "."),
+        description.next ? h("p", {}, description.next) : null,
       ),
     );
   } finally {

@@ -1,4 +1,4 @@
-/* What is to be added, one after another: it goes on whichever view is shown, and each item's end is told in full. */
+/* What is to be added, one after another: it goes on whichever view is shown, and each item's end is reported in full. */
 
 import { ApiError, call, isAborted } from "./api.js";
 import { changed } from "./catalogue.js";
@@ -11,13 +11,13 @@ const PASSING = new Set([0, 429, 502, 503, 504]);
 
 export const items = [];
 
-let told = () => {};
+let notify = () => {};
 let working = false;
 let numbers = 0;
 
-/** Say who is told when an item changes. */
+/** Set who is notified when an item changes. */
 export function onChange(listener) {
-  told = listener;
+  notify = listener;
 }
 
 export function isOver(item) {
@@ -25,10 +25,10 @@ export function isOver(item) {
 }
 
 /** Put something at the end: `{kind: "file" | "url" | "text", name, content, collection, force}`. */
-export function add(given) {
+export function add(fields) {
   numbers += 1;
   const item = {
-    ...given,
+    ...fields,
     number: numbers,
     state: "waiting",
     done: 0,
@@ -39,7 +39,7 @@ export function add(given) {
     stop: new AbortController(),
   };
   items.push(item);
-  told(item);
+  notify(item);
   work();
   return item;
 }
@@ -48,7 +48,7 @@ export function add(given) {
 export function retry(item) {
   Object.assign(item, { state: "waiting", done: 0, message: "", error: null, stop: new AbortController() });
   if (!item.lost) item.job = "";
-  told(item);
+  notify(item);
   work();
 }
 
@@ -56,7 +56,7 @@ export function clearOver() {
   items.splice(0, items.length, ...items.filter((item) => !isOver(item)));
 }
 
-/** Stop one: what waits or is being sent is dropped, a job is told to stop. */
+/** Stop one: what waits or is being sent is dropped, a job is asked to stop. */
 export async function cancel(item) {
   if (isOver(item)) return;
   if (item.job === "") {
@@ -65,12 +65,12 @@ export async function cancel(item) {
     return;
   }
   item.message = "cancelling";
-  told(item);
+  notify(item);
   try {
     take(item, await call("DELETE", `/jobs/${encodeURIComponent(item.job)}`));
   } catch (error) {
-    item.message = `It could not be cancelled: ${error.told?.detail || error.told?.title || error.message}`;
-    told(item);
+    item.message = `It could not be cancelled: ${error.description?.detail || error.description?.title || error.message}`;
+    notify(item);
   }
 }
 
@@ -87,12 +87,12 @@ function next() {
 
 async function run(item) {
   item.state = "sending";
-  told(item);
+  notify(item);
   try {
     if (!item.job) {
       const answer = await handIn(item, item.stop.signal, (share) => {
         item.done = share * 100;
-        told(item);
+        notify(item);
       });
       item.job = answer.job;
       if (answer.result) item.result = answer.result;
@@ -110,7 +110,7 @@ async function run(item) {
 async function follow(item) {
   item.state = "running";
   item.lost = false;
-  told(item);
+  notify(item);
   let pause = FIRST_LOOK;
   let failed = 0;
   while (!isOver(item)) {
@@ -129,7 +129,7 @@ async function follow(item) {
         throw error;
       }
       item.message = "The service does not answer now; the document is kept there, looking again";
-      told(item);
+      notify(item);
     }
   }
 }
@@ -147,16 +147,16 @@ function take(item, job) {
     end(item, "done");
   } else if (job.state === "cancelled") end(item, "cancelled");
   else if (job.state === "failed") fail(item, failureOf(job));
-  else told(item);
+  else notify(item);
 }
 
 function failureOf(job) {
-  const given = job.error !== null && typeof job.error === "object" ? job.error : {};
+  const fields = job.error !== null && typeof job.error === "object" ? job.error : {};
   const detail =
-    given.detail ?? given.message ?? (typeof job.error === "string" && job.error ? job.error : job.progress?.message);
-  return new ApiError(given.status_code ?? 422, {
+    fields.detail ?? fields.message ?? (typeof job.error === "string" && job.error ? job.error : job.progress?.message);
+  return new ApiError(fields.status_code ?? 422, {
     error: "ingest_failed",
-    ...given,
+    ...fields,
     detail: detail || "the service did not say why",
   });
 }
@@ -172,5 +172,5 @@ function end(item, state) {
     item.content = null; // it may be large
     changed();
   }
-  told(item);
+  notify(item);
 }

@@ -17,7 +17,7 @@ const PAGE = 100;
  */
 export function reviewing(view) {
   const { prefix, choices, work, render, parts, rows, verdicts, isOne, missing, paged = false } = view;
-  const { asked = (values) => values, isEnough = (values) => Object.values(values).every(Boolean) } = view;
+  const { toRequest = (values) => values, isEnough = (values) => Object.values(values).every(Boolean) } = view;
   const part = (name) => byId(`${prefix}-${name}`);
   const names = Object.keys(choices);
   let running = null;
@@ -69,7 +69,7 @@ export function reviewing(view) {
       if (!mine.signal.aborted) fail(error);
       return;
     }
-    chosen = asked(values);
+    chosen = toRequest(values);
     if (isEnough(values)) await run(mine.signal, chosen, 0);
     else if (Object.values(values).some(Boolean)) say("Choose the other document.");
   }
@@ -81,11 +81,11 @@ export function reviewing(view) {
     try {
       const answer = await followed(signal, { ...query, ...page });
       if (signal.aborted || !answer) return;
-      const shown = render(answer, say, offset);
+      const displayed = render(answer, say, offset);
       fill(part("problem"), answer.warning ? notice("warn", h("p", {}, answer.warning)) : null);
       part("narrow").hidden = !paged && part(rows).childElementCount === 0;
       if (!paged) narrow();
-      else fill(part("more"), shown < answer.total ? more(() => run(signal, query, shown)) : null);
+      else fill(part("more"), displayed < answer.total ? more(() => run(signal, query, displayed)) : null);
     } catch (error) {
       if (signal.aborted) return;
       say("");
@@ -148,14 +148,14 @@ function build({ prefix, title, action, choices, parts, rows, filter, verdicts, 
     h("div", { class: grows ? "field grow" : "field" }, h("label", { for: own(name) }, words), made);
   const words = h("input", { type: "search", id: own("words") });
   words.maxLength = 200;
-  const options = verdicts.map(([value, told]) => h("option", { value }, told));
+  const options = verdicts.map(([value, label]) => h("option", { value }, label));
   fill(
     byId(`view-${prefix}`),
     h("h1", { id: own("heading"), tabindex: "-1" }, title),
     h(
       "form",
       { id: own("form"), class: "toolbar" },
-      Object.entries(choices).map(([name, told]) => field(name, told, true, h("select", { id: own(name) }))),
+      Object.entries(choices).map(([name, label]) => field(name, label, true, h("select", { id: own(name) }))),
       h("button", { type: "submit", class: "primary", id: own("submit") }, action),
     ),
     h("p", { id: own("status"), class: "live", role: "status", "aria-live": "polite" }),
@@ -182,9 +182,9 @@ function pause(signal) {
 }
 
 /** Lead to the passage that an item or a quote begins in, where that is known. */
-export function place(held, document, words) {
-  if (!Number.isInteger(held.passage)) return words;
-  return h("a", { href: to("document", document.doc_id, { at: held.passage, c: document.collection }) }, words);
+export function place(item, document, words) {
+  if (!Number.isInteger(item.passage)) return words;
+  return h("a", { href: to("document", document.doc_id, { at: item.passage, c: document.collection }) }, words);
 }
 
 /** Keep what a person decides; what was shown before stays where that fails. */

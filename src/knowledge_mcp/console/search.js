@@ -85,30 +85,30 @@ export async function showSearch({ parameters }) {
   if (answered === "") byId("q").focus({ preventScroll: true }); // before the key is asked for: the dialog gives it back
   const isBare = !parameters.get("q") && !parameters.get("doc");
   if (!isBare) readControls(parameters);
-  let wanted;
+  let chosen;
   try {
-    wanted = await fillChoice(byId("search-collection"), parameters.get("c") ?? "", { all: true });
+    chosen = await fillChoice(byId("search-collection"), parameters.get("c") ?? "", { all: true });
   } catch (error) {
     if (mine === turn) fill(byId("search-notices"), problem(error, again()));
     return;
   }
   if (mine !== turn) return;
   if (isBare) {
-    if (answered === "" || parameters.get("c")) introduce(wanted);
+    if (answered === "" || parameters.get("c")) introduce(chosen);
     return;
   }
   chooseDocument(parameters.get("doc"));
   summarise();
-  if (!parameters.get("q")) introduce(wanted);
-  else if (answered !== location.hash) ask(parameters.get("q"), wanted);
+  if (!parameters.get("q")) introduce(chosen);
+  else if (answered !== location.hash) ask(parameters.get("q"), chosen);
 }
 
 function readControls(parameters) {
   byId("q").value = parameters.get("q") ?? "";
   for (const [name, id] of Object.entries(CONTROLS)) {
-    const given = parameters.get(name) ?? "";
-    const isFit = given !== "" && (byId(id).type !== "number" || Number.isFinite(Number(given)));
-    byId(id).value = isFit ? given : DEFAULTS[name];
+    const value = parameters.get(name) ?? "";
+    const isFit = value !== "" && (byId(id).type !== "number" || Number.isFinite(Number(value)));
+    byId(id).value = isFit ? value : DEFAULTS[name];
     if (byId(id).value === "") byId(id).value = DEFAULTS[name]; // a choice that there is not
   }
 }
@@ -124,13 +124,13 @@ async function introduce(collection) {
   byId("search-status").textContent = "";
   byId("q").focus({ preventScroll: true });
   const known = await collections().catch(() => []);
-  const named = known.filter((each) => collection === ALL || each.name === collection);
-  if (named.length === 0 || answered !== "" || running) return;
-  const held = { doc_count: named.reduce((sum, each) => sum + (each.doc_count ?? 0), 0) };
-  byId("search-status").textContent = held.doc_count
-    ? `${count(held.doc_count, "document")} in ${nameOf(collection, named.length)}. Answers are passages, each with its place and a citation.`
+  const selected = known.filter((each) => collection === ALL || each.name === collection);
+  if (selected.length === 0 || answered !== "" || running) return;
+  const totals = { doc_count: selected.reduce((sum, each) => sum + (each.doc_count ?? 0), 0) };
+  byId("search-status").textContent = totals.doc_count
+    ? `${count(totals.doc_count, "document")} in ${nameOf(collection, selected.length)}. Answers are passages, each with its place and a citation.`
     : "";
-  if (!held.doc_count) {
+  if (!totals.doc_count) {
     fill(
       byId("search-notices"),
       notice(
@@ -161,15 +161,15 @@ function again() {
 }
 
 function summarise() {
-  const said = [];
+  const options = [];
   const control = (name) => byId(CONTROLS[name]);
-  if (control("mode").value !== DEFAULTS.mode) said.push(control("mode").value);
-  if (control("min").value !== DEFAULTS.min) said.push(`score from ${control("min").value}`);
-  if (control("clause").value) said.push(`clause ${control("clause").value}`);
-  if (control("type").value) said.push(control("type").value);
-  if (control("normative").value) said.push(control("normative").value === "true" ? "normative" : "informative");
-  if (byId("document-filter").value) said.push("one document");
-  byId("options-summary").textContent = said.length ? said.join(", ") : "";
+  if (control("mode").value !== DEFAULTS.mode) options.push(control("mode").value);
+  if (control("min").value !== DEFAULTS.min) options.push(`score from ${control("min").value}`);
+  if (control("clause").value) options.push(`clause ${control("clause").value}`);
+  if (control("type").value) options.push(control("type").value);
+  if (control("normative").value) options.push(control("normative").value === "true" ? "normative" : "informative");
+  if (byId("document-filter").value) options.push("one document");
+  byId("options-summary").textContent = options.length ? options.join(", ") : "";
 }
 
 function questionOf(query, collection) {
@@ -179,14 +179,14 @@ function questionOf(query, collection) {
   if (byId("document-type").value) filters.document_type = byId("document-type").value;
   if (byId("normative").value) filters.normative = byId("normative").value === "true";
   if (byId("clause").value.trim()) filters.clause_number = byId("clause").value.trim();
-  const asked = {
+  const request = {
     query,
     ...(collection === ALL ? { everywhere: true } : { collection }),
     mode: byId("mode").value,
     top_k: Number(byId("top-k").value),
     min_score: Number(byId("min-score").value),
   };
-  return Object.keys(filters).length ? { ...asked, filters } : asked;
+  return Object.keys(filters).length ? { ...request, filters } : request;
 }
 
 async function ask(query, collection) {
@@ -229,18 +229,18 @@ function render(answer, question, took) {
   byId("search-status").textContent = `${what} in ${place}, ${mode}, ${seconds}`;
   fill(byId("search-share"), shareButton("this search"));
   fill(byId("search-notices"), notices(answer, question, found.length));
-  const asked = [question.query, ...(answer.also_asked ?? [])].join(" ");
+  const terms = [question.query, ...(answer.also_asked ?? [])].join(" ");
   fill(
     byId("results"),
-    found.map((each, index) => h("li", {}, result(each, index + 1, asked, Boolean(question.everywhere)))),
+    found.map((each, index) => h("li", {}, result(each, index + 1, terms, Boolean(question.everywhere)))),
   );
 }
 
 function notices(answer, question, found) {
-  const told = [];
+  const entries = [];
   const degraded = answer.degraded ?? [];
   if (degraded.length) {
-    told.push(
+    entries.push(
       notice(
         "warn",
         h("p", {}, h("strong", {}, "Part of the search did not work"), "; the results may be incomplete:"),
@@ -253,16 +253,16 @@ function notices(answer, question, found) {
       ),
     );
   }
-  if (answer.note) told.push(notice("info", h("p", {}, String(answer.note))));
+  if (answer.note) entries.push(notice("info", h("p", {}, String(answer.note))));
   if (found && answer.answerability !== undefined) {
-    told.push(answerability(answer.answerability));
+    entries.push(answerability(answer.answerability));
   }
   const others = answer.also_asked ?? [];
   if (others.length) {
-    told.push(notice("info", h("p", {}, h("strong", {}, "Also asked for"), `: ${others.join("; ")}.`)));
+    entries.push(notice("info", h("p", {}, h("strong", {}, "Also asked for"), `: ${others.join("; ")}.`)));
   }
   if (answer.below_min_score > 0) {
-    told.push(
+    entries.push(
       notice(
         "info",
         h(
@@ -278,8 +278,8 @@ function notices(answer, question, found) {
       ),
     );
   }
-  if (found === 0) told.push(nothing(question));
-  return told;
+  if (found === 0) entries.push(nothing(question));
+  return entries;
 }
 
 const LIKELIHOODS = [

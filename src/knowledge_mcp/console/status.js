@@ -32,8 +32,8 @@ async function look() {
     send("GET", "/ready", { seconds: 15 }),
     last.version ? { ok: true, json: { version: last.version } } : send("GET", "/health", { seconds: 15 }),
   ]);
-  const told = ready.json?.status;
-  const state = ready.ok && told !== "not_ready" ? "ready" : told === "not_ready" ? "not_ready" : "unreachable";
+  const status = ready.json?.status;
+  const state = ready.ok && status !== "not_ready" ? "ready" : status === "not_ready" ? "not_ready" : "unreachable";
   const version = health.ok ? String(health.json.version ?? "") : "";
   if (last.state !== state && last.state !== "unknown") announce(`Service: ${WORDS[state]}`);
   last = { state, checks: ready.json?.checks ?? {}, version, error: state === "unreachable" ? ready.error : null };
@@ -57,7 +57,7 @@ function render() {
   fill(
     byId("status-details"),
     h("p", {}, h("strong", {}, WORDS[last.state]), last.version ? ` · version ${last.version}` : ""),
-    last.error ? h("p", {}, `${last.error.told.title}. ${last.error.told.next}`) : null,
+    last.error ? h("p", {}, `${last.error.description.title}. ${last.error.description.next}`) : null,
     last.state === "not_ready"
       ? h(
           "p",

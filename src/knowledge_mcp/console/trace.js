@@ -29,7 +29,7 @@ const view = reviewing({
   rows: "links",
   filter: "Links",
   verdicts: VERDICTS,
-  isOne: (wanted, verdict) => (wanted === "sure" ? SURE.has(verdict) : verdict === wanted),
+  isOne: (selected, verdict) => (selected === "sure" ? SURE.has(verdict) : verdict === selected),
   render,
 });
 
@@ -96,32 +96,32 @@ function deciding(answer, each, verdict) {
   const buttons = [
     [true, "Accept", "accepted"],
     [false, "Reject", "rejected"],
-  ].map(([meant, words, told]) => {
+  ].map(([value, words, outcome]) => {
     const label = `${words} the link from ${each.from.id} to ${each.to.id}`;
     const button = h("button", { type: "button", class: "small", "aria-label": label, onclick: choose }, words);
     async function choose() {
-      const wanted = now === meant ? null : meant;
-      await decided(buttons, "/trace/decisions", decision(answer, each, wanted), {
+      const next = now === value ? null : value;
+      await decided(buttons, "/trace/decisions", decision(answer, each, next), {
         fail: view.fail,
         done() {
-          now = wanted;
+          now = next;
           press();
-          announce(wanted === null ? "The decision is taken back" : `The link is ${told}`);
+          announce(next === null ? "The decision is taken back" : `The link is ${outcome}`);
         },
       });
       button.focus();
     }
-    button.dataset.meant = String(meant);
+    button.dataset.meant = String(value);
     return button;
   });
   function press() {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.meant === String(now)));
     const own = each.accepted ? "taken back" : each.verdict;
-    const shown = now === null ? own : now ? "declared" : "rejected";
-    verdict.textContent = shown;
-    verdict.className = `tag ${TONES[shown] ?? ""}`;
+    const label = now === null ? own : now ? "declared" : "rejected";
+    verdict.textContent = label;
+    verdict.className = `tag ${TONES[label] ?? ""}`;
     const row = verdict.closest("tr");
-    if (row) row.dataset.verdict = shown;
+    if (row) row.dataset.verdict = label;
   }
   press();
   return h("div", { class: "row" }, buttons);
@@ -158,10 +158,10 @@ function rejected(answer, links) {
   );
 }
 
-function item(held, document) {
+function item(traced, document) {
   return [
-    place(held, document, held.id),
-    h("div", { class: "small-text item-words" }, held.text || held.title),
+    place(traced, document, traced.id),
+    h("div", { class: "small-text item-words" }, traced.text || traced.title),
   ];
 }
 

@@ -74,8 +74,8 @@ const BY_STATUS = {
 export function describe(status, code, answer = {}, retryAfter = null) {
   const known = code in TITLES ? code : (BY_STATUS[status] ?? "internal_error");
   const wait = Number(retryAfter) > 0 ? ` The service asks to wait ${Math.ceil(Number(retryAfter))} seconds.` : "";
-  const said = answer.detail ?? answer.message;
-  const detail = known === "console_timeout" ? `no answer within ${answer.seconds} seconds` : said;
+  const message = answer.detail ?? answer.message;
+  const detail = known === "console_timeout" ? `no answer within ${answer.seconds} seconds` : message;
   const advice = typeof answer.suggestion === "string" && answer.suggestion ? answer.suggestion : NEXT[known];
   return {
     title: TITLES[known],
