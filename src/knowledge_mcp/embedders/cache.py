@@ -27,11 +27,11 @@ STOPPED_BYTES = 64 * 1024**2
 """Some 30,000 passages, which no document has: what is stored is found again in its collection."""
 
 OnAnswer = Callable[[Sequence[str], Sequence[Vector]], None]
-"""Told the texts and the vectors of each answer as soon as it is there, on the thread that asked."""
+"""Called with the texts and the vectors of each answer as soon as it is there, on the thread that asked."""
 
 
-class TellingEmbedder(Embedder, Protocol):
-    """An embedder that tells of each answer as soon as it is there."""
+class StreamingEmbedder(Embedder, Protocol):
+    """An embedder that reports each answer as soon as it is there."""
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
         """Embed as `embed_documents` does; `on_answer` gets the texts and the vectors of each answer."""
@@ -52,7 +52,7 @@ class CachedEmbedder:
     """
 
     def __init__(
-        self, inner: TellingEmbedder, file: Path, *, most_bytes: int = MOST_BYTES, keeps_questions: bool = True
+        self, inner: StreamingEmbedder, file: Path, *, most_bytes: int = MOST_BYTES, keeps_questions: bool = True
     ) -> None:
         self._inner = inner
         self._path = file
@@ -77,8 +77,8 @@ class CachedEmbedder:
 
     @property
     def usage(self) -> EmbeddingUsage:
-        asked = self._inner.usage
-        return EmbeddingUsage(requests=asked.requests, tokens=asked.tokens, cached=asked.cached + self._answered)
+        inner = self._inner.usage
+        return EmbeddingUsage(requests=inner.requests, tokens=inner.tokens, cached=inner.cached + self._answered)
 
     def count_tokens(self, text: str) -> int:
         return self._inner.count_tokens(text)
@@ -170,12 +170,12 @@ class CachedEmbedder:
             raise InternalError("The embedder is closed.")
 
 
-def cached(inner: TellingEmbedder, folder: Path) -> CachedEmbedder:
+def cached(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
     """Put the cache of a data folder in front of an embedder that is paid; opens nothing."""
     return CachedEmbedder(inner, folder / CACHE_FILE)
 
 
-def of_stopped_runs(inner: TellingEmbedder, folder: Path) -> CachedEmbedder:
+def of_stopped_runs(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
     """Put a small cache in front of an embedder that costs only time, for ingests that are stopped; opens nothing."""
     return CachedEmbedder(inner, folder / STOPPED_FILE, most_bytes=STOPPED_BYTES, keeps_questions=False)
 

@@ -31,7 +31,7 @@ PAUSE_SECONDS = 0.01
 """Between tries where SQLite answers busy at once; making the file takes another process about as long."""
 WAL_LIMIT = 16 * 1024 * 1024
 KEYS_OF_A_STATEMENT = 500
-USE_IS_TOLD_AFTER = 3_600
+USE_RECORDED_AFTER = 3_600
 """Seconds for which a use is not written down again, so that reading rarely writes."""
 SWEPT_TO = 0.9
 ROWS_OF_A_SWEEP = 256
@@ -126,7 +126,7 @@ class CacheFile:
                     damaged.append(row)
                     continue
                 found[key] = vector
-                if not now - USE_IS_TOLD_AFTER <= used <= now:
+                if not now - USE_RECORDED_AFTER <= used <= now:
                     stale.append(row)
         if damaged:
             self._log("damaged", f"{len(damaged)} vectors are damaged and are asked for again")
@@ -158,16 +158,16 @@ class CacheFile:
 
     def _sweep(self, connection: _Connection) -> None:
         """Drop what was not used for longest, down to nine tenths of the bound; its pages are used again."""
-        if self._held(connection) <= self._most_bytes:
+        if self._size_in_use(connection) <= self._most_bytes:
             return
-        while self._held(connection) > SWEPT_TO * self._most_bytes:
+        while self._size_in_use(connection) > SWEPT_TO * self._most_bytes:
             connection.execute(
                 "DELETE FROM vectors WHERE id IN (SELECT id FROM vectors ORDER BY used, id LIMIT ?)", (ROWS_OF_A_SWEEP,)
             )
             if not connection.changes():
                 return
 
-    def _held(self, connection: _Connection) -> int:
+    def _size_in_use(self, connection: _Connection) -> int:
         pages, free, size = (int(connection.pragma(name)) for name in ("page_count", "freelist_count", "page_size"))
         return (pages - free) * size
 

@@ -45,21 +45,21 @@ class Seeker:
     def __init__(self, terms: Terms, embed: Embed) -> None:
         self._terms, self._embed = terms, embed
 
-    def __call__(self, wanted: Sequence[str], sentences: Sequence[str], most: int) -> list[list[tuple[int, float]]]:
-        """Return for each wanted text the places of the best sentences with their probability, best first."""
-        if not wanted or not sentences:
-            return [[] for _ in wanted]
+    def __call__(self, queries: Sequence[str], sentences: Sequence[str], most: int) -> list[list[tuple[int, float]]]:
+        """Return for each query the places of the best sentences with their probability, best first."""
+        if not queries or not sentences:
+            return [[] for _ in queries]
         start, words, near = ODDS
         found: list[list[tuple[int, float]]] = []
-        for share, cosine in zip(*shares(wanted, sentences, self._terms, self._embed), strict=True):
+        for share, cosine in zip(*shares(queries, sentences, self._terms, self._embed), strict=True):
             order = np.argsort(-(share + cosine), kind="stable")[:most]
             chances = 1 / (1 + np.exp(-(start + words * share[order] + near * cosine[order])))
             found.append([(int(place), float(chance)) for place, chance in zip(order, chances, strict=True)])
         return found
 
 
-def shares(wanted: Sequence[str], sentences: Sequence[str], terms: Terms, embed: Embed) -> tuple[Matrix, Matrix]:
-    """Tell of all pairs the share of the wanted words that a sentence has, and the cosine; shape (wanted, sentences).
+def shares(queries: Sequence[str], sentences: Sequence[str], terms: Terms, embed: Embed) -> tuple[Matrix, Matrix]:
+    """Return for all pairs the share of the query's words in the sentence, and the cosine; shape (queries, sentences).
 
     A word counts by the logarithm of how rare it is among the sentences; one that is in none counts most.
     """
@@ -68,13 +68,13 @@ def shares(wanted: Sequence[str], sentences: Sequence[str], terms: Terms, embed:
         for term in set(terms(sentence)):
             postings.setdefault(term, []).append(place)
     count = len(sentences) + 1
-    had = np.zeros((len(wanted), len(sentences)), np.float32)
-    for row, text in enumerate(checked(wanted)):
+    had = np.zeros((len(queries), len(sentences)), np.float32)
+    for row, text in enumerate(checked(queries)):
         weights = {term: float(np.log(count / (len(postings.get(term, ())) + 0.5))) for term in Counter(terms(text))}
         total = sum(weights.values()) or 1.0
         for term, weight in weights.items():
             had[row, postings.get(term, [])] += np.float32(weight / total)
-    return had, embed(list(wanted)) @ embed(list(sentences)).T
+    return had, embed(list(queries)) @ embed(list(sentences)).T
 
 
 WEIGHTS = (-3.89, 0.391, 0.415)
@@ -84,7 +84,7 @@ RELATED = 0.44
 """Half way between the least that two sets have which belong together (.48) and the most of two that do not (.40), of
 all pairs of the public sets, with the default model: `python -m benchmarks.tracing --crossed`."""
 _NEAREST = 6
-"""Neighbours that a pair is held against; 4 to 8 do alike."""
+"""Neighbours that a pair is compared with; 4 to 8 do alike."""
 _WORDS = 0.5
 """What the cosine of words counts beside that of runs of letters, which is half the same; 0 to 1 do nearly alike."""
 _RUN = 5
@@ -105,7 +105,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Hold what is told of all pairs.
+    """Hold the ratings of all pairs.
 
     Attributes:
         nearer: how much nearer than its neighbours each pair is, shape (sources, targets); -inf where no term is
@@ -148,7 +148,7 @@ class Linker:
     ) -> tuple[list[tuple[int, int, float]], float, bool]:
         """Return the pairs whose probability is at least `least` times the one to cut at, best first, and that.
 
-        Last comes whether the two are about the same thing at all: what is told of pairs is relative to the two sets.
+        Last comes whether the two are about the same thing at all: the ratings of pairs are relative to the two sets.
         """
         if not sources or not targets:
             return [], 1.0, True
@@ -187,7 +187,7 @@ def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embe
     numbers: dict[str, int] = {}
     bags = [_bags(map(terms, texts), numbers) for texts in (ours, theirs)]
     total = _cosines(*bags)
-    apart = total == 0
+    without_common_words = total == 0
     _standardise(total)
     total *= _WORDS
     runs = _cosines(*([_runs(text) for text in checked(texts)] for texts in (ours, theirs)))
@@ -207,7 +207,7 @@ def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embe
     total *= 2
     total -= near[0]
     total -= near[1]
-    total[apart] = -np.inf
+    total[without_common_words] = -np.inf
     sizes = [np.log1p(np.array([len(bag.keys) for bag in side], np.float32)) for side in bags]
     return Rated(total, (sizes[0], sizes[1]), median)
 
@@ -238,11 +238,11 @@ def likely_from(chances: Matrix, cut: float) -> float:
     Of a few items that have nothing in common, some pair is always the best; the F1 to be expected of naming it is less
     than the probability that naming none is right.
     """
-    named = chances[chances >= _LEAST].astype(np.float64)
+    candidates = chances[chances >= _LEAST].astype(np.float64)
     with np.errstate(divide="ignore"):  # a pair that is certain leaves no chance that there is none
-        none = np.exp(np.log1p(-named).sum())
-    kept = named[named >= cut]
-    expected = 2 * kept.sum() / (kept.size + float(chances.sum(dtype=np.float64)))
+        none = np.exp(np.log1p(-candidates).sum())
+    accepted = candidates[candidates >= cut]
+    expected = 2 * accepted.sum() / (accepted.size + float(chances.sum(dtype=np.float64)))
     return 1.0 if none > expected else cut
 
 

@@ -247,16 +247,16 @@ class ApiReranker:
         httpx, client = self._opened()
         if not _left(deadline):
             raise _late()
-        asked: dict[str, Any] = {
+        body: dict[str, Any] = {
             "query": query,
             "documents": [hit.chunk.embedding_text for hit in hits],
             "top_n": len(hits),
         }
         if self._model:
-            asked["model"] = self._model
+            body["model"] = self._model
         headers = {"Authorization": f"Bearer {self._key.get_secret_value()}"} if self._key is not None else {}
         try:
-            answer = client.post(self._url, json=asked, headers=headers, timeout=_left(deadline))
+            answer = client.post(self._url, json=body, headers=headers, timeout=_left(deadline))
         except httpx.TimeoutException as exc:
             raise _late() from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:

@@ -110,7 +110,7 @@ class CodeChunker:
 
 
 def lines_left_out(document: Document, chunks: Sequence[Chunk]) -> tuple[int, int] | None:
-    """Return the first and last line that no chunk holds because the file had too many; None where all are held."""
+    """Return the first and last line that no chunk holds as the file had too many; None where all are in chunks."""
     if not document.blocks or not chunks:
         return None
     end = chunks[-1].span.end
@@ -257,12 +257,12 @@ class CodeContexts:
         while len(parts) > 2 and self._count(parts) > self.limit:
             del parts[1]
         if self._count(parts) > self.limit:
-            parts = [self._shortened(part, self.limit // len(parts) - 1) for part in parts]
+            parts = [self._shorten(part, self.limit // len(parts) - 1) for part in parts]
         words = _SEPARATOR.join(part for part in parts if part)
         doc = self._doc(section) if inside and section is not None else ""
         if doc and self._measure.count_tokens(f"{words}\n{doc}") <= self.limit:
             return f"{words}\n{doc}"
-        return words if self._measure.count_tokens(words) <= self.limit else self._shortened(words, self.limit)
+        return words if self._measure.count_tokens(words) <= self.limit else self._shorten(words, self.limit)
 
     def _signature(self, row: int) -> str:
         found = self._signatures.get(row)
@@ -289,14 +289,14 @@ class CodeContexts:
     def _count(self, parts: list[str]) -> int:
         return self._measure.count_tokens(_SEPARATOR.join(parts))
 
-    def _shortened(self, words: str, limit: int) -> str:
+    def _shorten(self, words: str, limit: int) -> str:
         """Keep the end of a path, which says most, and the beginning of anything else."""
         spans = self._measure.token_spans(words)
         if len(spans) <= limit:
             return words
         if limit <= 0:
             return ""
-        kept = words[spans[-limit][0] :] if words == self._document.title else words[: spans[limit][0]]
-        while kept and self._measure.count_tokens(kept) > limit:
-            kept = kept[: len(kept) // 2]
-        return kept.strip()
+        shortened = words[spans[-limit][0] :] if words == self._document.title else words[: spans[limit][0]]
+        while shortened and self._measure.count_tokens(shortened) > limit:
+            shortened = shortened[: len(shortened) // 2]
+        return shortened.strip()

@@ -143,15 +143,15 @@ class Packer:
 
     def by_symbols(self) -> list[CodePiece]:
         """Pack by symbols."""
-        return list(self._fitting(self._level(self.file.tree(), None, holder=True)))
+        return list(self._split_oversized(self._level(self.file.tree(), None, holder=True)))
 
     def by_blocks(self) -> list[CodePiece]:
         """Pack as few pieces as the capacity allows, cut where that harms least."""
-        return list(self._fitting(self._run(0, len(self.file.blocks) - 1, None, _TIGHT)))
+        return list(self._split_oversized(self._run(0, len(self.file.blocks) - 1, None, _TIGHT)))
 
     def by_lines(self) -> list[CodePiece]:
         """Pack line after line, each piece beginning with the last lines of the one before."""
-        return list(self._fitting(self._lines()))
+        return list(self._split_oversized(self._lines()))
 
     # ---- symbols
 
@@ -172,7 +172,7 @@ class Packer:
         yield from self._flush(group)
 
     def _joins(self, group: Sequence[Unit], unit: Unit, size: int, capacity: int, least: int) -> bool:
-        """Tell whether a unit goes with those before it: both are small, and together they fit."""
+        """Return whether a unit goes with those before it: both are small, and together they fit."""
         if self.file.tokens(group[0].first, unit.last) > capacity:
             return False
         return size < least and self.file.tokens(group[0].first, group[-1].last) < least
@@ -220,7 +220,7 @@ class Packer:
                 first = cut
 
     def _is_stub(self, first: int, cut: int, least: float, capacity: int) -> bool:
-        """Tell whether a piece would be small only because the block after it is too long by itself."""
+        """Return whether a piece would be small only because the block after it is too long by itself."""
         return self.file.tokens(first, cut - 1) < least and self.file.tokens(cut, cut) > capacity
 
     def _cut(self, first: int, last: int, capacity: int, share: float, least: float) -> int:
@@ -310,7 +310,7 @@ class Packer:
 
     # ---- what a tokenizer makes of a whole
 
-    def _fitting(self, pieces: Iterator[CodePiece]) -> Iterator[CodePiece]:
+    def _split_oversized(self, pieces: Iterator[CodePiece]) -> Iterator[CodePiece]:
         """Halve what has more tokens as a whole than its parts had, between lines where there are any."""
         waiting = [*pieces]
         waiting.reverse()

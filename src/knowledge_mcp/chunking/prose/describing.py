@@ -120,20 +120,20 @@ class PagePlaces:
 
 
 def pages_of(places: PagePlaces, piece: Piece) -> tuple[int, ...]:
-    """List the physical pages of a piece, in order; a block that is held in part counts with that part's pages only."""
+    """List the physical pages of a piece, in order; a block that is cut counts with that part's pages only."""
     found: set[int] = set()
     for block in piece.blocks:
         if len(block.pages) < 2 or piece.span.contains(block.span):
             found.update(block.pages)
         else:
             part = Span(max(block.span.start, piece.span.start), min(block.span.end, piece.span.end))
-            held = [number for number in places.on(part) if _has(block.pages, number)]
-            found.update(held or block.pages)
+            numbers = [number for number in places.on(part) if _has(block.pages, number)]
+            found.update(numbers or block.pages)
     return tuple(sorted(found))
 
 
 def _has(pages: Sequence[int], number: int) -> bool:
-    """Tell whether a page is one of a block's, which are in order."""
+    """Return whether a page is one of a block's, which are in order."""
     place = bisect_left(pages, number)
     return place < len(pages) and pages[place] == number
 
@@ -186,22 +186,22 @@ def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
     if not blocks:
         return list(chunks)
     starts = [block.span.start for block in blocks]
-    placed: list[Chunk] = []
+    described: list[Chunk] = []
     for chunk in checked(chunks):
         first = max(bisect_right(starts, chunk.span.start) - 1, 0)
         near = blocks[first : bisect_left(starts, chunk.span.end)]
-        held = (block for block in near if block.span.overlaps(chunk.span))
-        boxes = _joined(box for block in held for box in _held(block, chunk.page_numbers))
-        placed.append(replace(chunk, boxes=boxes) if boxes else chunk)
-    return placed
+        overlapping = (block for block in near if block.span.overlaps(chunk.span))
+        boxes = _join(box for block in overlapping for box in _boxes_on(block, chunk.page_numbers))
+        described.append(replace(chunk, boxes=boxes) if boxes else chunk)
+    return described
 
 
-def _held(block: Block, pages: Sequence[int]) -> Sequence[Box]:
+def _boxes_on(block: Block, pages: Sequence[int]) -> Sequence[Box]:
     """Take the boxes on these pages; all where there is none, so that nothing of the block is lost."""
     return [box for box in block.boxes if box.page in pages] or block.boxes
 
 
-def _joined(boxes: Iterable[Box]) -> tuple[Box, ...]:
+def _join(boxes: Iterable[Box]) -> tuple[Box, ...]:
     """Join each box to the one before it where it goes on below it and the two together hold little else."""
     joined: list[Box] = []
     filled: list[float] = []
@@ -239,12 +239,12 @@ def described(
     return _with_parents(document, pieces, chunks)
 
 
-class _Placed(Protocol):
+class _HasSpan(Protocol):
     @property
     def span(self) -> Span: ...
 
 
-_P = TypeVar("_P", bound=_Placed)
+_P = TypeVar("_P", bound=_HasSpan)
 
 
 def _inside(items: Sequence[_P], span: Span) -> Sequence[_P]:

@@ -23,7 +23,7 @@ _LOOKED_AT = 4000
 _MOST = 6
 """Words of a file's name that are put before a title."""
 _LONG = 8
-"""Words of a title from which on it no longer tells at once what the document is."""
+"""Words of a title from which on it no longer says at once what the document is."""
 
 _WORDS = re.compile(r"[^\W_]+")
 _BETWEEN = re.compile(r"[^\w.\-&/]+")
@@ -39,8 +39,8 @@ def called(document: Document) -> str:
     ("HARBOURMASTER", "Harbour Master").
     """
     title = " ".join(document.title.split())
-    opening = _Written(document.text[:_LOOKED_AT])
-    in_title = _Written(title)
+    opening = _WordFinder(document.text[:_LOOKED_AT])
+    in_title = _WordFinder(title)
     is_long = len(title.split()) > _LONG
     added: list[str] = []
     confirmed = missing = False
@@ -48,7 +48,7 @@ def called(document: Document) -> str:
         whole = in_title.find(word) or opening.find(word)
         for piece in [word] if whole else _PIECES.findall(word):
             if len(piece) == 1:
-                continue  # tells nothing, and stands everywhere
+                continue  # says nothing, and stands everywhere
             known = in_title.find(piece)
             written = known or opening.find(piece)
             confirmed = confirmed or (bool(written) and piece.isalpha() and len(piece) > 2)
@@ -65,29 +65,29 @@ def _stem(source: str) -> list[str]:
     return _WORDS.findall(PurePosixPath(unquote(path)).stem)
 
 
-class _Written:
+class _WordFinder:
     """Find words in a text whatever their case, and whatever stands between their letters."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._letters = "".join(_WORDS.findall(text)).casefold()
-        self._borders: tuple[dict[int, int], dict[int, int]] | None = None
+        self._edges: tuple[dict[int, int], dict[int, int]] | None = None
 
     def find(self, word: str) -> str:
         """Return whole words of the text that are this one, as they are written; empty where there are none."""
-        wanted = word.casefold()
-        place = self._letters.find(wanted)
+        letters = word.casefold()
+        place = self._letters.find(letters)
         while place >= 0:
-            begins, ends = self._bordered()
-            if place in begins and place + len(wanted) in ends:
-                found = self._text[begins[place] : ends[place + len(wanted)]]
+            begins, ends = self._word_edges()
+            if place in begins and place + len(letters) in ends:
+                found = self._text[begins[place] : ends[place + len(letters)]]
                 return " ".join(_BETWEEN.sub(" ", found).split())
-            place = self._letters.find(wanted, place + 1)
+            place = self._letters.find(letters, place + 1)
         return ""
 
-    def _bordered(self) -> tuple[dict[int, int], dict[int, int]]:
+    def _word_edges(self) -> tuple[dict[int, int], dict[int, int]]:
         """Map where words begin and end among the letters to where they do in the text; worked out at the first hit."""
-        if self._borders is None:
+        if self._edges is None:
             begins: dict[int, int] = {}
             ends: dict[int, int] = {}
             length = 0
@@ -95,8 +95,8 @@ class _Written:
                 begins[length] = word.start()
                 length += len(word.group().casefold())
                 ends[length] = word.end()
-            self._borders = begins, ends
-        return self._borders
+            self._edges = begins, ends
+        return self._edges
 
 
 CONTEXT_TOKENS = 48
@@ -165,27 +165,27 @@ class HeadingPaths:
         while len(parts) > 2 and self._count(parts) > self.limit:
             del parts[len(parts) // 2 if len(parts) > 3 else 1]
         if parts and self._count(parts) > self.limit:
-            parts = [self._shortened(parts[0], self.limit // 2), *parts[1:]] if len(parts) > 1 else parts
+            parts = [self._shorten(parts[0], self.limit // 2), *parts[1:]] if len(parts) > 1 else parts
         words = _SEPARATOR.join(part for part in parts if part)
         if self._measure.count_tokens(words) > self.limit:
-            words = self._shortened(words, self.limit)
+            words = self._shorten(words, self.limit)
         return words, self._measure.count_tokens(words) if words else 0
 
     def _count(self, parts: list[str]) -> int:
         return self._measure.count_tokens(_SEPARATOR.join(parts))
 
-    def _shortened(self, words: str, limit: int) -> str:
+    def _shorten(self, words: str, limit: int) -> str:
         """Cut words off at the end until the rest fits."""
         spans = self._measure.token_spans(words)
         if len(spans) <= limit:
             return words
-        kept = words[: spans[limit][0]].rstrip() if limit > 0 else ""
-        blank = kept.rfind(" ")
-        if blank > 0 and not words[len(kept) : len(kept) + 1].isspace():
-            kept = kept[:blank]
-        while kept and self._measure.count_tokens(kept) > limit:
-            kept = kept[: len(kept) // 2]
-        return kept.rstrip(" >:,;–—-")
+        shortened = words[: spans[limit][0]].rstrip() if limit > 0 else ""
+        blank = shortened.rfind(" ")
+        if blank > 0 and not words[len(shortened) : len(shortened) + 1].isspace():
+            shortened = shortened[:blank]
+        while shortened and self._measure.count_tokens(shortened) > limit:
+            shortened = shortened[: len(shortened) // 2]
+        return shortened.rstrip(" >:,;–—-")
 
 
 def _label(section: Section) -> str:
@@ -227,7 +227,7 @@ class Headlines:
         self._starts = [each.block.span.start for each in self._found]
 
     def opens(self, position: int) -> bool:
-        """Tell whether the headline of a page begins at a place of the text."""
+        """Return whether the headline of a page begins at a place of the text."""
         place = bisect_right(self._starts, position) - 1
         return place >= 0 and self._starts[place] == position and self._found[place].of_page
 
@@ -261,7 +261,7 @@ def _headlines(document: Document) -> Iterator[_Headline]:
 
 
 def _is_left_at_once(document: Document, heading: Block, below: Sequence[Block]) -> bool:
-    """Tell whether nothing stands under an unnumbered heading but another one that is no part of it."""
+    """Return whether nothing stands under an unnumbered heading but another one that is no part of it."""
     if heading.section is None or document.sections[heading.section].number or not below:
         return False
     if below[0].kind is not BlockKind.HEADING or below[0].section == heading.section:
@@ -286,7 +286,7 @@ def _next_beside(document: Document, place: int, end: int) -> int:
 
 
 def _has_rows(text: str, block: Block, below: Sequence[Block]) -> bool:
-    """Tell whether rows begin close below a block, on its page."""
+    """Return whether rows begin close below a block, on its page."""
     for each in below:
         if each.pages[:1] != block.pages or each.kind in {BlockKind.HEADING, BlockKind.CODE}:
             return False

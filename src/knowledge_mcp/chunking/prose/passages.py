@@ -47,7 +47,7 @@ class BlockRun:
         )
 
     def is_announced(self, block: Block) -> bool:
-        """Tell whether a block is an example, or code that stands below one with nothing but code between."""
+        """Return whether a block is an example, or code that stands below one with nothing but code between."""
         if not self._announced:
             last = False
             for one in self.blocks:
@@ -62,7 +62,7 @@ class BlockRun:
 
     @property
     def has_body(self) -> bool:
-        """Tell whether there is anything but headings."""
+        """Return whether there is anything but headings."""
         return any(block.kind is not BlockKind.HEADING for block in self.blocks)
 
 
@@ -146,7 +146,7 @@ def passages_of(
 
 
 def _is_title(document: Document, run: BlockRun) -> bool:
-    """Tell whether a run says nothing but the document's title, above all sections."""
+    """Return whether a run says nothing but the document's title, above all sections."""
     words = document.title.split()
     return run.section is None and run.span.of(document.text).split(maxsplit=len(words)) == words
 

@@ -53,7 +53,7 @@ def _split(text: str, span: Span, how: Splitting, separators: Sequence[str]) -> 
     pieces = _pieces(text, span, separator, how.keep)
     for is_small, run in groupby(pieces, key=lambda piece: len(piece) < how.size):
         if is_small:
-            yield from _joined(checked(run), how)
+            yield from _join(checked(run), how)
             continue
         for piece in run:
             if finer:
@@ -91,19 +91,19 @@ def _pieces(text: str, span: Span, separator: str, keep: Literal["start", "end"]
         yield Span(start, span.end)
 
 
-def _joined(pieces: Iterable[Span], how: Splitting) -> Iterator[Span]:
+def _join(pieces: Iterable[Span], how: Splitting) -> Iterator[Span]:
     """Join neighbours up to the size, each chunk beginning with what the one before it ended with."""
-    held: deque[Span] = deque()
+    window: deque[Span] = deque()
     total = 0
     for piece in pieces:
-        if total + len(piece) > how.size and held:
-            yield Span(held[0].start, held[-1].end)
+        if total + len(piece) > how.size and window:
+            yield Span(window[0].start, window[-1].end)
             while total > how.overlap or (total + len(piece) > how.size and total > 0):
-                total -= len(held.popleft())
-        held.append(piece)
+                total -= len(window.popleft())
+        window.append(piece)
         total += len(piece)
-    if held:
-        yield Span(held[0].start, held[-1].end)
+    if window:
+        yield Span(window[0].start, window[-1].end)
 
 
 def shrink(text: str, span: Span, how: Splitting, fits: Callable[[Span], bool]) -> Iterator[Span]:

@@ -27,7 +27,7 @@ from knowledge_mcp.support.events import log_event
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Hold sizes in tokens: smallest wanted, largest allowed, and what parts of one clause may share."""
+    """Hold sizes in tokens: smallest preferred, largest allowed, and what parts of one clause may share."""
 
     minimum: int
     maximum: int

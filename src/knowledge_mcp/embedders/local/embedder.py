@@ -96,7 +96,7 @@ class LocalEmbedder:
         return self._embed([prefix + text for text in texts], logging.WARNING) if texts else []
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
-        """Embed as `embed_documents` does, and tell of all of it at the end."""
+        """Embed as `embed_documents` does, and report all of it at the end."""
         vectors = self.embed_documents(texts)
         on_answer(texts, vectors)
         return vectors

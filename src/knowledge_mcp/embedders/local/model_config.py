@@ -173,13 +173,13 @@ def _pooling(directory: Path) -> Pooling:
     if settings.get("include_prompt") is False:
         raise ConfigError(f"{path} leaves the prefix out of the pooling, which is not supported.")
     chosen = [key for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
-    named = settings.get("pooling_mode")
-    if not chosen and isinstance(named, str) and named in POOLING_NAMES:
-        return POOLING_NAMES[named]
+    mode = settings.get("pooling_mode")
+    if not chosen and isinstance(mode, str) and mode in POOLING_NAMES:
+        return POOLING_NAMES[mode]
     if len(chosen) != 1 or chosen[0] not in POOLING_FLAGS:
-        wanted = ", ".join(chosen) or str(named)
+        requested = ", ".join(chosen) or str(mode)
         raise ConfigError(
-            f"{path} asks for the pooling {wanted}; mean, cls and last token are supported, one at a time."
+            f"{path} asks for the pooling {requested}; mean, cls and last token are supported, one at a time."
         )
     return POOLING_FLAGS[chosen[0]]
 
@@ -196,10 +196,10 @@ def _prefixes(directory: Path) -> tuple[str, str]:
     prompts: object = settings.get("prompts") or {}
     if not isinstance(prompts, dict):
         raise ConfigError(f"config_sentence_transformers.json in {directory} has prompts of an unknown form.")
-    named = {str(name): str(text) for name, text in cast(Json, prompts).items()}
-    default = named.get(str(settings.get("default_prompt_name")), "")
-    document = next((named[name] for name in ("document", "passage", "corpus") if name in named), default)
-    return named.get("query", default), document
+    by_name = {str(name): str(text) for name, text in cast(Json, prompts).items()}
+    default = by_name.get(str(settings.get("default_prompt_name")), "")
+    document = next((by_name[name] for name in ("document", "passage", "corpus") if name in by_name), default)
+    return by_name.get("query", default), document
 
 
 def _bert(transformer: Json, directory: Path) -> BertShape:
@@ -309,7 +309,7 @@ class ModelManifest:
 
 
 def sha256_of(path: Path, on_bytes: Callable[[int], None] | None = None) -> str:
-    """Hash a file; `on_bytes` is told now and then how many bytes are done."""
+    """Hash a file; `on_bytes` is called now and then with the bytes that are done."""
     digest = hashlib.sha256()
     done = 0
     with path.open("rb") as file:

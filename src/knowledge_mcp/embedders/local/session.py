@@ -33,7 +33,7 @@ def probe() -> bytes:
 
 @lru_cache(maxsize=1)
 def are_exact() -> bool:
-    """Tell whether the greatest products add up to what they should; asked once a process, in a millisecond."""
+    """Return whether the greatest products add up to what they should; asked once a process, in a millisecond."""
     session: Any = cast("Any", onnxruntime).InferenceSession(probe(), providers=["CPUExecutionProvider"])
     sums = (session.run(None, {"a": np.full((rows, DEPTH), 255, np.uint8)})[0] for rows in _ROWS)
     return all(bool((found == DEPTH * 255 * 127).all()) for found in sums)
@@ -80,7 +80,7 @@ class OnnxModel:
             ) from exc
         self._config = config
         self._inputs = [str(each.name) for each in self._session.get_inputs()]
-        self._output, self._pooled = _chosen_output(path, [str(each.name) for each in self._session.get_outputs()])
+        self._output, self._pooled = _choose_output(path, [str(each.name) for each in self._session.get_outputs()])
         unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or "input_ids" not in self._inputs:
             raise ConfigError(f"{path} has the inputs {', '.join(self._inputs)}, which are not a text encoder's.")
@@ -134,10 +134,10 @@ def _options() -> Any:
     return options
 
 
-def _chosen_output(path: Path, names: list[str]) -> tuple[str, bool]:
+def _choose_output(path: Path, names: list[str]) -> tuple[str, bool]:
     """Choose the output to read; True where it is one vector a text."""
-    for wanted, pooled in ((POOLED, True), (TOKEN_VECTORS, False)):
-        for name in wanted:
+    for names_of_kind, pooled in ((POOLED, True), (TOKEN_VECTORS, False)):
+        for name in names_of_kind:
             if name in names:
                 return name, pooled
     raise ConfigError(f"{path} has the outputs {', '.join(names)}; none of them is known to hold embeddings.")

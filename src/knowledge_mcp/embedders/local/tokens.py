@@ -27,7 +27,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 def stands_alone(tokenizer: Tokenizer) -> bool:
-    """Tell whether a tokenizer cuts each word between blanks as if it stood alone."""
+    """Return whether a tokenizer cuts each word between blanks as if it stood alone."""
     return (
         isinstance(tokenizer.model, WordPiece)
         and isinstance(tokenizer.normalizer, BertNormalizer)

@@ -1,4 +1,4 @@
-"""The embedder over a paid service: batches by count and by tokens, in parallel, in order; refused texts told apart."""
+"""The embedder over a paid service: batches by count and tokens, in parallel, in order; refused texts one by one."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class RemoteTokenizer:
             if len(spans) <= most:
                 return text
             # the last word may be cut into other tokens than it had in the whole text, so it is counted again
-            kept = spans[:most]
+            first = spans[:most]
             following = spans[most][0]
-            text = text[: min(kept[-1][1], following)]
+            text = text[: min(first[-1][1], following)]
 
     def _bytes_of(self, token: int) -> int:
         return len(self._encoding.decode_single_token_bytes(token))
@@ -121,14 +121,14 @@ MOST_TOKENS_OF_A_REQUEST = 300_000
 REMEMBERED_QUERIES = 256
 QUERY_SECONDS = 10.0
 PROBE = "probe"
-"""Sent once, to tell a refusal of all requests from a refusal of a text."""
+"""Sent once, to distinguish a refusal of all requests from a refusal of a text."""
 
 
 class RemoteEmbedder:
     """Embed texts by OpenAI or by Azure OpenAI; fills `ports.Embedder`.
 
     Nothing is imported and nobody is asked before the first use. All methods may be called by many threads. A text of
-    more than `max_tokens` is embedded by its beginning, which the log tells.
+    more than `max_tokens` is embedded by its beginning, which is logged.
 
     Args:
         service: whom to ask, for which model.
@@ -171,8 +171,8 @@ class RemoteEmbedder:
 
     @property
     def usage(self) -> EmbeddingUsage:
-        asked = self._requests.usage if self._requests is not None else EmbeddingUsage()
-        return EmbeddingUsage(requests=asked.requests, tokens=asked.tokens, cached=self._repeated)
+        usage = self._requests.usage if self._requests is not None else EmbeddingUsage()
+        return EmbeddingUsage(requests=usage.requests, tokens=usage.tokens, cached=self._repeated)
 
     def count_tokens(self, text: str) -> int:
         return self._tokens().count(text)
@@ -184,7 +184,7 @@ class RemoteEmbedder:
         return self.embed_each(texts, lambda _texts, _vectors: None)
 
     def embed_each(self, texts: Sequence[str], on_answer: OnAnswer) -> list[Vector]:
-        """Embed as `embed_documents` does, and tell of each answer at once; a text that stands twice is sent once."""
+        """Embed as `embed_documents` does, and report each answer at once; a text that stands twice is sent once."""
         self._refuse_when_closed()
         refuse_blanks(texts)
         readable = self._readable(texts, logging.WARNING)
@@ -215,7 +215,7 @@ class RemoteEmbedder:
                 self._queries.move_to_end(text)
                 self._repeated += 1
                 return known
-        (vector,) = self._asked(self._readable([text], logging.INFO))
+        (vector,) = self._embed_for_query(self._readable([text], logging.INFO))
         with self._lock:
             self._queries[text] = vector
             if len(self._queries) > REMEMBERED_QUERIES:
@@ -259,20 +259,20 @@ class RemoteEmbedder:
         """Cut the texts into requests within the service's limits of texts and of tokens."""
         tokens = self._tokens()
         batch: list[str] = []
-        held = 0
+        tokens_in_batch = 0
         for text in texts:
             count = tokens.count(text)
-            if batch and (len(batch) >= self._batch_size or held + count > MOST_TOKENS_OF_A_REQUEST):
+            if batch and (len(batch) >= self._batch_size or tokens_in_batch + count > MOST_TOKENS_OF_A_REQUEST):
                 yield batch
-                batch, held = [], 0
+                batch, tokens_in_batch = [], 0
             batch.append(text)
-            held += count
+            tokens_in_batch += count
         if batch:
             yield batch
 
     # ---- asking
 
-    def _asked(self, texts: Sequence[str]) -> list[Vector]:
+    def _embed_for_query(self, texts: Sequence[str]) -> list[Vector]:
         """Ask for a query."""
         from knowledge_mcp.embedders.services.requests import CallFailed
 

@@ -165,7 +165,7 @@ def _connected(make: Callable[[], OpenAI], provider: str, setting: str) -> OpenA
     openai_library()
     try:
         return make()
-    except Exception as exc:  # an address of a wrong form is told by whichever part meets it first
+    except Exception as exc:  # an address of a wrong form is reported by whichever part meets it first
         raise ConfigError(
             f"{provider}'s client cannot be made from these settings.",
             details=type(exc).__name__,

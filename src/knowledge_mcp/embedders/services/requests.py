@@ -138,7 +138,9 @@ class Requests:
             raw = client.embeddings.with_raw_response.create(
                 input=list(texts),
                 model=self._service.asks_for,
-                dimensions=omit if self._service.model.asked is None else self._service.model.asked,
+                dimensions=omit
+                if self._service.model.requested_dimensions is None
+                else self._service.model.requested_dimensions,
                 timeout=seconds,
             )
         except Exception as exc:  # noqa: BLE001 - the library lets its parts' failures through; all are mapped here
@@ -147,17 +149,17 @@ class Requests:
                 failed = CallFailed(InternalError("The embedder was closed while it worked."), echoed=True)
             raise failed from (None if failed.echoed else exc)
         try:
-            return _checked(raw.parse())
+            return _check_types(raw.parse())
         except Exception as exc:  # the library checks no types, so anything may go wrong in a strange answer
             try:
                 json.loads(raw.http_response.content)
-            except ValueError as why:
-                raise _unreadable_answer(self._service, str(why)) from exc
+            except ValueError as problem:
+                raise _unreadable_answer(self._service, str(problem)) from exc
             details = f"{type(exc).__name__}: {exc}"[:300]
             raise InternalError(f"{self._service.name} answered in an unknown form.", details=details) from exc
 
 
-def _checked(response: CreateEmbeddingResponse) -> CreateEmbeddingResponse:
+def _check_types(response: CreateEmbeddingResponse) -> CreateEmbeddingResponse:
     """Make sure that there is a list of items to look at."""
     if not isinstance(cast("object", response.data), list):
         raise TypeError("no list of vectors")
@@ -206,12 +208,12 @@ class CallFailed(Exception):  # noqa: N818 - it never leaves the room
 
     @property
     def details(self) -> str:
-        """Give the error's details, which the log of a retry tells."""
+        """Return the error's details for the log of a retry."""
         return self.error.details
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _ErrorAnswer:
     """What an error answer says: its status, machine words in lower case, human words without secrets, headers."""
 
     status: int
@@ -230,7 +232,7 @@ class _Said:
 def _failure_of(exc: Exception, service: Service) -> CallFailed:
     """Map whatever the library raised; nothing of the credential is kept."""
     if isinstance(exc, APIStatusError):
-        return _of_status(_said(exc, service), service)
+        return _of_status(_read_error(exc, service), service)
     if isinstance(exc, APITimeoutError):
         return CallFailed(TimedOutError(f"{service.name} did not answer in time.", details=_cause(exc, service)))
     if isinstance(exc, APIConnectionError):
@@ -241,98 +243,98 @@ def _failure_of(exc: Exception, service: Service) -> CallFailed:
                 suggestion=f"Check the network and {service.address_setting}, then try again.",
             )
         )
-    words, echoed = _struck(f"{type(exc).__name__}: {exc}", service)
+    words, echoed = _redact(f"{type(exc).__name__}: {exc}", service)
     error = InternalError(f"The request to {service.name} could not be made.", details=words)
     return CallFailed(error, echoed=echoed)
 
 
-def _unreadable_answer(service: Service, why: str) -> CallFailed:
+def _unreadable_answer(service: Service, problem: str) -> CallFailed:
     """Word an answer that is no JSON: a broken one, or a proxy's page."""
     return CallFailed(
         ConnectionFailedError(
             f"{service.name} answered with something that is not JSON.",
-            details=_struck(why, service)[0],
+            details=_redact(problem, service)[0],
             suggestion=f"Check {service.address_setting} and any proxy on the way, then try again.",
         )
     )
 
 
-def _of_status(said: _Said, service: Service) -> CallFailed:
+def _of_status(answer: _ErrorAnswer, service: Service) -> CallFailed:
     """Choose by status; within 400 and 429 by what the service calls it."""
     retry_after: float | None = None
-    match said.status:
+    match answer.status:
         case 400 | 413 | 422:
-            return _refused(said, service)
+            return _refusal(answer, service)
         case 429:
-            return _too_many(said, service)
+            return _rate_limit_failure(answer, service)
         case 401:
             error = AuthError(
                 f"{service.name} refused the API key.",
-                details=said.details,
+                details=answer.details,
                 suggestion=f"Check {service.key_setting}: the key is wrong, expired or revoked, or belongs elsewhere.",
             )
         case 403:
             error = AuthError(
                 f"{service.name} does not allow this request.",
-                details=said.details,
+                details=answer.details,
                 suggestion=f"Check what the key of {service.key_setting} may use, and from which network or country.",
             )
         case 404:
             error = ConfigError(
                 f"{service.name} has no '{service.asks_for}' for this key.",
-                details=said.details,
+                details=answer.details,
                 suggestion=f"Check {service.model_setting} and {service.address_setting}.",
             )
         case 408:
-            error = TimedOutError(f"{service.name} gave up waiting for the request.", details=said.details)
+            error = TimedOutError(f"{service.name} gave up waiting for the request.", details=answer.details)
         case status if status >= 500:
-            retry_after = _retry_after(said.headers)
+            retry_after = _retry_after(answer.headers)
             error = InternalError(
                 f"{service.name} failed (HTTP {status}).",
-                details=said.details,
+                details=answer.details,
                 suggestion="Try again a little later; the provider's status page shows outages.",
                 recoverable=True,
             )
         case status:
             error = ConfigError(
                 f"{service.name} does not take embedding requests at this address (HTTP {status}).",
-                details=said.details,
+                details=answer.details,
                 suggestion=f"Check {service.address_setting}.",
             )
     # refusals of a key repeat it, or parts of it
-    return CallFailed(error, retry_after=retry_after, echoed=said.echoed or said.status in {401, 403})
+    return CallFailed(error, retry_after=retry_after, echoed=answer.echoed or answer.status in {401, 403})
 
 
-def _too_many(said: _Said, service: Service) -> CallFailed:
-    limits = "; ".join(f"{name}: {value}" for name, value in sorted(said.headers.items()) if LIMITS.fullmatch(name))
-    details = f"{said.details} [{limits}]" if limits else said.details
-    if said.codes & QUOTA:
+def _rate_limit_failure(answer: _ErrorAnswer, service: Service) -> CallFailed:
+    limits = "; ".join(f"{name}: {value}" for name, value in sorted(answer.headers.items()) if LIMITS.fullmatch(name))
+    details = f"{answer.details} [{limits}]" if limits else answer.details
+    if answer.codes & QUOTA:
         quota = QuotaExceededError(
-            f"The quota at {service.name} is used up: {said.words or 'the service tells no more'}",
+            f"The quota at {service.name} is used up: {answer.words or 'the service tells no more'}",
             details=details,
             suggestion=f"Check billing and limits at {service.billing}, then run again; nothing embeds in its place.",
         )
-        return CallFailed(quota, echoed=said.echoed)
-    after = _retry_after(said.headers)
+        return CallFailed(quota, echoed=answer.echoed)
+    after = _retry_after(answer.headers)
     error = RateLimitedError(
         f"{service.name} asks to slow down.",
         details=details,
         suggestion="Wait a little and try again; a smaller EMBEDDING_CONCURRENCY asks for less at once.",
         retry_after=after,
     )
-    return CallFailed(error, retry_after=after, echoed=said.echoed)
+    return CallFailed(error, retry_after=after, echoed=answer.echoed)
 
 
-def _refused(said: _Said, service: Service) -> CallFailed:
-    if said.codes & OF_THE_SETTINGS or said.param in SETTINGS:
-        return CallFailed(wrong_settings(said.details, said.words, service), echoed=said.echoed)
+def _refusal(answer: _ErrorAnswer, service: Service) -> CallFailed:
+    if answer.codes & OF_THE_SETTINGS or answer.param in SETTINGS:
+        return CallFailed(wrong_settings(answer.details, answer.words, service), echoed=answer.echoed)
     error = InvalidInputError(
-        f"{service.name} refused the text: {said.words or f'HTTP {said.status}'}",
-        details=said.details,
+        f"{service.name} refused the text: {answer.words or f'HTTP {answer.status}'}",
+        details=answer.details,
         suggestion="Change or shorten the text.",
     )
-    certain = bool(said.codes & (OF_THE_CONTENT | OF_THE_BATCH)) or said.param in {"input", "prompt"}
-    return CallFailed(error, refused=True, certain=certain, words=said.words, echoed=said.echoed)
+    certain = bool(answer.codes & (OF_THE_CONTENT | OF_THE_BATCH)) or answer.param in {"input", "prompt"}
+    return CallFailed(error, refused=True, certain=certain, words=answer.words, echoed=answer.echoed)
 
 
 def wrong_settings(details: str, words: str, service: Service) -> ConfigError:
@@ -344,11 +346,11 @@ def wrong_settings(details: str, words: str, service: Service) -> ConfigError:
     )
 
 
-def _said(exc: APIStatusError, service: Service) -> _Said:
+def _read_error(exc: APIStatusError, service: Service) -> _ErrorAnswer:
     body = _mapping(cast("object", exc.body)) or {"message": exc.response.text}
     codes = {body.get("code"), body.get("type"), _mapping(body.get("innererror")).get("code")}
-    words, echoed = _struck(str(body.get("message") or ""), service)
-    return _Said(
+    words, echoed = _redact(str(body.get("message") or ""), service)
+    return _ErrorAnswer(
         status=exc.status_code,
         codes=frozenset(str(code).lower() for code in codes if code) - {str(exc.status_code)},
         param=str(body.get("param") or ""),
@@ -362,8 +364,8 @@ def _mapping(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
-def _struck(words: str, service: Service) -> tuple[str, bool]:
-    """Shorten what a service said and strike out the key or what looks like one; tells whether something was."""
+def _redact(words: str, service: Service) -> tuple[str, bool]:
+    """Shorten what a service said and strike out the key or what looks like one; return whether something was."""
     key = service.key.get_secret_value()
     clean = STARRED.sub("[key]", words.replace(key, "[key]") if key else words)
     return " ".join(clean.split())[:MOST_WORDS], clean != words
@@ -371,7 +373,7 @@ def _struck(words: str, service: Service) -> tuple[str, bool]:
 
 def _cause(exc: Exception, service: Service) -> str:
     cause = exc.__cause__ or exc
-    return _struck(f"{type(cause).__name__}: {cause}", service)[0]
+    return _redact(f"{type(cause).__name__}: {cause}", service)[0]
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -412,15 +414,15 @@ def _vectors_of(response: CreateEmbeddingResponse, count: int, service: Service)
     data: Sequence[object] = response.data
     if len(data) != count:
         raise _wrong(service, f"{len(data)} vectors for {count} texts")
-    placed: dict[int, Vector] = {}
+    by_index: dict[int, Vector] = {}
     for item in response.data:
         index = cast("object", item.index)
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
             raise _wrong(service, f"a vector with the index {index!r} among {count} texts")
-        if index in placed:
+        if index in by_index:
             raise _wrong(service, f"two vectors with the index {index}")
-        placed[index] = _unit(item.embedding, index, service)
-    return [placed[index] for index in range(count)]
+        by_index[index] = _unit(item.embedding, index, service)
+    return [by_index[index] for index in range(count)]
 
 
 def _billed_tokens(response: CreateEmbeddingResponse) -> int | None:
@@ -434,12 +436,12 @@ def _unit(components: Sequence[float], index: int, service: Service) -> Vector:
         vector = np.asarray(components, dtype=np.float64)
     except (TypeError, ValueError) as exc:
         raise _wrong(service, f"a vector for text {index} that holds no numbers") from exc
-    wanted = service.model.dimensions
-    if vector.shape != (wanted,):
+    expected = service.model.dimensions
+    if vector.shape != (expected,):
         found = str(vector.shape[0]) if vector.ndim == 1 else f"a shape of {vector.shape} instead of"
         raise _wrong(
             service,
-            f"a vector of {found} components for text {index}, not {wanted}",
+            f"a vector of {found} components for text {index}, not {expected}",
             "Set EMBEDDING_DIMENSIONS to what the model gives, or choose another EMBEDDING_MODEL.",
         )
     if not np.isfinite(vector).all():

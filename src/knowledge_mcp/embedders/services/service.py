@@ -29,13 +29,13 @@ class RemoteModel:
     Attributes:
         name: as the provider spells it.
         dimensions: components of the vectors that are wanted.
-        asked: dimensions to name in each request; None where the model gives them anyway or takes no such parameter.
+        requested_dimensions: what each request names; None where the model gives them anyway or takes none.
         price: USD for a million tokens, None where it is not known.
     """
 
     name: str
     dimensions: int
-    asked: int | None
+    requested_dimensions: int | None
     price: float | None
 
 
@@ -55,15 +55,15 @@ MODELS = {
 
 
 def choose_model(name: str, dimensions: int | None, price: float | None = None) -> RemoteModel:
-    """Check the wanted dimensions against what the model gives.
+    """Check the requested dimensions against what the model gives.
 
     Args:
         name: the model.
-        dimensions: as wanted, None for the model's own.
+        dimensions: as requested, None for the model's own.
         price: USD for a million tokens where it differs from the list.
 
     Raises:
-        ConfigError: the model cannot give so many, or it is not known and its dimensions are not told.
+        ConfigError: the model cannot give so many, or it is not known and its dimensions are not given.
     """
     ability = MODELS.get(name)
     if ability is None:
@@ -74,19 +74,19 @@ def choose_model(name: str, dimensions: int | None, price: float | None = None) 
                 suggestion="Set EMBEDDING_DIMENSIONS to what the model gives, or choose a known EMBEDDING_MODEL.",
             )
         return RemoteModel(name, dimensions, None, price)
-    wanted = ability.dimensions if dimensions is None else dimensions
-    if not ability.shortens and wanted != ability.dimensions:
+    chosen = ability.dimensions if dimensions is None else dimensions
+    if not ability.shortens and chosen != ability.dimensions:
         raise ConfigError(
-            f"EMBEDDING_DIMENSIONS is {wanted}, but {name} always gives {ability.dimensions}.",
+            f"EMBEDDING_DIMENSIONS is {chosen}, but {name} always gives {ability.dimensions}.",
             suggestion="Unset EMBEDDING_DIMENSIONS, or choose text-embedding-3-small or text-embedding-3-large.",
         )
-    if not FEWEST_DIMENSIONS <= wanted <= ability.dimensions:
+    if not FEWEST_DIMENSIONS <= chosen <= ability.dimensions:
         raise ConfigError(
-            f"EMBEDDING_DIMENSIONS is {wanted}, but {name} gives {FEWEST_DIMENSIONS} to {ability.dimensions}.",
+            f"EMBEDDING_DIMENSIONS is {chosen}, but {name} gives {FEWEST_DIMENSIONS} to {ability.dimensions}.",
             suggestion="Choose a number in that range, or unset EMBEDDING_DIMENSIONS.",
         )
-    asked = None if wanted == ability.dimensions else wanted
-    return RemoteModel(name, wanted, asked, ability.price if price is None else price)
+    requested_dimensions = None if chosen == ability.dimensions else chosen
+    return RemoteModel(name, chosen, requested_dimensions, ability.price if price is None else price)
 
 
 def known_name(answered: str) -> str | None:
