@@ -14,7 +14,7 @@ from typing import Any
 from knowledge_mcp import registry
 from knowledge_mcp.surfaces.arguments import input_schema, output_schema
 from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
-from knowledge_mcp.transports.mcp.listing import LISTING, listed
+from knowledge_mcp.transports.mcp.listing import LISTING, build_listing
 
 __all__ = ["LISTS", "PAGE", "main", "tool_lists", "tools_page"]
 
@@ -131,7 +131,7 @@ def _prompts(surface: Surface) -> Iterator[str]:
 
 def tool_lists() -> str:
     """Write the lists of all surfaces as JSON."""
-    lists = {surface.name: listed(surface).told for surface in load_surfaces(list(registry.SURFACES))}
+    lists = {surface.name: build_listing(surface).contents for surface in load_surfaces(list(registry.SURFACES))}
     return json.dumps(lists, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -77,9 +77,9 @@ RERANKERS = {
     "local": "knowledge_mcp.ranking.rerankers:from_local_options",
     "api": "knowledge_mcp.ranking.rerankers:from_api_options",
 }
-HELD_AGAINST = "knowledge_mcp.surfaces.viewing:held_against"
+LIBRARY_REVIEW = "knowledge_mcp.surfaces.viewing:run_review"
 """What does the long runs of a library."""
-REVIEWS = "knowledge_mcp.surfaces.standards.tracing:reviewed"
+REVIEWS = "knowledge_mcp.surfaces.standards.tracing:run_review"
 """What does the long runs of the standards' tools."""
 SURFACES = {
     "convert": "knowledge_mcp.surfaces.convert:SURFACE",

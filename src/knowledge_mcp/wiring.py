@@ -255,8 +255,8 @@ def build_library(
     readers = build_readers(ocr, registry.READERS, build_passwords(settings), ocr_language=settings.ocr_language)
     linker, seeker = (functools.cache(functools.partial(build, settings)) for build in (build_linker, build_seeker))
 
-    def held_against(library: LibraryService, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
-        return registry.load(registry.HELD_AGAINST)(library, request, line, linker, seeker)
+    def run_review(library: LibraryService, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
+        return registry.load(registry.LIBRARY_REVIEW)(library, request, line, linker, seeker)
 
     pipeline = Pipeline(
         readers,
@@ -273,7 +273,7 @@ def build_library(
         shelf=settings.collection if with_shelf else "",
         roots=roots,
         drawer=readers["application/pdf"],
-        holds_against=held_against,
+        holds_against=run_review,
         health_threshold_ms=settings.health_latency_threshold_ms,
     )
 

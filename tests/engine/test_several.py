@@ -25,7 +25,7 @@ from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.testing.embedders import HashingEmbedder
-from knowledge_mcp.transports.rest.gates import seen_engine
+from knowledge_mcp.transports.rest.gates import restrict_engine
 from knowledge_mcp.transports.shared.keys import KEY, Key
 from tests.engine.world import World
 from tests.ranking.test_rerank import Backwards
@@ -211,7 +211,7 @@ def test_an_engine_behind_the_service_searches_beside_its_own_only_what_the_key_
         (("*",), {"kb", "plant"}),
     ):
         asking = Request({"type": "http", KEY: Key("limited", read)})
-        found = seen_engine(asking, kb.knowledge).search(SearchQuery("valve", 20, collections=("*",)))
+        found = restrict_engine(asking, kb.knowledge).search(SearchQuery("valve", 20, collections=("*",)))
         assert {hit.collection for hit in found.hits} == names
 
 

@@ -15,7 +15,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.surfaces import following
 from knowledge_mcp.surfaces.planning import SURFACE
-from knowledge_mcp.transports.mcp.listing import listed
+from knowledge_mcp.transports.mcp.listing import build_listing
 from knowledge_mcp.transports.mcp.server import KnowledgeServer, run_stdio
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> None:
         return make_world(folder).service
 
     server = KnowledgeServer(
-        KnowledgeProviders(knowledge, [SURFACE.name]), [listed(SURFACE)], lambda: [SURFACE], version="9.9.9"
+        KnowledgeProviders(knowledge, [SURFACE.name]), [build_listing(SURFACE)], lambda: [SURFACE], version="9.9.9"
     )
     if arguments[0] == "stdio":
         run_stdio(server)

@@ -24,7 +24,7 @@ from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.rights import ALLOWED, admits
 from knowledge_mcp.ranking.linking import Linker, Seeker, stacked
 from knowledge_mcp.surfaces.contract import load_surfaces
-from knowledge_mcp.surfaces.viewing import held_against
+from knowledge_mcp.surfaces.viewing import run_review
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.transports.mcp.tools import ToolRunner
 from knowledge_mcp.transports.rest.app import build_rest_app, living
@@ -127,7 +127,7 @@ async def made(
 
     linker = Linker(ANALYSER.document_terms, EMBED)
     seeker = Seeker(ANALYSER.document_terms, EMBED)
-    service = Shelf(folder).open(holds_against=partial(held_against, linker=lambda: linker, seeker=lambda: seeker))
+    service = Shelf(folder).open(holds_against=partial(run_review, linker=lambda: linker, seeker=lambda: seeker))
     limits = {"read": key.read, "write": key.write, "groups": key.groups}
     ring = KeyRing(
         "owner-key", keys_file(folder, json.dumps({"keys": [{"name": "limited", "key": "k-key", **limits}]}))

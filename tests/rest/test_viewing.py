@@ -18,7 +18,7 @@ from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.ranking.linking import Seeker
 from knowledge_mcp.support.checkpoints import checkpoint, watched
-from knowledge_mcp.surfaces.viewing import held_against
+from knowledge_mcp.surfaces.viewing import run_review
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.shelf import Shelf, ended
 from tests.engine.test_tracing import embed
@@ -151,7 +151,7 @@ def open_service(shelf: Shelf, held: Callable[[], object] = bool) -> LibraryServ
         with watched(lambda: stop(line)):
             held()
         seeker = Seeker(EnglishAnalyser().document_terms, embed)
-        return held_against(library, request, line, lambda: _alike, lambda: seeker)
+        return run_review(library, request, line, lambda: _alike, lambda: seeker)
 
     return shelf.open(holds_against=work)
 

@@ -15,7 +15,7 @@ from knowledge_mcp.surfaces.arguments import input_schema, output_schema, parse
 from knowledge_mcp.surfaces.contract import Tool, load_surfaces
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.shapes import StandardsSearchRequest
-from knowledge_mcp.transports.mcp.listing import listed
+from knowledge_mcp.transports.mcp.listing import build_listing
 
 Schema = dict[str, Any]
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
@@ -73,7 +73,7 @@ def test_the_input_schema_says_each_constraint_and_default() -> None:
 
 
 def test_what_an_assistant_reads_of_the_tools_takes_two_thousand_tokens_and_the_whole_list_five() -> None:
-    listed_tools = listed(SURFACE).told["tools"]
+    listed_tools = build_listing(SURFACE).contents["tools"]
     read = [{name: each[name] for name in ("name", "description", "inputSchema")} for each in listed_tools]
     assert tokens_of(read) <= 2_000
     assert tokens_of(listed_tools) <= 5_000
@@ -149,10 +149,10 @@ def test_an_error_has_the_specified_form_and_a_bounded_size() -> None:
 
 
 def test_the_tools_cost_an_assistant_few_tokens() -> None:
-    listed = [
+    tools = [
         {"name": t.name, "description": t.description, "inputSchema": input_schema(t.request)} for t in SURFACE.tools
     ]
-    specified, evidence, editions, tracing = listed[:6], listed[6:10], listed[10:12], listed[12:]
+    specified, evidence, editions, tracing = tools[:6], tools[6:10], tools[10:12], tools[12:]
     assert len(json.dumps(specified)) / 4 < 1700  # 80 of them for the edition, on four tools
     assert len(json.dumps(evidence)) / 4 < 1150  # the four beyond the specification
     assert len(json.dumps(editions)) / 4 < 700

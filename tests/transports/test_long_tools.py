@@ -14,7 +14,7 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.contract import Request, Response, Surface, Tool
-from knowledge_mcp.transports.mcp.listing import listed
+from knowledge_mcp.transports.mcp.listing import build_listing
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders
 from tests.fakes.knowledge import FakeKnowledge
@@ -45,7 +45,7 @@ def server_with(work: Callable[[Knowledge, Nothing, Call], Done], name: str = "s
     tool = Tool("work", "Work", "Works.", Nothing, Done, never, run_long=work, writes=True, destroys=True)
     surface = Surface(name, "Use it.", (tool,), Done, render)
     providers = KnowledgeProviders(lambda _: FakeKnowledge(), [name])
-    return KnowledgeServer(providers, [listed(surface)], lambda: [surface], version="1")
+    return KnowledgeServer(providers, [build_listing(surface)], lambda: [surface], version="1")
 
 
 async def test_the_caller_is_told_how_far_a_long_tool_is() -> None:

@@ -69,7 +69,7 @@ async def test_a_session_with_a_call_under_way_is_never_closed_for_another() -> 
     limit = SessionLimit(app, most=10, of_key=1)
     assert (await ask(limit, method="POST")).status == 200
     assert refusals == [503], "while the first was being opened there was no room"
-    assert limit.held == 1
+    assert limit.count == 1
 
 
 @pytest.mark.anyio

@@ -15,7 +15,7 @@ from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOu
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.transports.mcp.tools import MAX_THREADS
 from knowledge_mcp.transports.rest.executor import MAX_READS
-from knowledge_mcp.transports.shared.threads import Threads, wanted_until
+from knowledge_mcp.transports.shared.threads import Threads, run_until
 
 pytestmark = pytest.mark.anyio
 
@@ -138,8 +138,8 @@ def test_reading_passages_looks_whether_the_answer_is_still_wanted() -> None:
     passages = Passages(None)  # pyright: ignore[reportArgumentType] - none is read
 
     with pytest.raises(CancelledError):
-        wanted_until(lambda: True, math.inf, lambda: passages.get([]))
+        run_until(lambda: True, math.inf, lambda: passages.get([]))
     with pytest.raises(TimedOutError):
-        wanted_until(lambda: False, -1.0, lambda: passages.get([]))
-    assert wanted_until(lambda: False, math.inf, lambda: passages.get([])) == []
+        run_until(lambda: False, -1.0, lambda: passages.get([]))
+    assert run_until(lambda: False, math.inf, lambda: passages.get([])) == []
     assert passages.get([]) == []

@@ -85,7 +85,7 @@ def size_of(payload: Any) -> int:
 
 
 def fits(payload: Any, room: int) -> bool:
-    """Tell whether `size_of` is at most `room`; a short answer costs nothing to tell."""
+    """Return whether `size_of` is at most `room`; a short answer costs nothing to tell."""
     text = compact(payload)
     if _OF_A_TOKEN * tokens_at_most(text) <= room:
         return True
@@ -103,13 +103,13 @@ def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACT
         return payload
     results = cast("list[dict[str, Any]]", payload.get(items, []))
     room = limit - _RESERVE - size_of({**payload, items: []})
-    kept = results[: fitting_count(results, room)]
-    if not kept and results:
-        kept = [_cut(results[0], room - 1)]
-    shortened = {**payload, items: kept}
+    results_kept = results[: fitting_count(results, room)]
+    if not results_kept and results:
+        results_kept = [_cut(results[0], room - 1)]
+    shortened = {**payload, items: results_kept}
     if "total" in payload:
-        shortened["total"] = len(kept)
-    shortened["truncated"] = Truncation(omitted=len(results) - len(kept), note=_NOTE).model_dump()
+        shortened["total"] = len(results_kept)
+    shortened["truncated"] = Truncation(omitted=len(results) - len(results_kept), note=_NOTE).model_dump()
     return shortened
 
 
@@ -143,12 +143,12 @@ def _within(value: str | list[Any], room: int) -> str | list[Any]:
 
 def _beginning(text: str, room: int) -> str:
     """Cut a text, an ellipsis in place of its end; a tenth less at each try, for its parts are not equally dense."""
-    kept = len(text)
-    while kept:
-        kept = min(kept * 9 // 10, kept * max(room, 0) // size_of(text[:kept]))
-        if size_of(f"{text[:kept]}…") <= room:
+    length = len(text)
+    while length:
+        length = min(length * 9 // 10, length * max(room, 0) // size_of(text[:length]))
+        if size_of(f"{text[:length]}…") <= room:
             break
-    return f"{text[:kept]}…"
+    return f"{text[:length]}…"
 
 
 Answerability = Literal["unlikely", "uncertain", "likely"]
@@ -195,7 +195,7 @@ class ErrorInfo(BaseModel):
 
 
 class ErrorEnvelope(BaseModel):
-    """Wrap the failure, so that an answer and an error are told apart by their one top-level name."""
+    """Wrap the failure, so that an answer and an error differ by their one top-level name."""
 
     model_config = ConfigDict(defer_build=True)
 

@@ -144,11 +144,11 @@ def _words(name: str) -> set[str]:
 
 
 def _unknown_arguments(unknown: list[str], known: list[str]) -> InvalidInputError:
-    shown = [name[:60] for name in unknown[:5]]
-    hints = [f"Use '{near}' instead of '{name}'." for name in shown if (near := nearest(name, known))]
+    names = [name[:60] for name in unknown[:5]]
+    hints = [f"Use '{near}' instead of '{name}'." for name in names if (near := nearest(name, known))]
     plural = "s" if len(unknown) > 1 else ""
     return InvalidInputError(
-        f"Unknown argument{plural}: {', '.join(shown)}.",
+        f"Unknown argument{plural}: {', '.join(names)}.",
         details=f"This tool takes: {', '.join(known)}." if known else "This tool takes no arguments.",
         suggestion=" ".join(hints) or f"Leave {'them' if plural else 'it'} out and call again.",
     )
@@ -171,8 +171,8 @@ def _problem(error: ErrorDetails) -> str:
         return "is required"
     if error["type"] == "too_long" and isinstance(error["input"], str):
         # behind a validator of ours pydantic no longer knows that it counts a text
-        given, most = len(error["input"]), error.get("ctx", {})["max_length"]
-        return f"has {given} characters, more than the {most} allowed"
+        count, most = len(error["input"]), error.get("ctx", {})["max_length"]
+        return f"has {count} characters, more than the {most} allowed"
     return error["msg"].removeprefix("Value error, ")
 
 
@@ -214,40 +214,41 @@ def output_schema(success: type[BaseModel], error: type[BaseModel], *, whole: bo
     and which of the outermost are always there. `whole` gives the full schema, for documentation.
     """
     # Not pydantic's "serialization" mode: it calls every field with a default required, and ours are left out.
-    told, wrong = (_without_defaults(_schema_of(form)) for form in (success, error))
+    answer, wrong = (_without_defaults(_schema_of(form)) for form in (success, error))
     if whole:
-        return {"type": "object", "anyOf": [told, wrong]}
-    always = [form["required"] for form in (told, wrong) if "required" in form]
+        return {"type": "object", "anyOf": [answer, wrong]}
+    always = [form["required"] for form in (answer, wrong) if "required" in form]
     return {
         "type": "object",
-        "properties": {name: _type(field) for name, field in wrong["properties"].items()} | _brief(told)["properties"],
+        "properties": {name: _type(field) for name, field in wrong["properties"].items()}
+        | _brief(answer)["properties"],
         **({"anyOf": [{"required": names} for names in always]} if len(always) > 1 else {}),
     }
 
 
 def _brief_argument(name: str, field: Schema) -> Schema:
     """Leave out bounds, and the default of what is off unless asked for."""
-    wanted = {"type", "enum", "items", "description"}
+    keys = {"type", "enum", "items", "description"}
     if name != "cursor" and field.get("default") is not False:
-        wanted.add("default")
-    kept = {key: value for key, value in field.items() if key in wanted}
-    if "items" in kept:
-        kept["items"] = _brief_argument("", kept["items"])
-    return kept
+        keys.add("default")
+    brief = {key: value for key, value in field.items() if key in keys}
+    if "items" in brief:
+        brief["items"] = _brief_argument("", brief["items"])
+    return brief
 
 
 def _brief(node: Schema) -> Schema:
     """Keep the types of a schema, and the parts of what is always there."""
-    kept = _type(node)
+    brief = _type(node)
     if node.get("items", {}).get("type") in {"object", "array"}:
-        kept["items"] = _brief(node["items"])
+        brief["items"] = _brief(node["items"])
     if "properties" in node:
         always = node.get("required", [])
-        kept["properties"] = {
+        brief["properties"] = {
             name: _brief(field) if name in always else _type(field)
             for name, field in cast("dict[str, Schema]", node["properties"]).items()
         }
-    return kept
+    return brief
 
 
 def _type(node: Schema) -> Schema:
@@ -304,6 +305,6 @@ def _property(node: Schema, definitions: dict[str, Schema]) -> Any:
     """Clean one property; what may be null only because it may be left out is published as the plain type."""
     variants = [variant for variant in node.get("anyOf", []) if variant != {"type": "null"}]
     if "default" in node and node["default"] is None and len(variants) == 1:
-        kept = {key: value for key, value in node.items() if key not in {"anyOf", "default"}}
-        return _clean({**variants[0], **kept}, definitions)
+        rest = {key: value for key, value in node.items() if key not in {"anyOf", "default"}}
+        return _clean({**variants[0], **rest}, definitions)
     return _clean(node, definitions)

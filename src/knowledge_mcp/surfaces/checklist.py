@@ -1,4 +1,4 @@
-"""A document held against a standard, as people and programs read it: JSON, CSV, a workbook, a page to filter."""
+"""A document checked against a standard, as people and programs read it: JSON, CSV, a workbook, a page to filter."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def summary_of(report: CheckReport) -> dict[str, int]:
     kinds = Counter(row.kind for row in report.rows)
     verdicts = Counter(row.verdict for row in report.rows if row.kind not in _OUTSIDE)
     names = [*(each.value for each in ObligationKind), MarkKind.NOT_APPLICABLE.value]
-    told = {name: kinds[name] for name in names if kinds[name]}
-    return {**told, **{each.value: verdicts[each] for each in EvidenceVerdict}}
+    counts = {name: kinds[name] for name in names if kinds[name]}
+    return {**counts, **{each.value: verdicts[each] for each in EvidenceVerdict}}
 
 
 def as_values(document: str, standard: str, report: CheckReport) -> dict[str, Any]:
@@ -47,17 +47,17 @@ def as_values(document: str, standard: str, report: CheckReport) -> dict[str, An
 
 def row_values(row: CheckRow) -> dict[str, Any]:
     """Turn one row into plain values."""
-    asked = row.obligation
+    obligation = row.obligation
     return {
-        "row": asked.id,
-        "requirement": asked.text,
-        "clause": asked.clause,
-        "title": asked.title,
-        "citation": asked.citation,
-        "force": asked.force.value if asked.force is not None else "",
-        "negated": asked.negated,
-        "kind": asked.kind.value,
-        "condition": asked.condition,
+        "row": obligation.id,
+        "requirement": obligation.text,
+        "clause": obligation.clause,
+        "title": obligation.title,
+        "citation": obligation.citation,
+        "force": obligation.force.value if obligation.force is not None else "",
+        "negated": obligation.negated,
+        "kind": obligation.kind.value,
+        "condition": obligation.condition,
         "verdict": row.verdict.value,
         "probability": round(row.probability, 3),
         "evidence": [_quote_values(each) for each in row.evidence],
@@ -93,14 +93,22 @@ def check_line(each: RowCheck) -> str:
 
 
 def _cells(row: CheckRow) -> list[str]:
-    asked, best = row.obligation, row.evidence[0] if row.evidence else None
-    force = "" if asked.force is None else f"{asked.force.value}{', negated' if asked.negated else ''}"
-    head = [asked.id, asked.text, asked.clause, asked.title, force, asked.kind.value, asked.condition]
+    obligation, best = row.obligation, row.evidence[0] if row.evidence else None
+    force = "" if obligation.force is None else f"{obligation.force.value}{', negated' if obligation.negated else ''}"
+    head = [
+        obligation.id,
+        obligation.text,
+        obligation.clause,
+        obligation.title,
+        force,
+        obligation.kind.value,
+        obligation.condition,
+    ]
     quote = [best.quote, best.citation] if best is not None else ["", ""]
     more = "\n".join(f"{each.quote} ({each.citation})" for each in row.evidence[1:])
     checks = "\n".join(map(check_line, row.checks))
     mark = row.mark.value if row.mark is not None else ""
-    return [*head, row.verdict.value, *quote, more, checks, mark, row.note, asked.citation]
+    return [*head, row.verdict.value, *quote, more, checks, mark, row.note, obligation.citation]
 
 
 def as_csv(report: CheckReport) -> str:
@@ -126,8 +134,8 @@ def as_xlsx(document: str, standard: str, report: CheckReport) -> bytes:
         BookSheet("Counts", [["what", "count"], *counts], numbers=("count",)),
     ]
     if report.editions:
-        told = [[each.found, each.asked, each.citation] for each in report.editions]
-        sheets.append(BookSheet("Editions", [["reference", "why", "citation"], *told], wide=("why",)))
+        editions = [[each.found, each.asked, each.citation] for each in report.editions]
+        sheets.append(BookSheet("Editions", [["reference", "why", "citation"], *editions], wide=("why",)))
     return workbook(sheets)
 
 
@@ -135,12 +143,12 @@ def as_html(document: str, standard: str, report: CheckReport) -> str:
     """Write a page that needs nothing else: every row with its evidence and checks, to sort, filter and print."""
     counts = "".join(f'<span class="count">{each}</span>' for each in counts_in_words(summary_of(report)))
     editions = "".join(f"<li>{html.escape(each.found)}: {html.escape(each.asked)}</li>" for each in report.editions)
-    told = f"<details><summary>Editions that are not current</summary><ul>{editions}</ul></details>"
+    details = f"<details><summary>Editions that are not current</summary><ul>{editions}</ul></details>"
     warning = "" if report.related else f'<p class="warning">{html.escape(UNRELATED)}</p>'
     return table_page(
         title=f"{html.escape(document)} against {html.escape(standard)}",
         counts=counts,
-        lead=warning + (told if editions else ""),
+        lead=warning + (details if editions else ""),
         columns=("Row", "Requirement", "Kind", "Verdict"),
         unsorted=("Evidence", "Checks"),
         rows="".join(map(_html_row, report.rows)),
@@ -150,15 +158,15 @@ def as_html(document: str, standard: str, report: CheckReport) -> str:
 
 
 def _html_row(row: CheckRow) -> str:
-    asked = row.obligation
+    obligation = row.obligation
     quotes = "".join(
         f"<blockquote>{html.escape(each.quote)}<br><small>{html.escape(each.citation)}</small></blockquote>"
         for each in row.evidence
     )
     kind = row.kind if not row.note else f"{row.kind}: {row.note}"
     cells = [
-        html.escape(asked.id),
-        f"{html.escape(asked.text)}<br><small>{html.escape(asked.citation)}</small>",
+        html.escape(obligation.id),
+        f"{html.escape(obligation.text)}<br><small>{html.escape(obligation.citation)}</small>",
         html.escape(kind),
         row.verdict.value,
         quotes,

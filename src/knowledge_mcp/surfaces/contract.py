@@ -68,7 +68,7 @@ class Response(BaseModel):
 
     @property
     def unnamed_documents(self) -> tuple[str, ...]:
-        """Return what `made_from` was told."""
+        """Return what `made_from` was given."""
         return self._made_from
 
     def without_defaults(self) -> Self:
@@ -232,15 +232,15 @@ def known_surfaces(names: Sequence[str]) -> list[str]:
     Raises:
         ConfigError: no name at all, or one that is not known; names those that are.
     """
-    wanted = list(dict.fromkeys(names))
-    unknown = [name for name in wanted if name not in registry.SURFACES]
-    if unknown or not wanted:
+    distinct = list(dict.fromkeys(names))
+    unknown = [name for name in distinct if name not in registry.SURFACES]
+    if unknown or not distinct:
         raise ConfigError(
             f"Unknown surface: {', '.join(unknown)}." if unknown else "No surface was chosen.",
             details=f"Known surfaces: {', '.join(registry.SURFACES)}.",
             suggestion="Choose with `--surface NAME[,NAME]`.",
         )
-    return wanted
+    return distinct
 
 
 def load_surfaces(names: Sequence[str]) -> tuple[Surface, ...]:

@@ -102,7 +102,7 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
     """Answer `convert_to_text`."""
     service, pages = _require_service(knowledge), request.page_range()
     converted = follow(
-        lambda tell, cancelled: service.convert(request.uri, pages=pages, on_progress=tell, cancelled=cancelled),
+        lambda report, cancelled: service.convert(request.uri, pages=pages, on_progress=report, cancelled=cancelled),
         call or Call(),
         give_up=_cancelled,
     )
@@ -137,8 +137,8 @@ def convert_and_ingest(
     """Answer `convert_and_ingest`."""
     service = _require_service(knowledge)
     deposited = follow(
-        lambda tell, cancelled: service.convert_and_ingest(
-            request.uri, request.collection, force=request.force, on_progress=tell, cancelled=cancelled
+        lambda report, cancelled: service.convert_and_ingest(
+            request.uri, request.collection, force=request.force, on_progress=report, cancelled=cancelled
         ),
         call or Call(),
         give_up=_cancelled,

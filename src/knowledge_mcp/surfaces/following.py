@@ -17,7 +17,7 @@ HEARTBEAT = 2.0
 _GLANCE = 0.1
 """Seconds after which it is looked whether the caller has given up: soon enough for a person."""
 _STEP = 0.001
-"""Least growth of what is told: the protocol wants each number greater than the one before."""
+"""Least growth of reported progress: the protocol requires each number to be greater than the one before."""
 _WAITING = "waiting for its turn"
 
 
@@ -27,12 +27,12 @@ def follow(
     """Do work on its own thread and wait for it as `watch` does; returns its result, or raises its error.
 
     Args:
-        work: gets how to tell its progress, and how to ask whether to stop.
+        work: called with a function that reports progress and one that says whether to stop.
         call: the line to the caller.
         give_up: as `watch` takes it.
 
     Raises:
-        CancelledError: the caller has given up; the work is told, and nobody waits for it.
+        CancelledError: the caller has given up; the work is asked to stop, and nobody waits for it.
     """
     doing = _Work(work, call.cancelled)
     watch(doing.wait, lambda: doing.state, call, give_up=give_up, failed=lambda: doing.error is not None)
@@ -49,35 +49,35 @@ def watch(
     give_up: Callable[[], CancelledError] | None,
     failed: Callable[[], bool],
 ) -> None:
-    """Wait for work; tell its progress as it moves, and a little more of it where it does not.
+    """Wait for work; report its progress as it moves, and a little more of it where it does not.
 
-    The line to the caller is used on this thread only, and what it is told grows with every message, as the protocol
+    The line to the caller is used on this thread only, and what it reports grows with every message, as the protocol
     of progress asks.
 
     Args:
-        ended: waits for the end of the work, at most so many seconds; tells whether it came.
+        ended: waits for the end of the work, at most so many seconds; returns whether it came.
         state: how far the work is, in hundredths, and in words.
         call: the line to the caller.
         give_up: asked once the caller has given up for the error that ends the wait; it may stop the work before.
             None waits on, for work that notices by itself.
-        failed: whether the work that has ended came to nothing; then its end is not told.
+        failed: whether the work that has ended came to nothing; then its end is not reported.
 
     Raises:
         CancelledError: as `give_up` makes it.
     """
-    told, said, at = -1.0, "", time.monotonic() - HEARTBEAT
+    reported, last_words, reported_at = -1.0, "", time.monotonic() - HEARTBEAT
     while not ended(_GLANCE):
         if give_up is not None and call.cancelled():
             raise give_up()
         now = time.monotonic()
         done, words = state()
-        moved = done > told or words != said
-        if now - at >= HEARTBEAT or (moved and now - at >= HEARTBEAT / 4):
-            told = done if done > told else told + _STEP
-            said, at = words, now
-            call.progress(told, 100.0, words or _WAITING)
+        moved = done > reported or words != last_words
+        if now - reported_at >= HEARTBEAT or (moved and now - reported_at >= HEARTBEAT / 4):
+            reported = done if done > reported else reported + _STEP
+            last_words, reported_at = words, now
+            call.progress(reported, 100.0, words or _WAITING)
     if not failed():
-        call.progress(max(100.0, told + _STEP), 100.0, "done")
+        call.progress(max(100.0, reported + _STEP), 100.0, "done")
 
 
 class _Work(Generic[T]):
@@ -93,17 +93,17 @@ class _Work(Generic[T]):
         threading.Thread(target=self._run, name="followed work", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; tells whether it came."""
+        """Wait for its end; return whether it came."""
         return self._ended.wait(seconds)
 
     def _run(self) -> None:
         try:
-            self.result = self._work(self._tell, self._cancelled)
+            self.result = self._work(self._report, self._cancelled)
         except BaseException as exc:  # noqa: BLE001 - raised again on the caller's thread
             self.error = exc
         finally:
             self._ended.set()
 
-    def _tell(self, done: float, total: float | None, words: str) -> None:
+    def _report(self, done: float, total: float | None, words: str) -> None:
         share = 100.0 * min(done / total, 1.0) if total else 0.0
         self.state = (max(share, self.state[0]), words or self.state[1])

@@ -134,7 +134,7 @@ def as_needs(sources: Sequence[TraceItem], targets: Sequence[TraceItem], found: 
 
 
 def _own_links(*sides: Sequence[TraceItem]) -> Iterator[tuple[TraceItem, list[str]]]:
-    """Yield the items with what they declare apart from the other set: links to that are told by the trace."""
+    """Yield the items with what they declare apart from the other set: links to that one are reported by the trace."""
     ids = [{each.id for each in side} for side in sides]
     for side, others in zip(sides, reversed(ids), strict=True):
         yield from ((each, [target for target in each.links if target not in others]) for each in side)
@@ -175,9 +175,9 @@ def as_reqif(sides: Sequence[Side], found: Trace, base: tuple[int, bytes] | None
     if base is None:
         title = escape(" → ".join(name for name, _ in sides if name))
         base = -1, _EMPTY.format(now=moment, title=title).encode("ascii", "xmlcharrefreplace")
-    held, content = base
+    base_side, content = base
     if not content.startswith(b"PK"):
-        return _added(content, [_decoded(content)[0]], sides, found, held, moment)
+        return _added(content, [_decoded(content)[0]], sides, found, base_side, moment)
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
         files = {each: old.read(each) for each in old.infolist()}
@@ -189,7 +189,7 @@ def as_reqif(sides: Sequence[Side], found: Trace, base: tuple[int, bytes] | None
         main = next(iter(texts), None)
         for each, data in files.items():
             new.writestr(
-                each, data if each is not main else _added(data, [*texts.values()], sides, found, held, moment)
+                each, data if each is not main else _added(data, [*texts.values()], sides, found, base_side, moment)
             )
     return stream.getvalue()
 
@@ -207,12 +207,14 @@ def _decoded(content: bytes) -> tuple[str, str]:
     return content.decode(encoding), encoding
 
 
-def _added(content: bytes, texts: Sequence[str], sides: Sequence[Side], found: Trace, held: int, moment: str) -> bytes:
+def _added(
+    content: bytes, texts: Sequence[str], sides: Sequence[Side], found: Trace, base_side: int, moment: str
+) -> bytes:
     """Put what is missing into a file; `texts` are those of all files that belong together."""
     text, encoding = _decoded(content)
     root = _ROOT.search(text)
     prefix = root[1] if root else ""
-    for section, more in _Parts("\n".join(texts), prefix, moment, held).of(sides, found):
+    for section, more in _Parts("\n".join(texts), prefix, moment, base_side).of(sides, found):
         text = _inserted(text, prefix, section, more.encode("ascii", "xmlcharrefreplace").decode("ascii"))
     return text.encode(encoding)
 
@@ -224,14 +226,14 @@ class _Parts:
         text: what is there.
         prefix: of its namespace.
         moment: now.
-        held: which of the sets is there, -1 for none.
+        base_side: which of the sets is there, -1 for none.
     """
 
-    def __init__(self, text: str, prefix: str, moment: str, held: int) -> None:
+    def __init__(self, text: str, prefix: str, moment: str, base_side: int) -> None:
         self._known = frozenset(_IDENTIFIER.findall(text))
         self._ours = frozenset(_OUR_OBJECT.findall(text))
         self._made = {each.rpartition("-")[2]: each for each in self._known if each.startswith("clausewise-")}
-        self._prefix, self._moment, self._held = prefix, moment, held
+        self._prefix, self._moment, self._base_side = prefix, moment, base_side
         number = 1
         while any(each.startswith(f"clausewise-{number}-") for each in self._known):
             number += 1
@@ -243,11 +245,11 @@ class _Parts:
         for side, (_, items) in enumerate(sides):
             for each in items:
                 names[side, each.id] = self._name(each.id, side, names)
-        kept = [
+        missing = [
             (side, name, [each for each in items if names[side, each.id] not in self._known])
             for side, (name, items) in enumerate(sides)
         ]
-        new = [(side, name, items) for side, name, items in kept if items]
+        new = [(side, name, items) for side, name, items in missing if items]
         every = [each for _, _, items in new for each in items]
         attributes = ["ReqIF.ForeignID", "ReqIF.Name", "ReqIF.Text"]
         attributes += [
@@ -262,8 +264,8 @@ class _Parts:
             if link.verdict in _SURE and not self._stands(link, names)
         ]
         linked += self._declared(sides, names)
-        named = dict.fromkeys(["", *(kind for _, _, kind, _ in linked)])
-        called = {kind: f"{place or ''}" for place, kind in enumerate(named)}
+        kind_names = dict.fromkeys(["", *(kind for _, _, kind, _ in linked)])
+        called = {kind: f"{place or ''}" for place, kind in enumerate(kind_names)}
         relations = [
             self._relation(place, source, target, called[kind], link)
             for place, (source, target, kind, link) in enumerate(linked)
@@ -284,7 +286,7 @@ class _Parts:
 
     def _name(self, own: str, side: int, names: Mapping[tuple[int, str], str]) -> str:
         """Return an item's identifier: its own where that is one and free, else one made of it."""
-        if own in self._ours or (side == self._held and own in self._known):
+        if own in self._ours or (side == self._base_side and own in self._known):
             return own
         if own not in self._known and _NAME.fullmatch(own) is not None and names.get((1 - side, own)) != own:
             return own
@@ -321,7 +323,7 @@ class _Parts:
         return kinds.get(link.target.id, "") if link.verdict is Verdict.DECLARED else ""
 
     def _stands(self, link: TraceLink, names: Mapping[tuple[int, str], str]) -> bool:
-        """Tell whether the file that is added to has the relation already, whichever way round."""
+        """Return whether the file that is added to has the relation already, whichever way round."""
         one, other = link.source, link.target
         return (names[0, one.id] in self._known and other.id in one.links) or (
             names[1, other.id] in self._known and one.id in other.links
@@ -346,11 +348,11 @@ class _Parts:
 
         found = ""
         for kind, number in links.items():
-            said = definitions([("Verdict", f"verdict{number}"), ("Probability", f"probability{number}")])
-            found += self._element("SPEC-RELATION-TYPE", f"link{number}", "", said, called=kind or "Trace link")
+            attributes = definitions([("Verdict", f"verdict{number}"), ("Probability", f"probability{number}")])
+            found += self._element("SPEC-RELATION-TYPE", f"link{number}", "", attributes, called=kind or "Trace link")
         for kind, number in kinds.items():
-            said = definitions((name, f"{own}{number and '-'}{number}") for name, own in places.items())
-            found += self._element("SPEC-OBJECT-TYPE", f"item{number}", "", said, called=kind or "Traced item")
+            attributes = definitions((name, f"{own}{number and '-'}{number}") for name, own in places.items())
+            found += self._element("SPEC-OBJECT-TYPE", f"item{number}", "", attributes, called=kind or "Traced item")
         if kinds:
             found += self._element("SPECIFICATION-TYPE", "set", "", "", called="Traced set")
         return found

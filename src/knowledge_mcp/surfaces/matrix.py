@@ -71,7 +71,7 @@ def _row(link: TraceLink) -> list[str]:
 def as_html(source: str, target: str, found: Trace) -> str:
     """Write a page that needs nothing else: every link with its evidence, to sort and filter, and the gaps."""
     counts = Counter(link.verdict for link in found.links)
-    told = "".join(f'<span class="count">{counts[each]} {each.value}</span>' for each in Verdict if counts[each])
+    verdicts = "".join(f'<span class="count">{counts[each]} {each.value}</span>' for each in Verdict if counts[each])
     gaps = "".join(
         f"<details><summary>Without a link: {len(items)} of {html.escape(name)}</summary><ul>"
         + "".join(f"<li>{html.escape(each.id)} {html.escape(each.title)}</li>" for each in items)
@@ -80,7 +80,7 @@ def as_html(source: str, target: str, found: Trace) -> str:
     )
     return table_page(
         title=f"{html.escape(source)} → {html.escape(target)}",
-        counts=told,
+        counts=verdicts,
         lead=("" if found.related else f'<p class="warning">{UNRELATED_SETS}</p>') + gaps,
         columns=("From", "To", "Verdict", "Sure"),
         unsorted=("In common",),

@@ -154,8 +154,8 @@ def _folded(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator
 
 
 def _level(each: ClauseChange) -> int:
-    shown = each.link.new or each.link.old
-    return max(shown.level if shown else 1, 1)
+    clause = each.link.new or each.link.old
+    return max(clause.level if clause else 1, 1)
 
 
 def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_open: bool) -> str:
@@ -169,7 +169,7 @@ def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_
     rows = "".join(_row(*pair) for pair in side_by_side(each, weights))
     return (
         f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
-        f'<summary><span class="became">{each.link.kind.value}</span> {_named(old, new)}{kinds}</summary>'
+        f'<summary><span class="became">{each.link.kind.value}</span> {_heading(old, new)}{kinds}</summary>'
         f'<div class="places"><span>{html.escape(cited(old))}</span><span>{html.escape(cited(new))}</span></div>'
         f"{_button(each, drawn)}"
         f'<div class="sides">{rows}</div>'
@@ -180,17 +180,17 @@ def _button(each: ClauseChange, drawn: Collection[str]) -> str:
     """Offer the pages of a clause, as far as they were drawn."""
     sides = (("old", each.link.old), ("new", each.link.new))
     keys = [f"{name} {clause.file} {clause.page}" for name, clause in sides if clause is not None]
-    shown = "\n".join(html.escape(key) for key in keys if key in drawn)
-    if not shown:
+    pages = "\n".join(html.escape(key) for key in keys if key in drawn)
+    if not pages:
         return ""
     label = html.escape(next(clause.label for _, clause in reversed(sides) if clause is not None))
     return (
-        f'<button type="button" class="look" data-pages="{shown}" aria-expanded="false" '
+        f'<button type="button" class="look" data-pages="{pages}" aria-expanded="false" '
         f'aria-label="Show pages of {label}">Show pages</button>'
     )
 
 
-def _named(old: Clause | None, new: Clause | None) -> str:
+def _heading(old: Clause | None, new: Clause | None) -> str:
     only = new if old is None else old
     if old is None or new is None or old.label == new.label:
         return html.escape(only.label) if only is not None else ""

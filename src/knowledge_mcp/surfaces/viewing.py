@@ -62,7 +62,7 @@ def _passage_at(chunks: Sequence[Chunk], place: int) -> int | None:
     return chunks[behind - 1 if holds else min(behind, len(chunks) - 1)].index
 
 
-def outlined(held: LibraryDocument) -> list[dict[str, Any]]:
+def list_sections(document: LibraryDocument) -> list[dict[str, Any]]:
     """List a document's sections in order, each with the passage that it begins in."""
     return [
         {
@@ -70,41 +70,41 @@ def outlined(held: LibraryDocument) -> list[dict[str, Any]]:
             "number": each.number or "",
             "title": " ".join(each.title.split()),
             "page": each.page,
-            "passage": _passage_at(held.chunks, each.span.start),
+            "passage": _passage_at(document.chunks, each.span.start),
         }
-        for each in held.structure.sections
+        for each in document.structure.sections
     ]
 
 
-def _named(held: LibraryDocument) -> dict[str, Any]:
+def _describe(document: LibraryDocument) -> dict[str, Any]:
     return {
-        "doc_id": held.record.id,
-        "title": held.record.title or held.record.file_name,
-        "edition": edition_of_record(held.record),
-        "collection": held.collection,
+        "doc_id": document.record.id,
+        "title": document.record.title or document.record.file_name,
+        "edition": edition_of_record(document.record),
+        "collection": document.collection,
     }
 
 
 # ---- what changed
 
 
-class _Pair:
+class _DocumentPair:
     """Give two documents as a knowledge base gives its own."""
 
     def __init__(self, *documents: LibraryDocument) -> None:
-        self._held = {each.record.id: each for each in documents}
+        self._documents = {each.record.id: each for each in documents}
 
     def document_text(self, document_id: str) -> str:
         """Return the canonical text."""
-        return self._held[document_id].text
+        return self._documents[document_id].text
 
     def document_structure(self, document_id: str) -> Any:
         """Return sections and pages."""
-        return self._held[document_id].structure
+        return self._documents[document_id].structure
 
     def document_chunks(self, document_id: str) -> Sequence[Chunk]:
         """Return the passages by index."""
-        return self._held[document_id].chunks
+        return self._documents[document_id].chunks
 
 
 @functools.cache
@@ -114,7 +114,7 @@ def _comparisons() -> Comparisons:
     return Comparisons(EnglishAnalyser().document_terms)
 
 
-def changed(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0) -> dict[str, Any]:
+def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0) -> dict[str, Any]:
     """Tell what became of each clause from one document to another, side by side where anything changed.
 
     Args:
@@ -131,8 +131,8 @@ def changed(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: i
     kept = [each for each in found if each.link.kind is not LinkKind.SAME or each.changes]
     weights = word_weights(each.link for each in found)
     return {
-        "old": _named(old),
-        "new": _named(new),
+        "old": _describe(old),
+        "new": _describe(new),
         "summary": counted(found),
         "total": len(kept),
         "clauses": [_clause(each, old, new, weights) for each in kept[offset : offset + limit]],
@@ -143,7 +143,7 @@ def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weig
     shown = each.link.new or each.link.old
     return {
         "became": each.link.kind.value,
-        "level": shown.level if shown is not None else 1,
+        "level": clause.level if clause is not None else 1,
         "old": _side(each.link.old, old),
         "new": _side(each.link.new, new),
         "kinds": list(dict.fromkeys(change.kind.value for change in each.changes)),
@@ -152,13 +152,13 @@ def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weig
     }
 
 
-def _side(clause: Clause | None, held: LibraryDocument) -> dict[str, Any] | None:
+def _side(clause: Clause | None, document: LibraryDocument) -> dict[str, Any] | None:
     if clause is None:
         return None
     return {
-        "label": clause.label if clause.label != held.record.id else held.record.title,
-        "citation": cited_clause(clause, held.record),
-        "passage": _passage_at(held.chunks, clause.span.start),
+        "label": clause.label if clause.label != document.record.id else document.record.title,
+        "citation": cited_clause(clause, document.record),
+        "passage": _passage_at(document.chunks, clause.span.start),
     }
 
 
@@ -169,10 +169,10 @@ def _pieces(words: Marked) -> list[list[Any]]:
 # ---- what traces to what, what is said of each obligation, what contradicts what
 
 
-def held_against(
+def run_review(
     library: SharedLibrary,
     request: Mapping[str, Any],
-    line: Call,
+    call: Call,
     linker: Callable[[], Proposer],
     seeker: Callable[[], Seeks],
 ) -> dict[str, Any]:
@@ -181,25 +181,25 @@ def held_against(
     Args:
         library: as whoever asked sees it.
         request: the job's.
-        line: tells how far it is, and whether it is to stop.
+        call: takes progress, and says whether to stop.
         linker: makes what proposes links.
         seeker: makes what finds evidence.
     """
-    with line.watched("The job was cancelled."):
+    with call.watched("The job was cancelled."):
         if request["kind"] == "conflicts":
             ids = request["documents"] or [each.id for each in library.records(request["collection"])]
-            return conflicts_among(map(library.find, ids), len(ids), line.progress)
+            return conflicts_among(map(library.find, ids), len(ids), call.progress)
         one, other = (library.find(each) for each in request["documents"])
         decided = library.decisions(request["kind"], *request["documents"])
         if request["kind"] == "trace":
-            line.progress(0, 100, "every requirement is held against every other")
-            return traced(one, other, linker(), decided.links())
-        line.progress(0, 100, "every sentence is held against every obligation")
+            call.progress(0, 100, "every requirement is held against every other")
+            return trace_between(one, other, linker(), decided.links())
+        call.progress(0, 100, "every sentence is held against every obligation")
         records = [each for name in {one.collection, other.collection} for each in library.records(name)]
-        return checked_against_other(one, other, records, seeker(), decided.marks())
+        return check_between(one, other, records, seeker(), decided.marks())
 
 
-def traced(
+def trace_between(
     source: LibraryDocument,
     target: LibraryDocument,
     propose: Proposer,
@@ -221,8 +221,8 @@ def traced(
     places = ({each.id: place for each, place in sources}, {each.id: place for each, place in targets})
     items = ({each.id: each for each, _ in sources}, {each.id: each for each, _ in targets})
     return {
-        "from": {**_named(source), "items": len(sources)},
-        "to": {**_named(target), "items": len(targets)},
+        "from": {**_describe(source), "items": len(sources)},
+        "to": {**_describe(target), "items": len(targets)},
         "threshold": round(found.threshold, 4),
         "warning": "" if found.related else UNRELATED_SETS,
         "summary": dict(Counter(link.verdict.value for link in found.links)),
@@ -241,7 +241,7 @@ def traced(
     }
 
 
-def checked_against_other(
+def check_between(
     document: LibraryDocument,
     standard: LibraryDocument,
     records: Sequence[DocumentRecord],
@@ -270,8 +270,8 @@ def checked_against_other(
     report = checked_against(demanded, [_reading(document)], seek, analyser.document_terms, analyser.term_key, records)
     found = marked(report, marks)
     return {
-        "document": _named(document),
-        "standard": _named(standard),
+        "document": _describe(document),
+        "standard": _describe(standard),
         "warning": "" if found.related else UNRELATED,
         "summary": summary_of(found),
         "rows": [_checked_row(each, document, standard) for each in found.rows],
@@ -285,7 +285,7 @@ def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: 
     Args:
         documents: what is compared.
         count: how many these are.
-        progress: is told after each.
+        progress: called after each.
 
     Raises:
         InvalidInputError: nothing in them demands or defines anything.
@@ -297,11 +297,13 @@ def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: 
     meanings: list[Meaning] = []
     places: tuple[list[_Place], list[_Place]] = ([], [])
     for number, each in enumerate(documents, 1):
-        reading, named = _reading(each), _named(each)
+        reading, description = _reading(each), _describe(each)
         demands += demands_in(reading)
-        places[0].extend((named, chunk.index) for _, chunk in groups_in(reading))
+        places[0].extend((description, chunk.index) for _, chunk in groups_in(reading))
         meanings += meanings_in(reading, analyser.term_key)
-        places[1].extend((named, _passage_at(each.chunks, told.span.start)) for told in reading.definitions)
+        places[1].extend(
+            (description, _passage_at(each.chunks, definition.span.start)) for definition in reading.definitions
+        )
         progress(100 * number / (count + 1), 100, f"{number} of {count} documents read")
     if not demands and not meanings:
         raise InvalidInputError(
@@ -322,8 +324,8 @@ def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: 
 
 def _conflict(each: Conflict, places: Sequence[_Place]) -> dict[str, Any]:
     def side(demand: Demand) -> dict[str, Any]:
-        named, passage = places[demand.place]
-        return {**named, "id": demand.id, "text": demand.text, "citation": demand.citation, "passage": passage}
+        description, passage = places[demand.place]
+        return {**description, "id": demand.id, "text": demand.text, "citation": demand.citation, "passage": passage}
 
     also_in = [side(other) for other in each.also_in]
     return {
@@ -336,16 +338,16 @@ def _conflict(each: Conflict, places: Sequence[_Place]) -> dict[str, Any]:
 
 
 def _checked_row(row: CheckRow, document: LibraryDocument, standard: LibraryDocument) -> dict[str, Any]:
-    asked = row.obligation
+    obligation = row.obligation
     return {
-        "row": asked.id,
-        "requirement": asked.text,
-        "citation": asked.citation,
-        "passage": _found_at(standard, asked.text),
+        "row": obligation.id,
+        "requirement": obligation.text,
+        "citation": obligation.citation,
+        "passage": _passage_with(standard, obligation.text),
         "kind": row.kind,
         "verdict": row.verdict.value,
         "quotes": [
-            {"quote": each.quote, "citation": each.citation, "passage": _found_at(document, each.quote)}
+            {"quote": each.quote, "citation": each.citation, "passage": _passage_with(document, each.quote)}
             for each in row.evidence
         ],
         "checks": [check_line(each) for each in row.checks],
@@ -354,13 +356,13 @@ def _checked_row(row: CheckRow, document: LibraryDocument, standard: LibraryDocu
     }
 
 
-def _found_at(held: LibraryDocument, words: str) -> int | None:
-    place = held.text.find(words)
-    return _passage_at(held.chunks, place) if place >= 0 else None
+def _passage_with(document: LibraryDocument, words: str) -> int | None:
+    place = document.text.find(words)
+    return _passage_at(document.chunks, place) if place >= 0 else None
 
 
-def _reading(held: LibraryDocument) -> ReadDocument:
-    return ReadDocument(held.record.id, held.text, held.structure, held.chunks, held.record)
+def _reading(document: LibraryDocument) -> ReadDocument:
+    return ReadDocument(document.record.id, document.text, document.structure, document.chunks, document.record)
 
 
 def _link(link: TraceLink, sources: dict[str, int | None], targets: dict[str, int | None]) -> dict[str, Any]:
@@ -382,16 +384,16 @@ def _item(item: TraceItem, places: dict[str, int | None]) -> dict[str, Any]:
     }
 
 
-def _items(held: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
+def _items(document: LibraryDocument) -> list[tuple[TraceItem, int | None]]:
     """List what of a document is traced, each with the passage that it begins in."""
-    reading = _reading(held)
+    reading = _reading(document)
     spans = [group[0].span for group, _ in requirements_in(reading)]
-    spans = spans or [each.span for each in held.structure.sections if each.span.of(held.text).strip()]
-    if len(spans) > _MOST_ITEMS or not held.text.strip():
-        told = f"has {len(spans):,} requirements, more than {_MOST_ITEMS}" if spans else "has no text"
-        name = held.record.title or held.record.file_name
-        raise InvalidInputError(f"{name} {told}.", suggestion="Use `knowledge trace` on the command line.")
+    spans = spans or [each.span for each in document.structure.sections if each.span.of(document.text).strip()]
+    if len(spans) > _MOST_ITEMS or not document.text.strip():
+        problem = f"has {len(spans):,} requirements, more than {_MOST_ITEMS}" if spans else "has no text"
+        name = document.record.title or document.record.file_name
+        raise InvalidInputError(f"{name} {problem}.", suggestion="Use `knowledge trace` on the command line.")
     return [
-        (replace(item, citation=reading.cited(span)), _passage_at(held.chunks, span.start))
-        for item, span in zip(items_in(reading), spans or [Span(0, len(held.text))], strict=True)
+        (replace(item, citation=reading.cited(span)), _passage_at(document.chunks, span.start))
+        for item, span in zip(items_in(reading), spans or [Span(0, len(document.text))], strict=True)
     ]

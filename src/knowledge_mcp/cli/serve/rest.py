@@ -208,7 +208,7 @@ def _build(
     from knowledge_mcp import wiring
     from knowledge_mcp.transports.rest.app import build_rest_app
     from knowledge_mcp.transports.rest.engine import engine_router
-    from knowledge_mcp.transports.rest.gates import may_use, seen_engine
+    from knowledge_mcp.transports.rest.gates import may_use, restrict_engine
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 
     hosts = (*settings.allowed_hosts, *own_hosts(*address))
@@ -221,7 +221,7 @@ def _build(
         lambda name: wiring.build_local(settings, surface=name, start=start, roots=roots), engines
     )
     router = (
-        engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use, seen_engine)
+        engine_router(lambda name: cast("Knowledge", providers.get(name)), engines, may_use, restrict_engine)
         if engines
         else None
     )

@@ -156,8 +156,8 @@ class ErrorAnswer(BaseModel):
 
 def render_error(error: KnowledgeError) -> dict[str, Any]:
     """Put an error into this surface's form; what it adds stands only where there is something to say."""
-    told = explain(error) | ({"details": error.details} if error.details else {})
-    return {name: value[:MAX_DETAILS] for name, value in told.items()}
+    fields = explain(error) | ({"details": error.details} if error.details else {})
+    return {name: value[:MAX_DETAILS] for name, value in fields.items()}
 
 
 Method = Literal["text_layer", "ocr", "mixed"]

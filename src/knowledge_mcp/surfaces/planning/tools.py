@@ -23,11 +23,11 @@ def ingest_document(
     knowledge: Knowledge, request: shapes.IngestDocumentRequest, call: Call | None = None
 ) -> shapes.IngestDocumentResponse:
     """Answer `ingest_document`: wait for it with signs of life, or answer with the id of its job."""
-    service, asked = _require_service(knowledge), request.ingest_request()
-    service.check_path(asked)  # told at once, whoever waits
+    service, ingest = _require_service(knowledge), request.ingest_request()
+    service.check_path(ingest)  # an error is reported at once, whoever waits
     call = call or Call()
     running = service.jobs.submit(
-        asked.as_json(), journaled=not request.wait, given_up=call.cancelled if request.wait else bool
+        ingest.as_json(), journaled=not request.wait, given_up=call.cancelled if request.wait else bool
     )
     if not request.wait:
         return shapes.IngestDocumentResponse(
@@ -47,12 +47,12 @@ def ingest_document(
 
 def ingest_status(knowledge: Knowledge, request: shapes.JobRequest) -> shapes.JobResponse:
     """Answer `ingest_status`."""
-    return _job(_looked_up(knowledge, request.job_id, cancel=False))
+    return _job(_find_job(knowledge, request.job_id, cancel=False))
 
 
 def cancel_ingest(knowledge: Knowledge, request: shapes.JobRequest) -> shapes.JobResponse:
     """Answer `cancel_ingest`."""
-    return _job(_looked_up(knowledge, request.job_id, cancel=True))
+    return _job(_find_job(knowledge, request.job_id, cancel=True))
 
 
 def search_application_docs(
@@ -101,41 +101,41 @@ def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest)
 def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsRequest) -> shapes.ListDocumentsResponse:
     """Answer `list_ingested_documents`; by file name, then by id."""
     reference = request.application_ref.strip()
-    fitting = [
+    matches = [
         record
         for record in _require_service(knowledge).documents_of(reference)
         if (request.document_types is None or record.document_type in request.document_types)
         and (request.name_contains is None or request.name_contains.casefold() in record.file_name.casefold())
     ]
-    fitting.sort(key=lambda record: (record.file_name, record.id))
-    end = len(fitting) if request.limit is None else request.offset + request.limit
+    matches.sort(key=lambda record: (record.file_name, record.id))
+    end = len(matches) if request.limit is None else request.offset + request.limit
     return shapes.ListDocumentsResponse(
         status="success",
         application_ref=request.application_ref,
-        document_count=len(fitting),
-        documents=[_summary(record) for record in fitting[request.offset : end]],
-        next_offset=end if end < len(fitting) else 0,
+        document_count=len(matches),
+        documents=[_summary(record) for record in matches[request.offset : end]],
+        next_offset=end if end < len(matches) else 0,
     ).without_defaults()
 
 
 def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequest) -> shapes.ListApplicationsResponse:
     """Answer `list_applications`; by reference."""
-    wanted = (request.ref_contains or "").casefold()
-    fitting = [
+    part = (request.ref_contains or "").casefold()
+    matches = [
         shapes.ListedApplication(
             application_ref=reference,
             document_count=len(records),
             last_ingested_at=max(record.updated_at for record in records),
         )
         for reference, records in sorted(_require_service(knowledge).applications().items())
-        if wanted in reference.casefold()
+        if part in reference.casefold()
     ]
     end = request.offset + request.limit
     return shapes.ListApplicationsResponse(
         status="success",
-        application_count=len(fitting),
-        applications=fitting[request.offset : end],
-        next_offset=end if end < len(fitting) else 0,
+        application_count=len(matches),
+        applications=matches[request.offset : end],
+        next_offset=end if end < len(matches) else 0,
     ).without_defaults()
 
 
@@ -143,10 +143,10 @@ def delete_document(knowledge: Knowledge, request: shapes.DeleteRequest) -> shap
     """Answer `delete_document`."""
     record = _record(knowledge, request.document_id)
     try:
-        gone = knowledge.remove(record.id)
+        removed = knowledge.remove(record.id)
     except NotFoundError as exc:
         raise _no_document(request.document_id, exc) from exc
-    return shapes.DeleteResponse(status="success", document_id=record.id, chunks_deleted=gone)
+    return shapes.DeleteResponse(status="success", document_id=record.id, chunks_deleted=removed)
 
 
 # ---- ingesting
@@ -171,7 +171,7 @@ def _follow(running: RunningJob, call: Call) -> None:
     watch(running.wait, state, call, give_up=give_up, failed=lambda: running.error is not None)
 
 
-def _looked_up(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
+def _find_job(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
     service = _require_service(knowledge)
     try:
         return service.jobs.cancel(job_id) if cancel else service.job(job_id)

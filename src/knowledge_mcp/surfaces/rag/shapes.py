@@ -60,14 +60,14 @@ class RagSearchRequest(Request):
 
     def search(self) -> SearchQuery:
         """Build the engine's question."""
-        kept = narrowed(
+        condition = narrowed(
             document_ids=self.doc_id,
             document_type=self.document_type,
             chunk_type=self.chunk_type,
             normative_only=self.normative_only,
             clause_number=self.clause_number,
         )
-        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=kept, fold=True)
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=condition, fold=True)
 
 
 class IngestUrlArguments(Request):

@@ -56,21 +56,21 @@ def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) 
     room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(answer.sent())
     most = len(document.chunks) if request.limit is None else request.offset + request.limit
     running = _Running(document)
-    shown: list[shapes.DocumentChunk] = []
+    chunks: list[shapes.DocumentChunk] = []
     for chunk in document.chunks[request.offset : most]:
         passage = shapes.DocumentChunk(text=chunk.content, metadata=_place(chunk, document.collection, name))
         room -= size_of(passage.sent()) + 1
         if request.include_text:
-            place_of_text = request.offset + len(shown)
+            place_of_text = request.offset + len(chunks)
             room -= size_of(running.between(place_of_text, place_of_text + 1))
-        if room < 0 and shown:
+        if room < 0 and chunks:
             break
-        shown.append(passage)
-    end = request.offset + len(shown)
-    more: dict[str, Any] = {"next_offset": end} if shown and end < len(document.chunks) else {}
-    if request.include_text and shown:
+        chunks.append(passage)
+    end = request.offset + len(chunks)
+    more: dict[str, Any] = {"next_offset": end} if chunks and end < len(document.chunks) else {}
+    if request.include_text and chunks:
         more["text"] = running.between(request.offset, end)
-    return answer.model_copy(update={"chunks": shown, **more})
+    return answer.model_copy(update={"chunks": chunks, **more})
 
 
 class _Running:
@@ -112,17 +112,17 @@ def _place(chunk: Chunk, collection: str, filename: str) -> shapes.RagPassageMet
 def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearchResponse:
     """Answer `search`."""
     answer = _library(knowledge).search_in(request.collection, request.search())
-    kept = [hit for hit in answer.hits if hit.score >= request.min_score]
-    below = len(answer.hits) - len(kept)
+    hits = [hit for hit in answer.hits if hit.score >= request.min_score]
+    below = len(answer.hits) - len(hits)
     message, suggestions = answer.note, list[str]()
-    if not kept:
+    if not hits:
         message, suggestions = _why_nothing(request, answer.searched_documents, below)
     response = shapes.RagSearchResponse(
-        results=[search_result(hit, request.collection) for hit in kept],
+        results=[search_result(hit, request.collection) for hit in hits],
         query=request.query,
         collection=request.collection,
         mode=answer.mode.value,
-        total=len(kept),
+        total=len(hits),
         below_min_score=below,
         also_asked=list(answer.also_asked),
         message=message,
@@ -147,7 +147,7 @@ def ingest_url(
             message="The document is being ingested; ask ingest_url_status what became of it.",
         )
     done = follow(
-        lambda tell, cancelled: library.deposit(deposit, on_progress=tell, cancelled=cancelled),
+        lambda report, cancelled: library.deposit(deposit, on_progress=report, cancelled=cancelled),
         call or Call(),
         give_up=None,  # the library notices by itself, and leaves nothing behind
     )
@@ -192,8 +192,8 @@ def get_document(knowledge: Any, request: shapes.DocumentRequest) -> shapes.Docu
 
 def _library(knowledge: Any) -> Library:
     """Make sure that what the tools run over is a library."""
-    wanted = ("search_in", "deposit", "submit", "find", "collections")
-    if not all(callable(getattr(knowledge, name, None)) for name in wanted):
+    methods = ("search_in", "deposit", "submit", "find", "collections")
+    if not all(callable(getattr(knowledge, name, None)) for name in methods):
         raise ConfigError("This knowledge base keeps no collections of documents.", details=type(knowledge).__name__)
     library: Library = knowledge
     return library
@@ -210,8 +210,8 @@ def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -
             ["Use list_collections to see where there are some, or ingest_url to bring one."],
         )
     if filters := request.filters():
-        named = ", ".join(f"{name}={value}" for name, value in filters.items())
-        return f"No passage was found with these filters ({named[:500]}).", ["Remove filters."]
+        listed = ", ".join(f"{name}={value}" for name, value in filters.items())
+        return f"No passage was found with these filters ({listed[:500]}).", ["Remove filters."]
     if request.mode == "keyword":
         return "No passage holds these words.", ["Try fewer words, or mode=hybrid to search by meaning too."]
     return "No passage was found.", ["Try broader terms, or another collection."]

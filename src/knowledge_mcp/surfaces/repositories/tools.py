@@ -51,7 +51,7 @@ def result(service: RepositoryService, hit: CodeHit) -> shapes.CodeSearchResult:
     chunk, record, info = hit.chunk, hit.record, hit.repository
     labels = dict(record.metadata) if record is not None else {}
     path = path_of(chunk.document_id)
-    shown = snippet(chunk.content, service.limits.snippet)
+    content = snippet(chunk.content, service.limits.snippet)
     first, last = chunk.lines or (1, 1)
     commit, uncommitted = commit_of(info, record)
     symbols = [*(each for each in chunk.section_hierarchy if each != chunk.section_title), chunk.section_title]
@@ -67,14 +67,14 @@ def result(service: RepositoryService, hit: CodeHit) -> shapes.CodeSearchResult:
     return shapes.CodeSearchResult(
         file_path=path,
         repository=info.name,
-        content_snippet=shown,
+        content_snippet=content,
         similarity_score=rounded(hit.similarity),
         chunk_index=chunk.index,
         metadata=metadata.model_copy(update={"total_chunks": total}),
         id=f"{info.name}:{path}:{chunk.index}",
         start_line=first,
         end_line=last,
-        snippet_end_line=min(first + shown.count("\n"), last),
+        snippet_end_line=min(first + content.count("\n"), last),
         symbol=" > ".join(filter(None, symbols)),
         permalink=link(service, info, commit, path, chunk.lines),
         commit=commit,
@@ -227,8 +227,8 @@ def refresh_repository(
             stale=bool(fresh.stale),
             **more,
         )
-    line = call or Call()
-    done = service.refresh(info.name, Call(_rising(line), line.cancelled))
+    call = call or Call()
+    done = service.refresh(info.name, Call(_strictly_rising(call), call.cancelled))
     more = {"errors": list(done.errors)} if done.errors else {}
     return shapes.RefreshResponse(
         repository=done.repository,
@@ -248,13 +248,13 @@ def refresh_repository(
     )
 
 
-def _rising(call: Call) -> Progress:
+def _strictly_rising(call: Call) -> Progress:
     """Tell progress that is greater each time, as MCP asks, also while files are fetched and none is done yet."""
-    told = [-1.0]
+    last = [-1.0]
 
     def progress(done: float, total: float | None, message: str) -> None:
-        told[0] = done if done > told[0] else told[0] + 1e-6
-        call.progress(told[0], total, message)
+        last[0] = done if done > last[0] else last[0] + 1e-6
+        call.progress(last[0], total, message)
 
     return progress
 
@@ -288,8 +288,8 @@ def _why_nothing(request: shapes.CodeSearchRequest, answer: CodeAnswer, threshol
             ["Lower the threshold.", "Describe what the code does, or name a symbol in it."],
         )
     if request.filters():
-        named = ", ".join(f"{name}={value}" for name, value in request.filters().items())
-        return f"No code matched with these filters ({named[:300]}).", ["Leave out a filter."]
+        listed = ", ".join(f"{name}={value}" for name, value in request.filters().items())
+        return f"No code matched with these filters ({listed[:300]}).", ["Leave out a filter."]
     return "No code matched the query.", ["Try other words.", "Use list_indexed_repositories to see what is indexed."]
 
 

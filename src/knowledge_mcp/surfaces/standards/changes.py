@@ -143,20 +143,20 @@ def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
     """Answer `knowledge_changes`."""
     kinds = _kinds(request.kinds)
     pair, found = _compared(knowledge, request)
-    kept = [each for each in found if _is_asked(each, request.clause, kinds)]
-    kept.sort(key=_weight)
-    shown = [_changed(each, pair, kinds) for each in kept[request.cursor : request.cursor + request.limit]]
-    shown = shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS))]
-    end = request.cursor + len(shown)
-    message = "" if kept else _nothing(found, request)
+    selected = [each for each in found if _is_selected(each, request.clause, kinds)]
+    selected.sort(key=_weight)
+    page = [_changed(each, pair, kinds) for each in selected[request.cursor : request.cursor + request.limit]]
+    page = page[: max(1, fitting_count([each.sent() for each in page], ROOM_FOR_RESULTS))]
+    end = request.cursor + len(page)
+    message = "" if selected else _nothing(found, request)
     return ChangesResponse(
         old=_edition(pair.old),
         new=_edition(pair.new),
         summary=counted(found),
-        changes=shown,
-        total=len(kept),
+        changes=page,
+        total=len(selected),
         message=message,
-        next_cursor=end if end < len(kept) else 0,
+        next_cursor=end if end < len(selected) else 0,
     ).without_defaults()
 
 
@@ -164,15 +164,15 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
     """Answer `knowledge_impact`."""
     pair, found = _compared(knowledge, request)
     reached = impact_of(knowledge, pair, found)
-    shown = [_place(each, pair) for each in reached.touched[request.cursor : request.cursor + request.limit]]
-    shown = shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS))]
-    end = request.cursor + len(shown)
+    page = [_place(each, pair) for each in reached.touched[request.cursor : request.cursor + request.limit]]
+    page = page[: max(1, fitting_count([each.sent() for each in page], ROOM_FOR_RESULTS))]
+    end = request.cursor + len(page)
     message = "" if reached.touched else "No other document and no indexed code refers to what changed."
     return ImpactResponse(
         old=_edition(pair.old),
         new=_edition(pair.new),
         summary=counted(found),
-        touched=shown,
+        touched=page,
         total=len(reached.touched),
         untouched=reached.untouched,
         message=message,
@@ -186,22 +186,22 @@ def _compared(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair,
     return pair, _comparisons().of(knowledge, pair)
 
 
-def _kinds(asked: Sequence[str] | None) -> frozenset[str]:
-    wanted = frozenset(each.strip().casefold() for each in asked or ())
-    if unknown := sorted(wanted - set(KINDS)):
+def _kinds(names: Sequence[str] | None) -> frozenset[str]:
+    kinds = frozenset(each.strip().casefold() for each in names or ())
+    if unknown := sorted(kinds - set(KINDS)):
         raise InvalidInputError(
             f"There is no kind of change '{unknown[0][:60]}'.", suggestion=f"Use {', '.join(KINDS)}."
         )
-    return wanted
+    return kinds
 
 
-def _is_asked(each: ClauseChange, clause: str | None, kinds: frozenset[str]) -> bool:
+def _is_selected(each: ClauseChange, clause: str | None, kinds: frozenset[str]) -> bool:
     if each.link.kind is LinkKind.SAME and not each.changes:
         return False
     if clause is not None:
         number = clause.strip().rstrip(".")
-        own = [side.number for side in (each.link.old, each.link.new) if side is not None]
-        if not any(one == number or one.startswith((f"{number}.", f"{number}(")) for one in own):
+        numbers = [side.number for side in (each.link.old, each.link.new) if side is not None]
+        if not any(one == number or one.startswith((f"{number}.", f"{number}(")) for one in numbers):
             return False
     return not kinds or each.link.kind.value in kinds or any(change.kind.value in kinds for change in each.changes)
 
@@ -216,8 +216,8 @@ def _weight(each: ClauseChange) -> int:
 
 def _changed(each: ClauseChange, pair: EditionPair, kinds: frozenset[str]) -> ClauseChanged:
     narrowed = kinds & {kind.value for kind in ChangeType}
-    wanted = [change for change in each.changes if not narrowed or change.kind.value in narrowed]
-    inside = [_inside(change) for change in wanted]
+    selected = [change for change in each.changes if not narrowed or change.kind.value in narrowed]
+    inside = [_inside(change) for change in selected]
     count = max(1, fitting_count([one.sent() for one in inside], ROOM_FOR_RESULTS // 4))
     return ClauseChanged(
         became=each.link.kind.value,
@@ -229,7 +229,7 @@ def _changed(each: ClauseChange, pair: EditionPair, kinds: frozenset[str]) -> Cl
 
 
 def _inside(change: TextChange) -> ChangeInside:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "kind": change.kind.value,
         "from": change.before[:_LONGEST],
         "to": change.after[:_LONGEST],
@@ -237,11 +237,11 @@ def _inside(change: TextChange) -> ChangeInside:
         "old_text": change.old_text[:_LONGEST] if change.old_text != change.before else "",
         "new_text": change.new_text[:_LONGEST] if change.new_text != change.after else "",
     }
-    return ChangeInside(**{name: value for name, value in told.items() if value})
+    return ChangeInside(**{name: value for name, value in fields.items() if value})
 
 
 def _place(each: Touched, pair: EditionPair) -> PlaceTouched:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "document_id": each.document_id,
         "kind": each.kind,
         "identifier": each.identifier,
@@ -252,8 +252,8 @@ def _place(each: Touched, pair: EditionPair) -> PlaceTouched:
         "clause": each.clause,
     }
     if each.change is not None:
-        told["change"] = _changed(each.change, pair, frozenset())
-    return PlaceTouched(**{name: value for name, value in told.items() if value})
+        fields["change"] = _changed(each.change, pair, frozenset())
+    return PlaceTouched(**{name: value for name, value in fields.items() if value})
 
 
 def _edition(record: DocumentRecord) -> EditionNamed:
@@ -265,8 +265,8 @@ def _edition(record: DocumentRecord) -> EditionNamed:
 def _nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> str:
     if all(each.link.kind is LinkKind.SAME and not each.changes for each in found):
         return f"Nothing changed: {how_many(len(found), 'clause is', 'clauses are')} the same."
-    named = request.clause is not None or request.kinds is not None
-    return "Nothing changed in this clause or of these kinds." if named else "Nothing changed."
+    is_narrowed = request.clause is not None or request.kinds is not None
+    return "Nothing changed in this clause or of these kinds." if is_narrowed else "Nothing changed."
 
 
 CHANGE_TOOLS = (

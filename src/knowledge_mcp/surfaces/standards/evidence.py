@@ -44,17 +44,17 @@ def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.Outl
     message = ""
     if request.coverage:
         pages = _pages(structure, scope)
-        total, shown = len(pages), _first_that_fit([_page(page) for page in _asked(pages, request)], room)
+        total, parts = len(pages), _limit_to_room([_page(page) for page in _slice_from_cursor(pages, request)], room)
         if not pages:
             message = _no_pages(record)
     else:
         entries = _to_depth(scope, request.depth)
         labels = {page.number: page.label for page in structure.pages}
-        sections = [_section(entry, below, labels) for entry, below in _asked(entries, request)]
-        total, shown = len(entries), _first_that_fit(sections, room)
+        sections = [_section(entry, below, labels) for entry, below in _slice_from_cursor(entries, request)]
+        total, parts = len(entries), _limit_to_room(sections, room)
         if not entries:
             message = "No headings were found in this document: read it by pages, or whole."
-    end = (request.cursor or 0) + len(shown)
+    end = (request.cursor or 0) + len(parts)
     answer = shapes.OutlineResponse(
         document_id=record.id,
         document_title=record.title,
@@ -67,7 +67,7 @@ def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.Outl
         message=message,
         warnings=warnings,
     ).without_defaults()
-    return answer.model_copy(update={"coverage" if request.coverage else "sections": shown})
+    return answer.model_copy(update={"coverage" if request.coverage else "sections": parts})
 
 
 def _scope(
@@ -84,13 +84,13 @@ def _scope(
 def _to_depth(entries: Sequence[OutlineEntry], depth: int) -> list[tuple[OutlineEntry, int]]:
     """Keep so many levels from the top; each entry with the number of those below it that are left out."""
     top = min((entry.level for entry in entries), default=1)
-    kept: list[tuple[OutlineEntry, int]] = []
+    selected: list[tuple[OutlineEntry, int]] = []
     for entry in entries:
         if entry.level < top + depth:
-            kept.append((entry, 0))
-        elif kept:
-            kept[-1] = (kept[-1][0], kept[-1][1] + 1)
-    return kept
+            selected.append((entry, 0))
+        elif selected:
+            selected[-1] = (selected[-1][0], selected[-1][1] + 1)
+    return selected
 
 
 def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[PageCoverage]:
@@ -103,7 +103,7 @@ def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[
     return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
 
 
-def _asked(found: Sequence[_T], request: shapes.OutlineRequest) -> Sequence[_T]:
+def _slice_from_cursor(found: Sequence[_T], request: shapes.OutlineRequest) -> Sequence[_T]:
     """Take as many from the cursor on as were asked for."""
     start = request.cursor or 0
     if start and start >= len(found):
@@ -114,9 +114,9 @@ def _asked(found: Sequence[_T], request: shapes.OutlineRequest) -> Sequence[_T]:
     return found[start : start + request.limit]
 
 
-def _first_that_fit(shown: Sequence[_R], room: int) -> Sequence[_R]:
+def _limit_to_room(answers: Sequence[_R], room: int) -> Sequence[_R]:
     """Keep as many as one answer holds, and at least one."""
-    return shown[: max(1, fitting_count([each.sent() for each in shown], room))]
+    return answers[: max(1, fitting_count([each.sent() for each in answers], room))]
 
 
 def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> shapes.OutlineSection:
@@ -242,12 +242,12 @@ def references(knowledge: Knowledge, request: shapes.ReferencesRequest) -> shape
     answer = knowledge.references(request.query())
     outgoing = [_reference(link) for link in answer.outgoing]
     incoming = [_reference(link) for link in answer.incoming]
-    kept_outgoing, kept_incoming = _that_fit(outgoing, incoming)
-    left_out = len(outgoing) + len(incoming) - len(kept_outgoing) - len(kept_incoming)
+    sent_outgoing, sent_incoming = _share_room(outgoing, incoming)
+    left_out = len(outgoing) + len(incoming) - len(sent_outgoing) - len(sent_incoming)
     found = bool(outgoing or incoming)
     return shapes.ReferencesResponse(
-        outgoing=kept_outgoing,
-        incoming=kept_incoming,
+        outgoing=sent_outgoing,
+        incoming=sent_incoming,
         more=answer.more + left_out,
         message="" if found else "No cross-references were found from this place or to it.",
         degraded=list(answer.degraded),
@@ -282,12 +282,12 @@ def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> sh
 
 def _in_doubt(verdict: QuoteVerdict, page: UncertainPage) -> str:
     """Say that a quote is not found, altered or elsewhere, as the page was read, and which page to look at."""
-    said = {
+    finding = {
         QuoteVerdict.NOT_FOUND: "Not found as read",
         QuoteVerdict.ELSEWHERE: "As read, another document says this and the named one does not",
     }.get(verdict, "Not printed so as read")
     return (
-        f"{said}; page {page.label} of {page.document_id} holds its words, but {page.reason}. "
+        f"{finding}; page {page.label} of {page.document_id} holds its words, but {page.reason}. "
         "Look at that page before you call the quote wrong."
     )
 
@@ -306,19 +306,19 @@ def _read_response(answer: ReadAnswer) -> shapes.ReadResponse:
     ).without_defaults()
 
 
-def _that_fit(
+def _share_room(
     outgoing: Sequence[shapes.ReferenceResult], incoming: Sequence[shapes.ReferenceResult]
 ) -> tuple[list[shapes.ReferenceResult], list[shapes.ReferenceResult]]:
     """Keep as many from the beginning of both lists as one answer holds, turn by turn."""
-    kept: tuple[list[shapes.ReferenceResult], list[shapes.ReferenceResult]] = ([], [])
+    selected: tuple[list[shapes.ReferenceResult], list[shapes.ReferenceResult]] = ([], [])
     room = _ROOM
     for pair in zip_longest(outgoing, incoming):
         for side, each in enumerate(pair):
             if each is not None and room >= 0:
                 room -= size_of(each.sent()) + 1
                 if room >= 0:
-                    kept[side].append(each)
-    return kept
+                    selected[side].append(each)
+    return selected
 
 
 def _reference(link: ReferenceLink) -> shapes.ReferenceResult:

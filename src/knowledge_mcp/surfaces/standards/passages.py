@@ -114,18 +114,18 @@ def within(
         count += 1
     spare = max(0, tokens - taken)
     words = {word.casefold() for word in _WORD.findall(question)}
-    kept: list[shapes.StandardsSearchResult] = []
+    selected: list[shapes.StandardsSearchResult] = []
     for result in results[:count]:
         size = tokens_about(result.content)
         share = LEAST + spare
         if size <= share:
-            kept.append(result)
+            selected.append(result)
         else:
             most = max(1, len(result.content) * share // size)
             cut = {"content": _best_part(result.content, words, most), "snippet": True}
-            kept.append(result.model_copy(update=cut))
-        spare = max(0, spare - max(0, tokens_about(kept[-1].content) - LEAST))
-    return kept
+            selected.append(result.model_copy(update=cut))
+        spare = max(0, spare - max(0, tokens_about(selected[-1].content) - LEAST))
+    return selected
 
 
 def _best_part(text: str, words: set[str], most: int) -> str:
@@ -218,16 +218,16 @@ def explain_no_requirement(
 
 
 def _excluded_by_filters(knowledge: Knowledge, filters: dict[str, Any]) -> tuple[str, list[str]]:
-    named = ", ".join(f"{name}={value}" for name, value in filters.items())
+    listed = ", ".join(f"{name}={value}" for name, value in filters.items())
     suggestions = ["Remove filters"]
-    if wanted := filters.get("document_id"):
-        for name in wanted[:5]:
+    if document_ids := filters.get("document_id"):
+        for name in document_ids[:5]:
             try:
                 knowledge.document(name)
             except NotFoundError as exc:
                 hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
                 suggestions.append(f"There is no document '{name[:100]}'.{hint}")
     return (
-        f"{_NO_RESULT} with these filters ({named[:500]}); without them there are matches.",
+        f"{_NO_RESULT} with these filters ({listed[:500]}); without them there are matches.",
         suggestions,
     )

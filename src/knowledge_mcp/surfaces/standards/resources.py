@@ -51,8 +51,8 @@ def _read_chunk(knowledge: Knowledge, chunk_id: str) -> ResourceContent:
 
 def _read_outline(knowledge: Knowledge, document_id: str) -> ResourceContent:
     record = knowledge.document(document_id)
-    told = outline(knowledge, OutlineRequest(document_id=record.id, depth=20, limit=200))
-    return ResourceContent(compact(told.model_dump(mode="json", exclude_unset=True)), "application/json", {})
+    answer = outline(knowledge, OutlineRequest(document_id=record.id, depth=20, limit=200))
+    return ResourceContent(compact(answer.model_dump(mode="json", exclude_unset=True)), "application/json", {})
 
 
 def _facts(record: DocumentRecord) -> dict[str, Any]:
@@ -72,11 +72,11 @@ def _facts(record: DocumentRecord) -> dict[str, Any]:
 
 def _complete_document(knowledge: Knowledge, typed: str) -> list[str]:
     """List ids that begin with what was typed, then those that hold it, then those whose title does."""
-    wanted = typed.casefold()
+    part = typed.casefold()
     places: list[tuple[int, str]] = []
     for record in knowledge.documents():
-        place = record.id.casefold().find(wanted)
-        if place >= 0 or wanted in record.title.casefold():
+        place = record.id.casefold().find(part)
+        if place >= 0 or part in record.title.casefold():
             places.append((min(place, 1) if place >= 0 else 2, record.id))
     return [name for _, name in sorted(places)]
 
@@ -191,15 +191,15 @@ def _answer_with_citations(arguments: Mapping[str, str]) -> str:
     )
 
 
-def _editions_named(arguments: Mapping[str, str]) -> str:
-    named = "".join(f", {name}={arguments[name]!r}" for name in ("from", "to") if arguments.get(name))
-    return f"document={arguments['document']!r}{named}"
+def _name_editions(arguments: Mapping[str, str]) -> str:
+    editions = "".join(f", {name}={arguments[name]!r}" for name in ("from", "to") if arguments.get(name))
+    return f"document={arguments['document']!r}{editions}"
 
 
 def _edition_review(arguments: Mapping[str, str]) -> str:
     return (
         f"Review what changed in {arguments['document']!r} from one edition to the next.\n\n"
-        f"Call knowledge_changes with {_editions_named(arguments)}, and again with cursor set to next_cursor until all "
+        f"Call knowledge_changes with {_name_editions(arguments)}, and again with cursor set to next_cursor until all "
         "changes are seen. Begin with what binds: force (should to shall), limits and units, definitions, requirements "
         "added or withdrawn; then references, then words. A clause that only moved or was renumbered is listed apart. "
         "Give a table: clause in both editions, before and after word for word, both citations, and whom it "
@@ -211,7 +211,7 @@ def _edition_review(arguments: Mapping[str, str]) -> str:
 def _what_changed_for_us(arguments: Mapping[str, str]) -> str:
     about = arguments.get("about")
     ours = f" We are concerned with {about!r}: leave out what does not touch it, and say how much." if about else ""
-    call = _editions_named(arguments)
+    call = _name_editions(arguments)
     return (
         f"Say what the new edition of {arguments['document']!r} changes for our own documents and code.{ours}\n\n"
         f"Call knowledge_impact with {call}, and again with cursor set to next_cursor until all places are seen; then "

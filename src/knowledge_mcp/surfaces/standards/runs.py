@@ -17,7 +17,7 @@ from knowledge_mcp.model.errors import CancelledError, NotFoundError
 from knowledge_mcp.surfaces.following import watch
 
 PATIENCE = 45.0
-"""Seconds after which a caller is told that a run goes on: many clients give up after a minute."""
+"""Seconds after which a caller is answered that a run goes on: many clients give up after a minute."""
 
 _waiting = Counter[str]()
 _lock = threading.Lock()

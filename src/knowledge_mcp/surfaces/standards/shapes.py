@@ -23,7 +23,7 @@ DocumentIds = Annotated[
 ]
 
 
-EditionAsked = Annotated[Text | None, Field(description='"2018", "all" or "as of 2020-05"; default: current.')]
+EditionArgument = Annotated[Text | None, Field(description='"2018", "all" or "as of 2020-05"; default: current.')]
 """Bounded by the engine, which knows the editions that there are: each schema is paid for by every assistant."""
 OTHER_EDITIONS = "Documents here of which there are other editions; ask with edition to get them."
 
@@ -73,7 +73,7 @@ class ScopedRequest(StandardsRequest):
         default=None, description="This clause and those below."
     )
     clause_exact: bool = Field(default=False, description="Only that clause itself.")
-    edition: EditionAsked = None
+    edition: EditionArgument = None
     metadata: Metadata | None = None
     tags: Annotated[list[Text], one_or_list("tags"), Field(max_length=20), UNSAID] | None = Field(
         default=None, description="All of these tags."
@@ -85,10 +85,10 @@ class ScopedRequest(StandardsRequest):
 
     def filters(self) -> dict[str, Any]:
         """List the filters that were given; an exact clause only with a clause."""
-        given = super().filters()
+        filters = super().filters()
         if self.clause_number is None:
-            given.pop("clause_exact", None)
-        return given
+            filters.pop("clause_exact", None)
+        return filters
 
     def filter(self) -> Filter | None:
         """Build the engine's filter; None where nothing narrows the search."""
@@ -150,7 +150,7 @@ class LookupRequest(StandardsRequest):
     ELSEWHERE = frozenset({"edition"})
 
     term: Annotated[Text, Field(min_length=1, max_length=200)] = Field(description="The term.")
-    edition: EditionAsked = None
+    edition: EditionArgument = None
 
 
 class RequirementsRequest(StandardsRequest):
@@ -165,7 +165,7 @@ class RequirementsRequest(StandardsRequest):
         default=None, description="Part of an id or title, e.g. 29148."
     )
     n_results: Annotated[int, Field(ge=1, le=50), WHOLE] = Field(default=10, description="Maximum number of results.")
-    edition: EditionAsked = None
+    edition: EditionArgument = None
 
 
 class NoArguments(StandardsRequest):

@@ -136,9 +136,9 @@ def synced_place(status: SourceStatus) -> shapes.SyncedPlace:
 
 
 def _edition(record: DocumentRecord, superseded: frozenset[str]) -> dict[str, Any]:
-    """Tell a document's edition, and that another one answers for it; nothing where there is nothing to tell."""
-    told: dict[str, Any] = {"edition": edition_of_record(record), "superseded": record.id in superseded}
-    return {name: value for name, value in told.items() if value}
+    """Return a document's edition, and whether another one answers for it; empty values are left out."""
+    fields: dict[str, Any] = {"edition": edition_of_record(record), "superseded": record.id in superseded}
+    return {name: value for name, value in fields.items() if value}
 
 
 def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse:

@@ -166,7 +166,7 @@ class ConflictsResponse(_Paged):
 
 @dataclass(frozen=True, slots=True)
 class _Embedding:
-    """Embed through a knowledge base, and tell how far that is."""
+    """Embed through a knowledge base, and report progress."""
 
     knowledge: Knowledge
     progress: Progress
@@ -186,17 +186,17 @@ class _Embedding:
         return stacked(embed)(texts)
 
 
-def reviewed(knowledge: Knowledge, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
+def run_review(knowledge: Knowledge, request: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """Do what a job of one of these tools says, with the rights of whoever asked; the work of `Jobs`."""
     if "read" in request:
         rights = Rights(tuple(request["read"]), tuple(request["groups"]))
         knowledge = cast("LocalKnowledge", knowledge).seen_by(rights)
-    return {RESULT: _worked(knowledge, request, line)}
+    return {RESULT: _run_tool(knowledge, request, call)}
 
 
-def _worked(knowledge: Knowledge, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
-    with line.watched("Nobody waits for it."):
-        return _WORK[request["tool"]](knowledge, request, line.progress)
+def _run_tool(knowledge: Knowledge, request: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    with call.watched("Nobody waits for it."):
+        return _WORK[request["tool"]](knowledge, request, call.progress)
 
 
 def _outcome(
@@ -205,19 +205,19 @@ def _outcome(
     """Return what came of a request over documents as they are now; it is a job where jobs are kept."""
     reviews = _reviews(knowledge)
     if reviews is None:
-        return _worked(knowledge, request, call)
+        return _run_tool(knowledge, request, call)
     rights: Rights = getattr(knowledge, "rights", FULL_RIGHTS)
-    seen = {} if rights.are_full else {"read": list(rights.read), "groups": list(rights.groups)}
-    return outcome(reviews.jobs, {**request, **seen}, records, call)
+    restriction = {} if rights.are_full else {"read": list(rights.read), "groups": list(rights.groups)}
+    return outcome(reviews.jobs, {**request, **restriction}, records, call)
 
 
 def _reviews(knowledge: Knowledge) -> Reviews | None:
     return getattr(knowledge, "reviews", None)
 
 
-def _still(response: type[R], run: UnderWay) -> R:
-    told = f"{run.words}. " if run.words else ""
-    message = f"{told}Job {run.job_id} goes on; ask again with the same arguments for the result."
+def _still_running(response: type[R], run: UnderWay) -> R:
+    state = f"{run.words}. " if run.words else ""
+    message = f"{state}Job {run.job_id} goes on; ask again with the same arguments for the result."
     return response.model_validate({"running": True, "message": message})
 
 
@@ -238,15 +238,15 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
         for each in targets
         for (one, other), yes in (reviews.decisions("trace", source.id, each.id).links() if reviews else {}).items()
     ]
-    asked = {"tool": "trace", "from": source.id, "to": [each.id for each in targets], "decided": decided}
-    found = _outcome(knowledge, asked, [source, *targets], call or Call())
+    job_request = {"tool": "trace", "from": source.id, "to": [each.id for each in targets], "decided": decided}
+    found = _outcome(knowledge, job_request, [source, *targets], call or Call())
     if isinstance(found, UnderWay):
-        return _still(TraceResponse, found)
+        return _still_running(TraceResponse, found)
     answer = TraceResponse(summary=found["summary"], message="" if found["related"] else UNRELATED_SETS)
-    return _paged(answer, "gaps" if request.gaps else "links", found, request.cursor, [source, *targets])
+    return _page_answer(answer, "gaps" if request.gaps else "links", found, request.cursor, [source, *targets])
 
 
-def _traced(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import Linker
 
@@ -254,10 +254,10 @@ def _traced(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress
     decided = {(one, other): yes for one, other, yes in request["decided"]}
     found = trace(_items(knowledge, [request["from"]]), _items(knowledge, request["to"]), linker, decided)
     counts = Counter(link.verdict for link in found.links)
-    told = {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+    verdicts = {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
     gaps = [("from", each) for each in found.untraced_sources] + [("to", each) for each in found.untraced_targets]
     return {
-        "summary": told
+        "summary": verdicts
         | {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)},
         "related": found.related,
         "links": [_link(each).sent() for each in found.links],
@@ -301,24 +301,24 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
         raise InvalidInputError(f"'{document.id}' would be held against itself.", suggestion="Name two documents.")
     reviews = _reviews(knowledge)
     marks = reviews.decisions("check", document.id, standard.id).marks() if reviews else []
-    asked = {
+    job_request = {
         "tool": "check",
         "document": document.id,
         "standard": standard.id,
         "marks": [[each.row, each.text, each.kind.value if each.kind else "", each.note] for each in marks],
     }
-    found = _outcome(knowledge, asked, records, call or Call())
+    found = _outcome(knowledge, job_request, records, call or Call())
     if isinstance(found, UnderWay):
-        return _still(CheckResponse, found)
+        return _still_running(CheckResponse, found)
     chosen = {"rows": [row for row in found["rows"] if request.verdict in {None, row["verdict"]}]}
     editions: list[str] = [] if request.cursor else found["editions"]
     answer = CheckResponse(
         summary=found["summary"], editions=editions[:_PAGE], message="" if found["related"] else UNRELATED
     )
-    return _paged(answer, "rows", chosen, request.cursor, [document, standard])
+    return _page_answer(answer, "rows", chosen, request.cursor, [document, standard])
 
 
-def _checked(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import Seeker
 
@@ -342,13 +342,13 @@ def _checked(knowledge: Knowledge, request: Mapping[str, Any], progress: Progres
 
 
 def _row(row: CheckRow) -> RowChecked:
-    asked, best = row.obligation, row.evidence[0] if row.evidence else None
+    obligation, best = row.obligation, row.evidence[0] if row.evidence else None
     return RowChecked(
-        row=asked.id,
-        requirement=asked.text[:_LONGEST],
-        citation=asked.citation,
-        kind=row.kind if asked.condition or row.kind != "obligation" else "",
-        condition=asked.condition[:_LONGEST],
+        row=obligation.id,
+        requirement=obligation.text[:_LONGEST],
+        citation=obligation.citation,
+        kind=row.kind if obligation.condition or row.kind != "obligation" else "",
+        condition=obligation.condition[:_LONGEST],
         note=row.note[:_LONGEST],
         verdict=row.verdict.value,
         quote=best.quote if best is not None else "",
@@ -365,17 +365,17 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     """Answer `knowledge_conflicts`."""
     records = knowledge.documents()
     chosen = list(dict.fromkeys(document_named(records, each) for each in request.documents or ())) or records
-    asked = {"tool": "conflicts", "documents": [each.id for each in chosen]}
-    found = _outcome(knowledge, asked, chosen, call or Call())
+    job_request = {"tool": "conflicts", "documents": [each.id for each in chosen]}
+    found = _outcome(knowledge, job_request, chosen, call or Call())
     if isinstance(found, UnderWay):
-        return _still(ConflictsResponse, found)
+        return _still_running(ConflictsResponse, found)
     message = "Advice only: what says the same, or the opposite, in other words is not found."
     answer = ConflictsResponse(summary=found["summary"], message=message)
     pairs = {"conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
-    return _paged(answer, "conflicts", pairs, request.cursor, chosen)
+    return _page_answer(answer, "conflicts", pairs, request.cursor, chosen)
 
 
-def _conflicting(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def _run_conflicts(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
     analyser = EnglishAnalyser()
@@ -416,22 +416,22 @@ def _pair(each: Conflict) -> ConflictPair:
 
 
 _WORK: Mapping[str, Callable[[Knowledge, Mapping[str, Any], Progress], dict[str, Any]]] = {
-    "trace": _traced,
-    "check": _checked,
-    "conflicts": _conflicting,
+    "trace": _run_trace,
+    "check": _run_check,
+    "conflicts": _run_conflicts,
 }
 
 
 # ---- pages
 
 
-def _paged(answer: R, name: str, found: Mapping[str, Any], cursor: int, read: Sequence[DocumentRecord]) -> R:
+def _page_answer(answer: R, name: str, found: Mapping[str, Any], cursor: int, read: Sequence[DocumentRecord]) -> R:
     """Put a page of what was found into an answer: as many as fit, how many there are, and what was read."""
     every: Sequence[Any] = found[name]
-    shown = every[cursor : cursor + _PAGE]
-    shown = shown[: max(1, fitting_count(shown, ROOM_FOR_RESULTS))]
-    end = cursor + len(shown)
-    more = {name: shown, "total": len(every), "next_cursor": end if end < len(every) else 0}
+    page = every[cursor : cursor + _PAGE]
+    page = page[: max(1, fitting_count(page, ROOM_FOR_RESULTS))]
+    end = cursor + len(page)
+    more = {name: page, "total": len(every), "next_cursor": end if end < len(every) else 0}
     sent = answer.without_defaults().sent() | {
         key: value for key, value in more.items() if value or key != "next_cursor"
     }

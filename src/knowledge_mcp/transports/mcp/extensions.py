@@ -29,7 +29,7 @@ SKILLS = {
 }
 """The skills of each surface: they name its tools."""
 
-_KEPT_MS = 3_600_000
+_CACHE_MS = 3_600_000
 """A client may keep the list for an hour: it changes with the version only, and is checked by its digests."""
 
 
@@ -62,9 +62,9 @@ class SkillsExtension(Extension):
         """Return the texts as resources."""
         found: list[ResourceBinding] = []
         for uri, text in self._skills.items():
-            told = _frontmatter(text)
-            named = {"name": told["name"], "description": told["description"]}
-            resource = TextResource.model_validate({"uri": uri, "mime_type": "text/markdown", "text": text, **named})
+            header = _frontmatter(text)
+            fields = {"name": header["name"], "description": header["description"]}
+            resource = TextResource.model_validate({"uri": uri, "mime_type": "text/markdown", "text": text, **fields})
             found.append(ResourceBinding(resource))
         return found
 
@@ -95,8 +95,8 @@ def _entry(uri: str, text: str) -> dict[str, Any]:
     return {"uri": uri, "frontmatter": _frontmatter(text), "resources": [file]}
 
 
-def _complete(**told: Any) -> dict[str, Any]:
-    return {"resultType": "complete", **told, "ttlMs": _KEPT_MS, "cacheScope": "public"}
+def _complete(**fields: Any) -> dict[str, Any]:
+    return {"resultType": "complete", **fields, "ttlMs": _CACHE_MS, "cacheScope": "public"}
 
 
 def view_page() -> str:

@@ -107,10 +107,10 @@ class SessionLimit:
         self._clock = clock
         self._sessions: dict[str, _Session] = {}
         self._opening = Counter[object]()
-        self._told = float("-inf")
+        self._logged_at = float("-inf")
 
     @property
-    def held(self) -> int:
+    def count(self) -> int:
         """Return how many sessions are open or being opened."""
         return len(self._sessions) + self._opening.total()
 
@@ -156,7 +156,7 @@ class SessionLimit:
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         owner = _owner(scope)
         if not await self._make_room(owner):
-            self._tell(owner)
+            self._log_refusal(owner)
             text = "Too many sessions are open, and each has a call under way. Close some, or try again later."
             await send_error(send, 503, "too_many_sessions", text, [_WAIT])
             return
@@ -195,13 +195,13 @@ class SessionLimit:
     async def _make_room(self, owner: object) -> bool:
         """Close what rests longest of this key, where a limit is reached; False where nothing of it rests."""
         self._forget()
-        own = {ident: each for ident, each in self._sessions.items() if each.owner == owner}
-        if len(own) + self._opening[owner] < self._of_key and self.held < self._most:
+        sessions = {ident: each for ident, each in self._sessions.items() if each.owner == owner}
+        if len(sessions) + self._opening[owner] < self._of_key and self.count < self._most:
             return True
-        resting = [ident for ident, each in own.items() if not each.calls]
+        resting = [ident for ident, each in sessions.items() if not each.calls]
         if not resting:
             return False
-        await self._close(min(resting, key=lambda ident: (own[ident].streams, own[ident].used)))
+        await self._close(min(resting, key=lambda ident: (sessions[ident].streams, sessions[ident].used)))
         return True
 
     def _forget(self) -> None:
@@ -228,11 +228,11 @@ class SessionLimit:
         with anyio.CancelScope(shield=True):
             await self._app(scope, _nothing, _ignore)
 
-    def _tell(self, owner: object) -> None:
+    def _log_refusal(self, owner: object) -> None:
         now = self._clock()
-        if now - self._told >= 1.0:
-            self._told = now
-            logger.warning("a session of %r was refused: %d are open", owner, self.held)
+        if now - self._logged_at >= 1.0:
+            self._logged_at = now
+            logger.warning("a session of %r was refused: %d are open", owner, self.count)
 
 
 def _owner(scope: Scope) -> object:
@@ -413,9 +413,9 @@ def serve(
     Raises:
         InternalError: the app could not start.
     """
-    from knowledge_mcp.transports.shared.serving import serve_until_told
+    from knowledge_mcp.transports.shared.serving import serve_until_stopped
 
-    serve_until_told(
+    serve_until_stopped(
         app,
         listener,
         grace=STREAM_SECONDS,

@@ -26,33 +26,33 @@ class Listing:
 
     Args:
         name: of the surface.
-        told: its `instructions`, and the lists `tools`, `prompts`, `resources` and `templates`.
+        contents: its `instructions`, and the lists `tools`, `prompts`, `resources` and `templates`.
     """
 
-    def __init__(self, name: str, told: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, contents: Mapping[str, Any]) -> None:
         self.name = name
-        self.told = told
+        self.contents = contents
 
     @property
     def instructions(self) -> str:
-        """Return what tells an assistant when to use which tool."""
-        return self.told["instructions"]
+        """Return the text that says when to use which tool."""
+        return self.contents["instructions"]
 
     def tools(self) -> list[types.Tool]:
         """List the tools."""
-        return [types.Tool.model_validate(each) for each in self.told["tools"]]
+        return [types.Tool.model_validate(each) for each in self.contents["tools"]]
 
     def prompts(self) -> list[types.Prompt]:
         """List the prompts."""
-        return [types.Prompt.model_validate(each) for each in self.told["prompts"]]
+        return [types.Prompt.model_validate(each) for each in self.contents["prompts"]]
 
     def resources(self) -> list[types.Resource]:
         """List the addresses that take no parameter."""
-        return [types.Resource.model_validate(each) for each in self.told["resources"]]
+        return [types.Resource.model_validate(each) for each in self.contents["resources"]]
 
     def templates(self) -> list[types.ResourceTemplate]:
         """List the addresses that take one."""
-        return [types.ResourceTemplate.model_validate(each) for each in self.told["templates"]]
+        return [types.ResourceTemplate.model_validate(each) for each in self.contents["templates"]]
 
 
 def read_listings(names: Sequence[str]) -> list[Listing]:
@@ -65,9 +65,9 @@ def read_listings(names: Sequence[str]) -> list[Listing]:
     return [Listing(name, found[name]) for name in known_surfaces(names)]
 
 
-def listed(surface: Surface) -> Listing:
+def build_listing(surface: Surface) -> Listing:
     """Make the lists of a surface of its models."""
-    told = {
+    contents = {
         "instructions": surface.instructions,
         "tools": _sent(_tool(surface, tool) for tool in surface.tools),
         "prompts": _sent(map(_prompt, surface.prompts)),
@@ -80,7 +80,7 @@ def listed(surface: Surface) -> Listing:
             if each.parameter
         ),
     }
-    return Listing(surface.name, told)
+    return Listing(surface.name, contents)
 
 
 def _sent(models: Iterable[BaseModel]) -> list[dict[str, Any]]:

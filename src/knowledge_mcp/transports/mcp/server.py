@@ -135,10 +135,10 @@ def _to_value(value: object, message: str, code: int) -> types.JSONRPCError | No
     members = cast("dict[str, object]", value)
     if "id" not in members or ("method" not in members and ("result" in members or "error" in members)):
         return None
-    given = members["id"]
-    if isinstance(given, str) and given.isprintable():
-        return _answer(given, message, code)
-    return _answer(given if isinstance(given, int) and not isinstance(given, bool) else None, message, code)
+    ident = members["id"]
+    if isinstance(ident, str) and ident.isprintable():
+        return _answer(ident, message, code)
+    return _answer(ident if isinstance(ident, int) and not isinstance(ident, bool) else None, message, code)
 
 
 def _answer(ident: str | int | None, message: str, code: int) -> types.JSONRPCError:
@@ -197,7 +197,7 @@ class KnowledgeServer(MCPServer[Any]):
                     SkillsExtension([each.name for each in listings]),
                     *(
                         [view_extension()]
-                        if any("_meta" in tool for each in listings for tool in each.told["tools"])
+                        if any("_meta" in tool for each in listings for tool in each.contents["tools"])
                         else []
                     ),
                     TasksExtension(self._is_long, self._run_long, lambda context: self._asking(context.request).name),
@@ -259,12 +259,12 @@ class KnowledgeServer(MCPServer[Any]):
         raise _unknown_name("tool", name, [*self._offer.tools, *registered])
 
     async def _run(
-        self, name: str, arguments: dict[str, Any], version: str | None, key: Key, **told: Any
+        self, name: str, arguments: dict[str, Any], version: str | None, key: Key, **options: Any
     ) -> types.CallToolResult:
         surface, tool = self._offer.tools[name]
         self._running += 1
         try:
-            return await self._runner.call(surface, tool, arguments, version, key=key, **told)
+            return await self._runner.call(surface, tool, arguments, version, key=key, **options)
         finally:
             self._running -= 1
 
@@ -292,10 +292,10 @@ class KnowledgeServer(MCPServer[Any]):
             if name in registered:
                 return await super().get_prompt(name, arguments, context)
             raise _unknown_name("prompt", name, [*self._offer.prompts, *registered])
-        given = dict(arguments or {})
-        if problems := _prompt_problems(prompt, given):
+        values = dict(arguments or {})
+        if problems := _prompt_problems(prompt, values):
             raise _missing_argument(name, problems)
-        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=prompt.render(given)))
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=prompt.render(values)))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def list_resources(self) -> list[types.Resource]:
@@ -329,21 +329,21 @@ class KnowledgeServer(MCPServer[Any]):
             raise _protocol_error(crash("reading a resource", exc), uri=address) from exc
 
     async def _complete(
-        self, context: ServerRequestContext[Any, Any], asked: types.CompleteRequestParams
+        self, context: ServerRequestContext[Any, Any], params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        found = self._offer.completers.get(asked.argument.name)  # it tells what completes it, wherever it stands
+        found = self._offer.completers.get(params.argument.name)  # its name decides what completes it
         if found is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         key = self._asking(context.request)
         try:
-            values = await self._runner.in_thread(partial(self._list_completions, *found, asked.argument, key))
+            values = await self._runner.in_thread(partial(self._list_completions, *found, params.argument, key))
         except KnowledgeError as exc:
             raise _protocol_error(exc) from exc
         except Exception as exc:
             raise _protocol_error(crash("completing an argument", exc)) from exc
-        shown = values[:MAX_COMPLETIONS]
+        first = values[:MAX_COMPLETIONS]
         more = len(values) > MAX_COMPLETIONS
-        return types.CompleteResult(completion=types.Completion(values=shown, total=len(values), has_more=more))
+        return types.CompleteResult(completion=types.Completion(values=first, total=len(values), has_more=more))
 
     def _read(self, address: str, key: Key) -> ReadResourceContents:
         with self._runner.audited(key, address) as documents:
@@ -446,11 +446,11 @@ def _missing_argument(prompt: str, problems: dict[str, str]) -> MCPError:
     return _protocol_error(error)
 
 
-def _prompt_problems(prompt: Prompt, given: dict[str, Any]) -> dict[str, str]:
+def _prompt_problems(prompt: Prompt, values: dict[str, Any]) -> dict[str, str]:
     known = {argument.name: argument for argument in prompt.arguments}
-    problems = {name[:60]: "is not an argument of this prompt" for name in given if name not in known}
+    problems = {name[:60]: "is not an argument of this prompt" for name in values if name not in known}
     for argument in prompt.arguments:
-        value = given.get(argument.name)
+        value = values.get(argument.name)
         if value is None or not str(value).strip():
             if argument.required:
                 problems[argument.name] = "is required"

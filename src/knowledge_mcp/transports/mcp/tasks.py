@@ -24,7 +24,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 _PATIENCE = 2.0
 """Seconds that a call may take before it becomes a task: a client that polls would wait about as long."""
 _POLL_MS = 2_000
-_KEPT_SECONDS = 3_600
+_RETENTION_SECONDS = 3_600
 """How long a result waits for its client."""
 _MOST = 100
 """Most tasks of one key: beyond that, those that ended first go. A result is 100 KB at most, so that is 10 MB."""
@@ -54,43 +54,43 @@ class _Task:
         return self.job is not None and self.job.done()
 
     def is_stale(self, now: datetime) -> bool:
-        return self.is_over and (now - self.updated).total_seconds() > _KEPT_SECONDS
+        return self.is_over and (now - self.updated).total_seconds() > _RETENTION_SECONDS
 
-    def told(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Describe its state, with the result once there is one."""
-        kept = (self.updated - self.created).total_seconds() + _KEPT_SECONDS
-        told: dict[str, Any] = {
+        lifetime = (self.updated - self.created).total_seconds() + _RETENTION_SECONDS
+        fields: dict[str, Any] = {
             "taskId": self.id,
             "status": "working",
             "createdAt": self.created.isoformat(),
             "lastUpdatedAt": self.updated.isoformat(),
-            "ttlMs": round(kept * 1000) if self.is_over else None,
+            "ttlMs": round(lifetime * 1000) if self.is_over else None,
             "pollIntervalMs": _POLL_MS,
         }
         if self.message:
-            told["statusMessage"] = self.message
+            fields["statusMessage"] = self.message
         if self.job is None or not self.job.done():
-            return told
+            return fields
         if self.job.cancelled():
-            return {**told, "status": "cancelled"}
+            return {**fields, "status": "cancelled"}
         if (failed := self.job.exception()) is not None:
             unknown = types.ErrorData(code=types.INTERNAL_ERROR, message="The call failed.")
             error = failed.error if isinstance(failed, MCPError) else unknown
-            return {**told, "status": "failed", "error": _sent(error), "statusMessage": error.message}
-        return {**told, "status": "completed", "result": {"resultType": "complete", **_sent(self.job.result())}}
+            return {**fields, "status": "failed", "error": _sent(error), "statusMessage": error.message}
+        return {**fields, "status": "completed", "result": {"resultType": "complete", **_sent(self.job.result())}}
 
 
 def _sent(model: types.CallToolResult | types.ErrorData) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-class _Named(types.RequestParams):
+class _TaskParams(types.RequestParams):
     """Name a task."""
 
     task_id: str
 
 
-class _Update(_Named):
+class _Update(_TaskParams):
     """Answer what a task asked; ours ask nothing."""
 
     input_responses: dict[str, Any]
@@ -125,9 +125,9 @@ class TasksExtension(Extension):
         """Return what the extension adds to the protocol."""
         modern = frozenset(MODERN_PROTOCOL_VERSIONS)
         return [
-            MethodBinding("tasks/get", _Named, self._get, modern),
+            MethodBinding("tasks/get", _TaskParams, self._get, modern),
             MethodBinding("tasks/update", _Update, self._update, modern),
-            MethodBinding("tasks/cancel", _Named, self._cancel, modern),
+            MethodBinding("tasks/cancel", _TaskParams, self._cancel, modern),
         ]
 
     async def intercept_tool_call(
@@ -149,22 +149,22 @@ class TasksExtension(Extension):
             return task.job.result()
         self._make_room(task.owner)
         self._tasks[task.id] = task
-        return {**task.told(), "resultType": "task"}
+        return {**task.state(), "resultType": "task"}
 
-    async def _get(self, ctx: Context, params: _Named) -> dict[str, Any]:
-        return {**self._task_of(ctx, params).told(), "resultType": "complete"}
+    async def _get(self, ctx: Context, params: _TaskParams) -> dict[str, Any]:
+        return {**self._task_of(ctx, params).state(), "resultType": "complete"}
 
     async def _update(self, ctx: Context, params: _Update) -> dict[str, Any]:
         self._task_of(ctx, params)
         return {"resultType": "complete"}
 
-    async def _cancel(self, ctx: Context, params: _Named) -> dict[str, Any]:
+    async def _cancel(self, ctx: Context, params: _TaskParams) -> dict[str, Any]:
         job = self._task_of(ctx, params).job
         if job is not None:
             job.cancel()
         return {"resultType": "complete"}
 
-    def _task_of(self, ctx: Context, params: _Named) -> _Task:
+    def _task_of(self, ctx: Context, params: _TaskParams) -> _Task:
         """Find a task of who asks.
 
         Raises:
@@ -181,9 +181,9 @@ class TasksExtension(Extension):
     def _make_room(self, owner: str) -> None:
         now = datetime.now(UTC)
         self._tasks = {ident: each for ident, each in self._tasks.items() if not each.is_stale(now)}
-        own = [each for each in self._tasks.values() if each.owner == owner]
-        over = sorted((each for each in own if each.is_over), key=lambda each: each.updated)
-        for each in over[: max(0, len(own) - _MOST + 1)]:
+        tasks = [each for each in self._tasks.values() if each.owner == owner]
+        over = sorted((each for each in tasks if each.is_over), key=lambda each: each.updated)
+        for each in over[: max(0, len(tasks) - _MOST + 1)]:
             del self._tasks[each.id]
 
 

@@ -32,7 +32,7 @@ from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolProxy
 from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, restrict_service
-from knowledge_mcp.transports.shared.threads import Threads, telling
+from knowledge_mcp.transports.shared.threads import Threads, run_with_progress
 
 logger = logging.getLogger(__name__)
 
@@ -96,11 +96,11 @@ class ToolRunner:
             )
 
             async def answer(progress: Progress) -> tuple[dict[str, Any], bytes | None]:
-                line = Call(progress=progress, cancelled=gave_up.is_set)
-                ask = functools.partial(self._answer, surface, tool, request, line, key)
+                call = Call(progress=progress, cancelled=gave_up.is_set)
+                ask = functools.partial(self._answer, surface, tool, request, call, key)
                 return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
 
-            payload, picture = await (telling(context, answer) if progress is None else answer(progress))
+            payload, picture = await (run_with_progress(context, answer) if progress is None else answer(progress))
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
@@ -114,7 +114,7 @@ class ToolRunner:
             log_event(logger, logging.INFO, "query_complete", **received, result_count=count, latency_ms=took)
             with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
             return _result(payload, tool, picture, with_links=with_links)
-        _tell_failure(error, started, received)
+        _log_failure(error, started, received)
         rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
         return _error_result(surface.render_error(error) if rendered is None else rendered)
 
@@ -123,14 +123,14 @@ class ToolRunner:
         return await self._short.run(function)
 
     def _answer(
-        self, surface: Surface, tool: Tool, request: Any, line: Call, key: Key
+        self, surface: Surface, tool: Tool, request: Any, call: Call, key: Key
     ) -> tuple[dict[str, Any], bytes | None]:
         with self.audited(key, tool.name) as documents:
             _need_right(surface, tool, request, key)
-            answered = _asked(find_service(self._providers, surface.name, key), tool, request, line)
-            payload = shorten(answered.told, tool.items)
-            documents.extend((*documents_in(payload), *answered.unnamed))
-        return payload, answered.picture
+            outcome = _run_tool(find_service(self._providers, surface.name, key), tool, request, call)
+            payload = shorten(outcome.payload, tool.items)
+            documents.extend((*documents_in(payload), *outcome.unnamed))
+        return payload, outcome.picture
 
     async def _parsed(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
         try:
@@ -160,25 +160,25 @@ class ToolRunner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _Outcome:
     """Hold an answer, the documents that it was made of without naming them, and its picture (PNG)."""
 
-    told: dict[str, Any]
+    payload: dict[str, Any]
     unnamed: Sequence[str] = ()
     picture: bytes | None = None
 
 
-def _asked(knowledge: Any, tool: Tool, request: Any, line: Call) -> _Answered:
+def _run_tool(knowledge: Any, tool: Tool, request: Any, call: Call) -> _Outcome:
     if isinstance(knowledge, ToolProxy):
-        asked = request.model_dump(mode="json", exclude_unset=True)
-        return _Answered(
+        arguments = request.model_dump(mode="json", exclude_unset=True)
+        return _Outcome(
             knowledge.call_tool(
-                tool.name, asked, on_progress=line.progress, cancelled=line.cancelled, repeatable=not tool.writes
+                tool.name, arguments, on_progress=call.progress, cancelled=call.cancelled, repeatable=not tool.writes
             )
         )
-    response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, line)
+    response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, call)
     picture = tool.draw(knowledge, request, response) if tool.draw is not None else None
-    return _Answered(response.sent(), response.unnamed_documents, picture)
+    return _Outcome(response.sent(), response.unnamed_documents, picture)
 
 
 def find_service(providers: KnowledgeProviders, surface: str, key: Key) -> Any:
@@ -218,7 +218,7 @@ def _error_result(payload: dict[str, Any]) -> CallToolResult:
     )
 
 
-def _tell_failure(error: KnowledgeError, started: float, received: Mapping[str, str]) -> None:
+def _log_failure(error: KnowledgeError, started: float, received: Mapping[str, str]) -> None:
     log_event(
         logger,
         logging.WARNING if error.code in CALLERS_MISTAKES else logging.ERROR,
@@ -285,7 +285,7 @@ class ResourceReader:
         self._owners = {resource.uri: surface.name for surface in surfaces for resource in surface.resources}
 
     def knows(self, uri: str) -> bool:
-        """Tell whether the address, apart from what its parameter names, is one of ours."""
+        """Return whether the address, apart from what its parameter names, is one of ours."""
         return self._match(uri) is not None
 
     def read(self, uri: str, key: Key = ANONYMOUS) -> ReadResourceContents:
@@ -306,15 +306,15 @@ class ResourceReader:
         text = content.text
         if content.media_type.startswith("text/") and (address.start or len(text) > PART_CHARACTERS):
             text = _part(address, text, meta)
-        named = {META_PREFIX + name: value for name, value in meta.items()}
-        return ReadResourceContents(content=text, mime_type=content.media_type, meta=named or None)
+        fields = {META_PREFIX + name: value for name, value in meta.items()}
+        return ReadResourceContents(content=text, mime_type=content.media_type, meta=fields or None)
 
     def documents_of(self, uri: str, content: ReadResourceContents) -> list[str]:
         """List the documents that an address was answered with."""
         address = self._match(uri)
-        named = [*(content.meta or {}).items()]
-        told = {name.removeprefix(META_PREFIX): value for name, value in named}
-        found = documents_in(told)
+        items = [*(content.meta or {}).items()]
+        fields = {name.removeprefix(META_PREFIX): value for name, value in items}
+        found = documents_in(fields)
         if address is not None and address.resource.parameter == "document_id":
             found.append(address.parameter)
         if not found and isinstance(content.content, str) and content.mime_type == "application/json":

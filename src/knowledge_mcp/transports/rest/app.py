@@ -45,7 +45,7 @@ from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog
 from knowledge_mcp.transports.shared.guards import HostGuard
 from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
-from knowledge_mcp.transports.shared.serving import address_of, serve_until_told
+from knowledge_mcp.transports.shared.serving import address_of, serve_until_stopped
 
 
 @contextlib.asynccontextmanager
@@ -98,7 +98,7 @@ FORM_BYTES = 2 * 1024 * 1024
 
 
 class RestOptions(Protocol):
-    """What the settings tell of the service."""
+    """What the settings say of the service."""
 
     @property
     def rag_max_upload_bytes(self) -> int: ...
@@ -113,7 +113,7 @@ class RestOptions(Protocol):
 
 
 class RestService:
-    """The service as an ASGI app that can be told that it is about to stop."""
+    """The service as an ASGI app that can be marked as about to stop."""
 
     def __init__(self) -> None:
         self.stopping = False
@@ -190,7 +190,7 @@ def _templates(routes: Iterable[APIRoute]) -> Callable[[str], str]:
     def template(path: str) -> str:
         if _is_mcp(path):
             return "/messages/" if path.startswith("/messages/") else path
-        return next((named for pattern, named in table if pattern.match(path)), "")
+        return next((template_path for pattern, template_path in table if pattern.match(path)), "")
 
     return template
 
@@ -325,17 +325,17 @@ def serve_rest(
         InternalError: the service could not start.
     """
 
-    def told() -> None:
+    def stop() -> None:
         service.stopping = True
 
     if started is not None:
         started(address_of(listener))
-    serve_until_told(
+    serve_until_stopped(
         service,
         listener,
         grace=grace,
         log_level=log_level,
         proxies=proxies,
-        told=told,
+        on_stop=stop,
         patience=drain,
     )

@@ -103,11 +103,11 @@ class BodyGate:
         return counted
 
     async def _throw_away(self, receive: Receive, most: int) -> None:
-        gone, more = 0, True
+        received, more = 0, True
         with anyio.move_on_after(min(DRAIN_SECONDS, self._silence)):
-            while more and gone < most:
+            while more and received < most:
                 message = await receive()
-                gone += len(message.get("body", b""))
+                received += len(message.get("body", b""))
                 more = message["type"] == "http.request" and message.get("more_body", False)
 
 
@@ -118,7 +118,7 @@ def _too_large(limit: int) -> RefusedRequest:
 
 
 def media_type_of_body(request: Request) -> str:
-    """Return the media type of a body, lower case, without parameters; empty where none is told.
+    """Return the media type of a body, lower case, without parameters; empty where none is declared.
 
     Raises:
         Refusal: the body is compressed, or in another character set than UTF-8.
@@ -126,13 +126,13 @@ def media_type_of_body(request: Request) -> str:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
         raise RefusedRequest(415, "The request body is compressed.", "Send it without Content-Encoding.")
-    given = request.headers.get("content-type", "")
+    header = request.headers.get("content-type", "")
     reader = HeaderReader()
-    reader["content-type"] = given.replace("\n", " ").replace("\r", " ")
+    reader["content-type"] = header.replace("\n", " ").replace("\r", " ")
     charset = reader.get_content_charset("utf-8")
     if charset not in {"utf-8", "utf8", "us-ascii"}:
         raise RefusedRequest(415, "The request body is not in UTF-8.", "Send UTF-8.")
-    return reader.get_content_type() if given.strip() else ""
+    return reader.get_content_type() if header.strip() else ""
 
 
 class JsonRoute(APIRoute):
@@ -171,8 +171,8 @@ class _Parsed(Request):
 async def _read(request: Request) -> object:
     media_type = media_type_of_body(request)
     if media_type != "application/json":
-        named = f"'{media_type[:100]}'" if media_type else "of no type"
-        raise RefusedRequest(415, f"The request body is {named}.", "Send JSON with `Content-Type: application/json`.")
+        label = f"'{media_type[:100]}'" if media_type else "of no type"
+        raise RefusedRequest(415, f"The request body is {label}.", "Send JSON with `Content-Type: application/json`.")
     try:
         body = await request.body()
     except ClientDisconnect:
@@ -192,17 +192,17 @@ def parse_json(body: bytes | str) -> object:
         text = body if isinstance(body, str) else body.decode("utf-8")
         value: object = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except UnicodeDecodeError:
-        raise _no_json("it is not UTF-8") from None
+        raise _refuse_json("it is not UTF-8") from None
     except RecursionError:
-        raise _no_json("it is nested too deeply") from None
+        raise _refuse_json("it is nested too deeply") from None
     except json.JSONDecodeError as exc:
-        raise _no_json(f"{exc.msg} at line {exc.lineno}, column {exc.colno}") from None
+        raise _refuse_json(f"{exc.msg} at line {exc.lineno}, column {exc.colno}") from None
     except ValueError as exc:  # ours, and Python's own on numbers of thousands of digits
-        raise _no_json(str(exc) if type(exc) is _UnfitError else "a number has too many digits") from None
+        raise _refuse_json(str(exc) if type(exc) is _UnfitError else "a number has too many digits") from None
     try:
         _look(value, 0, escaped="\\u" in text)
     except _UnfitError as exc:
-        raise _no_json(str(exc)) from None
+        raise _refuse_json(str(exc)) from None
     return value
 
 
@@ -246,5 +246,5 @@ def _look_at_text(text: str) -> None:
         raise _UnfitError("a text holds half of a surrogate pair") from None
 
 
-def _no_json(why: str) -> RefusedRequest:
-    return RefusedRequest(400, f"The request body is not valid JSON: {why}.", "Send one JSON object in UTF-8.")
+def _refuse_json(reason: str) -> RefusedRequest:
+    return RefusedRequest(400, f"The request body is not valid JSON: {reason}.", "Send one JSON object in UTF-8.")

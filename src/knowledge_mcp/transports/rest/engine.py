@@ -51,7 +51,7 @@ from knowledge_mcp.transports.shared.audit import READ_DOCUMENTS, documents_in
 from knowledge_mcp.transports.shared.provider import crash
 from knowledge_mcp.transports.shared.threads import Outbox, Threads
 
-Tell = Callable[[Mapping[str, Any]], None]
+SendLine = Callable[[Mapping[str, Any]], None]
 """Send one JSON object as a line; thread-safe, never waits for the client, never raises for one that left."""
 
 
@@ -69,7 +69,7 @@ class Streaming(Response):
 
     def __init__(
         self,
-        work: Callable[[Tell, threading.Event], None],
+        work: Callable[[SendLine, threading.Event], None],
         threads: Threads,
         *,
         what: str,
@@ -92,13 +92,13 @@ class Streaming(Response):
             async with anyio.create_task_group() as group:
                 group.start_soon(self._listen, receive, group.cancel_scope)
                 group.start_soon(self._work, lines)
-                await self._tell(lines, send)
+                await self._send_lines(lines, send)
                 group.cancel_scope.cancel()
         finally:
             self._gave_up.set()
             self._end()
 
-    async def _tell(self, lines: Outbox[bytes], send: Send) -> None:
+    async def _send_lines(self, lines: Outbox[bytes], send: Send) -> None:
         while True:
             line: bytes | None = b""
             with anyio.move_on_after(self._heartbeat):
@@ -113,30 +113,30 @@ class Streaming(Response):
         if at_end is not None:
             at_end()
 
-    async def _listen(self, receive: Receive, answering: anyio.CancelScope) -> None:
+    async def _listen(self, receive: Receive, stream_tool: anyio.CancelScope) -> None:
         try:
             while (await receive())["type"] != "http.disconnect":
                 pass
-            answering.cancel()  # what waits for a place leaves at once; what runs is waited for
+            stream_tool.cancel()  # what waits for a place leaves at once; what runs is waited for
         finally:
             self._gave_up.set()
 
     async def _work(self, lines: Outbox[bytes]) -> None:
-        def tell(payload: Mapping[str, Any]) -> None:
+        def send(payload: Mapping[str, Any]) -> None:
             lines.put(json.dumps(payload, allow_nan=False, separators=(",", ":")).encode())
 
         def work() -> None:
             try:
-                self._do(tell, self._gave_up)
+                self._do(send, self._gave_up)
             except KnowledgeError as exc:
-                tell({"error": error_object(exc)})
+                send({"error": error_object(exc)})
             except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
-                tell({"error": error_object(crash(self._what, exc))})
+                send({"error": error_object(crash(self._what, exc))})
 
         try:
             await self._threads.run(work, gave_up=self._gave_up, stay=True)
         except RateLimitedError as exc:
-            tell({"error": error_object(exc)})
+            send({"error": error_object(exc)})
         finally:
             self._end()  # whoever reads on, and however slowly, holds no files
             lines.close()
@@ -161,7 +161,7 @@ def _found(surface: Surface, name: str) -> Tool:
     raise NotFoundError(f"The surface '{surface.name}' has no tool '{name[:60]}'.")
 
 
-def answering(
+def stream_tool(
     get_service: Callable[[], Any],
     surface: str,
     name: str,
@@ -176,23 +176,23 @@ def answering(
     surface gives its errors.
     """
 
-    def work(tell: Tell, gave_up: threading.Event) -> None:
-        shown = load_surfaces([surface])[0]
-        tool = _found(shown, name)
+    def work(send: SendLine, gave_up: threading.Event) -> None:
+        definition = load_surfaces([surface])[0]
+        tool = _found(definition, name)
 
         def progress(done: float, total: float | None, message: str) -> None:
-            tell({"progress": [done, total, message]})
+            send({"progress": [done, total, message]})
 
         try:
             request = parse(tool.request, arguments)
-            line = Call(progress, gave_up.is_set)
+            call = Call(progress, gave_up.is_set)
             service = get_service()
-            response = tool.run(service, request) if tool.run_long is None else tool.run_long(service, request, line)
+            response = tool.run(service, request) if tool.run_long is None else tool.run_long(service, request, call)
         except KnowledgeError as exc:
-            tell({"refused": shown.render_error(exc), "code": exc.code.value, "message": exc.message})
+            send({"refused": definition.render_error(exc), "code": exc.code.value, "message": exc.message})
         else:
             unnamed = response.unnamed_documents
-            tell({"result": response.sent(), **({"document_ids": list(unnamed)} if unnamed else {})})
+            send({"result": response.sent(), **({"document_ids": list(unnamed)} if unnamed else {})})
 
     return Streaming(work, threads, what=f"engine {surface} {name}", heartbeat=heartbeat)
 
@@ -223,22 +223,22 @@ def _everything(request: Request, right: str, what: str) -> None:
     del request, right, what
 
 
-def _whole(request: Request, service: Any) -> Any:
+def _unrestricted(request: Request, service: Any) -> Any:
     del request
     return service
 
 
-def _seen(
-    seen: Callable[[Request, Any], Any], request: Request, get_knowledge: Callable[[str], Knowledge], surface: str
+def _restricted(
+    restrict: Callable[[Request, Any], Any], request: Request, get_knowledge: Callable[[str], Knowledge], surface: str
 ) -> Knowledge:
-    return seen(request, get_knowledge(surface))
+    return restrict(request, get_knowledge(surface))
 
 
 def engine_router(
     get_knowledge: Callable[[str], Knowledge],
     surfaces: Sequence[str],
     may: May = _everything,
-    seen: Callable[[Request, Any], Any] = _whole,
+    restrict: Callable[[Request, Any], Any] = _unrestricted,
 ) -> APIRouter:
     """Make the routes, which are no part of the published schema.
 
@@ -248,7 +248,7 @@ def engine_router(
         get_knowledge: gives the engine of a surface, on a worker thread; blocking.
         surfaces: whose engines may be asked.
         may: refuses what a key must not do.
-        seen: gives an engine with what a key may see.
+        restrict: gives an engine with what a key may see.
     """
     router = APIRouter(prefix="/engine", include_in_schema=False)
     calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
@@ -261,7 +261,7 @@ def engine_router(
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
-    _add_tools(router, lambda request, name: seen(request, get_knowledge(name)), admitted, calls, ingests)
+    _add_tools(router, lambda request, name: restrict(request, get_knowledge(name)), admitted, calls, ingests)
 
     @router.post("/{surface}/ingest")
     async def ingest(surface: str, request: Request) -> Response:
@@ -270,26 +270,26 @@ def engine_router(
             admitted(request, surface, "ingest")
             async with request.form(max_files=_MOST_PARTS, max_fields=0) as form:
                 folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "engine-"))
-                run = await anyio.to_thread.run_sync(_unpacked, form, folder)
+                run = await anyio.to_thread.run_sync(_unpack, form, folder)
         except HTTPException:
             _forget(folder)
             raise
         except Exception as exc:  # noqa: BLE001 - answered, all of it
             _forget(folder)
-            return _refused(exc, "engine ingest")
-        return _ingesting(lambda: get_knowledge(surface), run, ingests)
+            return _error_response(exc, "engine ingest")
+        return _stream_ingest(lambda: get_knowledge(surface), run, ingests)
 
     @router.post("/{surface}/{method}")
     async def call(surface: str, method: str, request: Request) -> Response:
         try:
             admitted(request, surface, method)
-            get = functools.partial(_seen, seen, request, get_knowledge)
-            answer = functools.partial(_answered, get, surface, method, await request.body())
+            get = functools.partial(_restricted, restrict, request, get_knowledge)
+            answer = functools.partial(_call_method, get, surface, method, await request.body())
             content, request.scope[READ_DOCUMENTS] = await calls.run(answer)
         except HTTPException:
             raise
         except Exception as exc:  # noqa: BLE001 - answered, all of it
-            return _refused(exc, f"engine {surface} {method}")
+            return _error_response(exc, f"engine {surface} {method}")
         return Response(content, media_type="application/json")
 
     return router
@@ -315,15 +315,17 @@ def _add_tools(
         except HTTPException:
             raise
         except Exception as exc:  # noqa: BLE001 - answered, all of it
-            return _refused(exc, f"engine {surface} {name}")
+            return _error_response(exc, f"engine {surface} {name}")
         threads = calls if found.run_long is None else ingests
-        return answering(lambda: get_service(request, surface), surface, name, arguments, threads, heartbeat=HEARTBEAT)
+        return stream_tool(
+            lambda: get_service(request, surface), surface, name, arguments, threads, heartbeat=HEARTBEAT
+        )
 
 
 # ---- one call
 
 
-def _answered(
+def _call_method(
     get_knowledge: Callable[[str], Knowledge], surface: str, name: str, body: bytes
 ) -> tuple[bytes, list[str]]:
     """Return the answer as JSON, and the ids of documents that it is of and does not name."""
@@ -331,8 +333,8 @@ def _answered(
         method = method_of(name)
     except KeyError as exc:
         raise NotFoundError(f"The engine has no method '{name[:60]}'.") from exc
-    told = _json_object(body or b"{}")
-    arguments = method.arguments(told)
+    fields = _json_object(body or b"{}")
+    arguments = method.arguments(fields)
     for value in arguments.values():
         _within_limits(value)
     if name == "embed" and len(arguments["texts"]) > _MOST_TEXTS:
@@ -340,10 +342,10 @@ def _answered(
     engine = get_knowledge(surface)
     if not hasattr(engine, name):
         raise NotFoundError(f"The engine of '{surface}' has no method '{name}'.", suggestion="Use the surface's tools.")
-    found = getattr(engine, name)(**arguments)
-    records = cast("list[object]", found) if isinstance(found, list) else [found]
-    read = [*documents_in(told), *(each.id for each in records if isinstance(each, DocumentRecord))]
-    return json.dumps({"result": method.result.encode(found)}, allow_nan=False, separators=(",", ":")).encode(), read
+    result = getattr(engine, name)(**arguments)
+    records = cast("list[object]", result) if isinstance(result, list) else [result]
+    read = [*documents_in(fields), *(each.id for each in records if isinstance(each, DocumentRecord))]
+    return json.dumps({"result": method.result.encode(result)}, allow_nan=False, separators=(",", ":")).encode(), read
 
 
 def _within_limits(value: object) -> None:
@@ -375,14 +377,14 @@ class _ForbiddenError(AuthError):
     """Say that the key lacks the right; an engine's own AuthError is its service's matter."""
 
 
-def _refused(exc: Exception, what: str) -> Response:
+def _error_response(exc: Exception, what: str) -> Response:
     error = exc if isinstance(exc, KnowledgeError) else crash(what, exc)
-    told = error_object(error)
+    payload = error_object(error)
     if isinstance(error, _ForbiddenError):
-        told |= {"error": "forbidden", "status_code": 403}
-    status = int(told["status_code"])
+        payload |= {"error": "forbidden", "status_code": 403}
+    status = int(payload["status_code"])
     pause = getattr(error, "retry_after", None) or _PAUSE
-    return JSONResponse(told, status, {"Retry-After": f"{pause:.0f}"} if may_pass(error) and status >= 429 else None)
+    return JSONResponse(payload, status, {"Retry-After": f"{pause:.0f}"} if may_pass(error) and status >= 429 else None)
 
 
 # ---- files to be ingested
@@ -405,7 +407,7 @@ class _Run:
         self.exhausted.set()
 
 
-def _unpacked(form: FormData, folder: Path) -> _Run:
+def _unpack(form: FormData, folder: Path) -> _Run:
     """Lay the files down where readers can open them, in other processes too.
 
     Raises:
@@ -414,12 +416,12 @@ def _unpacked(form: FormData, folder: Path) -> _Run:
     part = form.get("request")
     if not isinstance(part, UploadFile):
         raise InvalidInputError("The part 'request' is missing.")
-    told = _json_object(part.file.read())
+    fields = _json_object(part.file.read())
     try:
-        options: IngestOptions = _OPTIONS.decode(told["options"])
-        described = cast("list[Mapping[str, Any]]", told["items"])
+        options: IngestOptions = _OPTIONS.decode(fields["options"])
+        described = cast("list[Mapping[str, Any]]", fields["items"])
         found = tuple(_item(form, folder, place, each) for place, each in enumerate(described))
-        proceed, check = told.get("proceed") is True, told.get("check") is True
+        proceed, check = fields.get("proceed") is True, fields.get("check") is True
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
         raise InvalidInputError(
             "The part 'request' is not understood.", details=f"{type(exc).__name__}: {exc}"
@@ -429,41 +431,41 @@ def _unpacked(form: FormData, folder: Path) -> _Run:
     return _Run(folder, options, found, proceed, check, threading.Event())
 
 
-def _item(form: FormData, folder: Path, place: int, told: Mapping[str, Any]) -> SourceItem | SkippedFile:
-    if "skipped" in told:
-        skipped: SkippedFile = _SKIPPED.decode(told["skipped"])
+def _item(form: FormData, folder: Path, place: int, fields: Mapping[str, Any]) -> SourceItem | SkippedFile:
+    if "skipped" in fields:
+        skipped: SkippedFile = _SKIPPED.decode(fields["skipped"])
         return skipped
-    part = form.get(str(told["part"]))
+    part = form.get(str(fields["part"]))
     if not isinstance(part, UploadFile):
-        raise InvalidInputError(f"The part '{told['part']}' is missing.")
+        raise InvalidInputError(f"The part '{fields['part']}' is missing.")
     # the suffix only: some readers go by it
-    path = folder / f"{place}{Path(str(told['item'].get('name', ''))).suffix[:20]}"
+    path = folder / f"{place}{Path(str(fields['item'].get('name', ''))).suffix[:20]}"
     with path.open("wb") as target:
         shutil.copyfileobj(part.file, target)
     with path.open("rb") as stream:
-        if hashlib.file_digest(stream, "sha256").hexdigest() != told["digest"]:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != fields["digest"]:
             raise InvalidInputError("A file came in part only.", suggestion="Send it again.")
-    return opened(told["item"], {"open": functools.partial(path.open, "rb"), "path": path})
+    return opened(fields["item"], {"open": functools.partial(path.open, "rb"), "path": path})
 
 
-def _ingesting(get_knowledge: Callable[[], Knowledge], run: _Run, threads: Threads) -> Streaming:
+def _stream_ingest(get_knowledge: Callable[[], Knowledge], run: _Run, threads: Threads) -> Streaming:
     """Ingest while the client listens; one that leaves ends it."""
 
-    def work(tell: Tell, gave_up: threading.Event) -> None:
-        asked = threading.Event()
+    def work(send: SendLine, gave_up: threading.Event) -> None:
+        unreadable = threading.Event()
 
         def on_unreadable(_: Sequence[SkippedFile]) -> bool:
-            asked.set()
+            unreadable.set()
             return run.proceed
 
         report = get_knowledge().ingest(
             run,
             run.options,
-            on_event=lambda event: tell({"event": _EVENT.encode(event)}),
+            on_event=lambda event: send({"event": _EVENT.encode(event)}),
             on_unreadable=None if run.proceed or run.options.stop_on_error else on_unreadable,
             cancelled=lambda: gave_up.is_set() or (run.check and run.exhausted.is_set()),
         )
-        tell({"report": _REPORT.encode(report), "asked": asked.is_set()})
+        send({"report": _REPORT.encode(report), "asked": unreadable.is_set()})
 
     return Streaming(work, threads, what="engine ingest", heartbeat=HEARTBEAT, at_end=lambda: _forget(run.folder))
 

@@ -156,7 +156,7 @@ def from_http(error: HTTPException) -> Failure:
 
 def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
     """Map what pydantic found wrong: which fields, and why; never their values."""
-    told: list[str] = []
+    problems: list[str] = []
     for each in errors:
         place = [str(part) for part in each.get("loc", ())]
         name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]

@@ -40,12 +40,12 @@ MAX_INGESTS = 4
 """Most ingestions at a time."""
 
 MAX_WAITING = 64
-"""Most ingestions that wait for their turn; more are told to come back."""
+"""Most ingestions that wait for their turn; more are asked to come back."""
 
 READY_SECONDS = 5.0
-"""How long the dependencies may take to tell that they are up."""
+"""How long the dependencies may take to answer that they are up."""
 
-READY_KEPT_SECONDS = 2.0
+READY_CACHE_SECONDS = 2.0
 """How long the answer holds, so that whoever asks often costs nothing."""
 
 
@@ -94,7 +94,7 @@ class RequestExecutor:
             with self._tracing.work(name):
                 return work(self._library.get())
 
-        outcome, _ = await _until_left(request, self._views, run)
+        outcome, _ = await _run_until_gone(request, self._views, run)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -121,10 +121,10 @@ class RequestExecutor:
                     raise CancelledError("The client left.")
                 return self._deposit(deposit(), size, stop.is_set, str(request.scope[REQUEST_ID]))
 
-        outcome, left = await _until_left(request, self._ingests, run)
+        outcome, is_gone = await _run_until_gone(request, self._ingests, run)
         if isinstance(outcome, Deposited):
             return outcome
-        if left and isinstance(outcome, KnowledgeError):
+        if is_gone and isinstance(outcome, KnowledgeError):
             self.metrics.ingest("cancelled")
             log_event(logger, logging.WARNING, "ingest_cancelled", request_id=request.scope[REQUEST_ID])
             raise RefusedRequest(499, "The client left before the ingestion was done.")
@@ -134,7 +134,7 @@ class RequestExecutor:
     def _deposit(self, deposit: Deposit, size: int | None, cancelled: Callable[[], bool], ident: str) -> Deposited:
         library = self._library.get()
         started = self._clock()
-        told: dict[str, object] = {
+        context: dict[str, object] = {
             "request_id": ident,
             "collection": deposit.collection,
             "source": deposit.url or deposit.filename,
@@ -144,12 +144,12 @@ class RequestExecutor:
             done = library.deposit(deposit, cancelled=cancelled)
         except KnowledgeError as exc:
             level = logging.ERROR if failure_of(exc).status >= 500 else logging.WARNING
-            fields = {**told, "error_code": str(exc.code), "error_message": exc.message}
+            fields = {**context, "error_code": str(exc.code), "error_message": exc.message}
             log_event(logger, level, "ingest_failed", **fields)
             raise
         self.metrics.ingest("unchanged" if done.unchanged else "ingested", done.embedded + done.reused)
         log_event(
-            logger, logging.INFO, "ingest", **told, doc_id=done.document_id, chunks=done.chunks,
+            logger, logging.INFO, "ingest", **context, doc_id=done.document_id, chunks=done.chunks,
             unchanged=done.unchanged, replaced=done.replaced, warnings=len(done.warnings),
             latency_ms=round((self._clock() - started) * 1000, 1),
         )  # fmt: skip
@@ -157,7 +157,7 @@ class RequestExecutor:
 
     async def health(self) -> HealthReport:
         """Check the dependencies, at most every two seconds and for at most five; never raises."""
-        if self._report is not None and self._clock() - self._report[0] < READY_KEPT_SECONDS:
+        if self._report is not None and self._clock() - self._report[0] < READY_CACHE_SECONDS:
             return self._report[1]
         report: HealthReport | None = None
         with contextlib.suppress(RateLimitedError), anyio.move_on_after(READY_SECONDS):
@@ -171,7 +171,7 @@ class RequestExecutor:
         if not self._checking.acquire(timeout=READY_SECONDS):
             return _down("an earlier check is still waiting for its answer")
         try:
-            if self._report is not None and self._clock() - self._report[0] < READY_KEPT_SECONDS:
+            if self._report is not None and self._clock() - self._report[0] < READY_CACHE_SECONDS:
                 return self._report[1]
             try:
                 report = self._library.get().health()
@@ -181,14 +181,14 @@ class RequestExecutor:
             except Exception:
                 logger.exception("the readiness check crashed")
                 report = _down("cannot be opened")
-            self._tell_change(report)
+            self._log_change(report)
             self._report = (self._clock(), report)
             return report
         finally:
             self._checking.release()
 
-    def _tell_change(self, report: HealthReport) -> None:
-        """Log what a dependency says when it goes down or comes back: the answer to whoever asks does not tell."""
+    def _log_change(self, report: HealthReport) -> None:
+        """Log what a dependency says when it goes down or comes back: the answer to the caller does not contain it."""
         before = self._report[1] if self._report is not None else None
         for name in ("vector_store", "embedding_service"):
             check: Check = getattr(report, name)
@@ -198,12 +198,12 @@ class RequestExecutor:
                 log_event(logger, level, "dependency_changed", dependency=name, up=check.up, message=check.message)
 
 
-def _down(why: str) -> HealthReport:
-    check = Check(up=False, latency_ms=0, message=why)
+def _down(message: str) -> HealthReport:
+    check = Check(up=False, latency_ms=0, message=message)
     return HealthReport("unhealthy", check, check, "")
 
 
-async def _until_left(
+async def _run_until_gone(
     request: Request, threads: Threads, work: Callable[[threading.Event], T]
 ) -> tuple[T | Exception, bool]:
     """Do something on a worker thread; its event is set when the client leaves.

@@ -74,8 +74,8 @@ class AccessLayer:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).getlist("x-request-id")
-        ident = given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else secrets.token_hex(8)
+        idents = Headers(scope=scope).getlist("x-request-id")
+        ident = idents[0] if len(idents) == 1 and _REQUEST_ID.fullmatch(idents[0]) else secrets.token_hex(8)
         scope[REQUEST_ID] = ident
         method = str(scope["method"])
         if method == "HEAD":
@@ -93,17 +93,17 @@ class AccessLayer:
             finally:
                 status = answer.status or CLIENT_LEFT
                 span.end(self._route(scope), status)
-                self._tell(scope, method, status, self._clock() - started)
+                self._log(scope, method, status, self._clock() - started)
 
     def _route(self, scope: Scope) -> str:
         """Name the template of the route that a request came to, or would have come to."""
         if ROUTE in scope:
             return str(scope[ROUTE])
         route = scope.get("route")
-        named = getattr(route, "path_format", "") or self._template(str(scope["path"]))
-        return str(named) or UNMATCHED
+        template = getattr(route, "path_format", "") or self._template(str(scope["path"]))
+        return str(template) or UNMATCHED
 
-    def _tell(self, scope: Scope, method: str, status: int, seconds: float) -> None:
+    def _log(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         route = self._route(scope)
         self._metrics.request(method, route, status, seconds)
         key: Key | None = scope.get(KEY)
@@ -217,11 +217,11 @@ class CorsGate:
             return
         allowed = {"access-control-allow-origin": origin, "vary": "Origin"}
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            asked = headers.get("access-control-request-headers", "authorization, content-type, x-request-id")
+            requested = headers.get("access-control-request-headers", "authorization, content-type, x-request-id")
             lines = {
                 **allowed,
                 "access-control-allow-methods": _METHODS,
-                "access-control-allow-headers": asked,
+                "access-control-allow-headers": requested,
                 "access-control-max-age": "600",
             }
             raw = [(name.encode(), value.encode("latin-1")) for name, value in lines.items()]
@@ -358,13 +358,13 @@ def may_use(request: Request, right: str, what: str) -> None:
         raise refusal
 
 
-def seen_engine(request: Request, service: Any) -> Any:
+def restrict_engine(request: Request, service: Any) -> Any:
     """Return an engine with what a key may read: its own collection, for which it was admitted, and the key's.
 
     Raises:
         AuthError: the engine is another machine's, which would see this one's key.
     """
     key = key_of(request)
-    own = [name for name in (getattr(service, "collection", ""),) if name]
+    collections = [name for name in (getattr(service, "collection", ""),) if name]
     code = [f"{PREFIX}*"] if key.may_read("engine:repositories") else []
-    return restrict_service(service, Rights(read=(*key.read, *own, *code), groups=key.groups, beside=key.read))
+    return restrict_service(service, Rights(read=(*key.read, *collections, *code), groups=key.groups, beside=key.read))

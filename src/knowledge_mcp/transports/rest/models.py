@@ -65,12 +65,12 @@ _Filename = Annotated[
 _PAIRS: dict[str, Any] = {"maxProperties": MAX_PAIRS, "propertyNames": {"minLength": 1, "maxLength": MAX_NAME}}
 
 
-def _said(value: object) -> object:
+def _parse_switch(value: object) -> object:
     """Read a switch in a query or a form; anything but `true` and `false` is left to be refused."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
-_Switch = Annotated[Literal[True, False], BeforeValidator(_said), Field(json_schema_extra={"type": "boolean"})]
+_Switch = Annotated[Literal[True, False], BeforeValidator(_parse_switch), Field(json_schema_extra={"type": "boolean"})]
 
 
 class _Strict(BaseModel):
@@ -232,8 +232,8 @@ class SearchRequest(_Strict):
 
     def search(self) -> SearchQuery:
         """Build the engine's question."""
-        wanted = self.filters.filter() if self.filters is not None else None
-        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), self.weight, wanted, fold=self.fold)
+        condition = self.filters.filter() if self.filters is not None else None
+        return SearchQuery(self.query, self.top_k, SearchMode(self.mode), self.weight, condition, fold=self.fold)
 
 
 class PageQuery(BaseModel):
@@ -263,7 +263,7 @@ class DocumentQuery(BaseModel):
 
 
 def ingested(done: Deposited, key: Key) -> IngestAnswer:
-    """Tell what became of a deposit; who may not read the collection is not told what was there before."""
+    """Say what became of a deposit; who may not read the collection does not see what was there before."""
     if not key.sees_all_of(done.collection):
         done = replace(done, unchanged=False, replaced=False, embedded=done.chunks, reused=0)
     return IngestAnswer(
@@ -393,13 +393,13 @@ def document_listed(record: DocumentRecord, collection: str) -> DocumentListed:
     return DocumentListed(**_known(record, collection), chunks=record.chunk_count)
 
 
-def document(held: LibraryDocument, *, limit: int | None, offset: int, text: bool) -> DocumentAnswer:
-    """Show a document, or the part of its passages that is wanted."""
-    wanted = held.chunks[offset : None if limit is None else offset + limit]
-    more: dict[str, Any] = {"text": held.text} if text else {}
+def document(found: LibraryDocument, *, limit: int | None, offset: int, text: bool) -> DocumentAnswer:
+    """Show a document, or a part of its passages."""
+    chunks = found.chunks[offset : None if limit is None else offset + limit]
+    more: dict[str, Any] = {"text": found.text} if text else {}
     return DocumentAnswer(
-        **_known(held.record, held.collection),
-        chunks=[passage(chunk, held.collection, held.record) for chunk in wanted],
-        chunk_count=len(held.chunks),
+        **_known(found.record, found.collection),
+        chunks=[passage(chunk, found.collection, found.record) for chunk in chunks],
+        chunk_count=len(found.chunks),
         **more,
     )

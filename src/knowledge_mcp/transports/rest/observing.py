@@ -37,7 +37,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class _JobsNow(Collector):
-    """Ask for the jobs when the figures are read; none is told where they cannot be counted then."""
+    """Ask for the jobs when the figures are read; none is reported where they cannot be counted then."""
 
     def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
         self._counts = counts
@@ -256,7 +256,7 @@ def start_tracing(options: TracingOptions, version: str) -> Tracing:
     try:
         tracing = _OpenTelemetry(address, version)
     except ImportError:
-        logger.error(  # noqa: TRY400 - there is nothing else to tell
+        logger.error(  # noqa: TRY400 - there is nothing else to log
             "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: NO TRACES ARE SENT. "
             "Run: %s, or unset the variable.",
             install_command("otel"),

@@ -66,7 +66,7 @@ class _Operating:
         return _json(HealthAnswer(status="healthy", version=self._version).model_dump_json())
 
     async def ready(self) -> Response:
-        """Tell whether requests can be served now; needs no key."""
+        """Return whether requests can be served now; needs no key."""
         if self._stopping():
             stopping = DependencyAnswer(up=False, message="the server is stopping", latency_ms=0)
             answer = ReadyAnswer(status="not_ready", health="unhealthy", checks={"server": stopping})

@@ -133,7 +133,7 @@ class _Ingesting:
             def deposit() -> Deposit:
                 return Deposit(
                     fields.collection, _basename(file.filename), content=file.file.read(),
-                    media_type=_told_type(file), metadata=metadata.pairs(), force=fields.force,
+                    media_type=_declared_type(file), metadata=metadata.pairs(), force=fields.force,
                 )  # fmt: skip
 
             return await self._take(request, deposit, size=file.size or 0, wait=fields.wait)
@@ -150,9 +150,9 @@ class _Ingesting:
         """Tell an ingestion to stop; nothing of it is kept."""
 
         def stop(library: SharedLibrary) -> IngestJob:
-            seen = reachable(library, key)
-            need_write(key, seen.job(_job_id(job_id)).collection)
-            return seen.cancel_job(job_id)
+            visible = reachable(library, key)
+            need_write(key, visible.job(_job_id(job_id)).collection)
+            return visible.cancel_job(job_id)
 
         job = await self._executor.read("library.cancel_job", stop)
         log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
@@ -193,7 +193,7 @@ def ingesting_routes(executor: RequestExecutor) -> APIRouter:
 
 
 def _checked(body: IngestRequest | IngestUrlRequest) -> Any:
-    """Return what makes the deposit; it is made here once, so that what is wrong with it is told before any work."""
+    """Return what makes the deposit; it is made here once, so that what is wrong with it is reported first."""
     deposit = _validated(body.deposit)
     return lambda: deposit
 
@@ -221,12 +221,12 @@ def _parts(form: FormData) -> tuple[UploadFile, UploadFields, Metadata]:
     metadata = Metadata()
     if fields.metadata.strip():
         try:
-            given = parse_json(fields.metadata)
+            parsed = parse_json(fields.metadata)
         except RefusedRequest as exc:
             raise RequestValidationError(
                 [{"loc": ("body", "metadata"), "msg": str(exc.detail), "type": "json_invalid"}]
             ) from None
-        metadata = _model(Metadata, given, "metadata")
+        metadata = _model(Metadata, parsed, "metadata")
         _validated(metadata.pairs)
     return file, fields, metadata
 
@@ -245,15 +245,15 @@ def _basename(name: str | None) -> str:
     return "".join(letter for letter in last if letter.isprintable()).strip()[:255]
 
 
-def _told_type(file: UploadFile) -> str | None:
-    """Return the media type that the client told where the name does not say it; None for what the name says.
+def _declared_type(file: UploadFile) -> str | None:
+    """Return the media type that the client declared where the name does not say it; None for what the name says.
 
-    What browsers tell depends on the programs that are installed beside them.
+    What browsers declare depends on the programs that are installed beside them.
     """
     if media_type_of(_basename(file.filename)) != UNKNOWN:
         return None
-    told = (file.content_type or "").partition(";")[0].strip().lower()
-    return None if told in {"", UNKNOWN} else told
+    declared = (file.content_type or "").partition(";")[0].strip().lower()
+    return None if declared in {"", UNKNOWN} else declared
 
 
 def _job_id(text: str) -> str:
@@ -285,7 +285,7 @@ class _Reading:
         Nothing found is an empty list.
         """
         started = self._clock()
-        told: dict[str, Any] = {
+        context: dict[str, Any] = {
             "request_id": request.scope[REQUEST_ID], "query": body.query, "collection": body.collection,
             "mode": body.mode, "key": key.name,
         }  # fmt: skip
@@ -296,19 +296,19 @@ class _Reading:
                 answer = library.search_all(body.search())
             else:
                 answer = library.search_in(body.collection, body.search())
-            return answer, *_found(library, body, answer)
+            return answer, *_count_and_encode(library, body, answer)
 
         try:
             answer, count, content = await self._executor.read("library.search", ask)
         except KnowledgeError as exc:
             self._executor.metrics.search("failed")
             level = logging.ERROR if failure_of(exc).status >= 500 else logging.WARNING
-            fields = {**told, "error_code": str(exc.code), "error_message": exc.message}
+            fields = {**context, "error_code": str(exc.code), "error_message": exc.message}
             log_event(logger, level, "search_failed", **fields, latency_ms=self._milliseconds(started))
             raise
         self._executor.metrics.search("answered", results=count, degraded=bool(answer.degraded))
         log_event(
-            logger, logging.INFO, "search", **told, results=count, degraded=list(answer.degraded),
+            logger, logging.INFO, "search", **context, results=count, degraded=list(answer.degraded),
             latency_ms=self._milliseconds(started),
         )  # fmt: skip
         return Response(content, media_type="application/json")
@@ -318,8 +318,8 @@ class _Reading:
 
         def look(library: SharedLibrary) -> bytes:
             listed = readable(library, key).collections()
-            wanted = listed[page.offset : page.offset + page.limit]
-            return _bytes(CollectionsAnswer(collections=[*map(collection_listed, wanted)], total=len(listed)))
+            selected = listed[page.offset : page.offset + page.limit]
+            return _bytes(CollectionsAnswer(collections=[*map(collection_listed, selected)], total=len(listed)))
 
         return _raw_json(await self._executor.read("library.collections", look))
 
@@ -331,20 +331,20 @@ class _Reading:
                 need_write(key, name)
             return reachable(library, key).drop_collection(name)
 
-        gone = await self._executor.read("library.drop_collection", act)
-        log_event(logger, logging.INFO, "removed", collection=name, documents=gone, key=key.name)
-        return _raw_json(_bytes(CollectionDeleted(status="deleted", collection=name, documents=gone)))
+        removed = await self._executor.read("library.drop_collection", act)
+        log_event(logger, logging.INFO, "removed", collection=name, documents=removed, key=key.name)
+        return _raw_json(_bytes(CollectionDeleted(status="deleted", collection=name, documents=removed)))
 
     async def documents(self, page: Annotated[DocumentsQuery, Query()], key: _KeyOf) -> Response:
         """List the documents of a collection, by title."""
 
         def look(library: SharedLibrary) -> bytes:
             part = page.name_contains.casefold()
-            fitting = [each for each in readable(library, key).records(page.collection) if part in _names(each)]
-            fitting.sort(key=lambda each: (each.title.casefold(), each.id))
-            wanted = fitting[page.offset : page.offset + page.limit]
-            listed = [document_listed(each, page.collection) for each in wanted]
-            return _bytes(DocumentsAnswer(documents=listed, total=len(fitting)))
+            matches = [each for each in readable(library, key).records(page.collection) if part in _names(each)]
+            matches.sort(key=lambda each: (each.title.casefold(), each.id))
+            selected = matches[page.offset : page.offset + page.limit]
+            listed = [document_listed(each, page.collection) for each in selected]
+            return _bytes(DocumentsAnswer(documents=listed, total=len(matches)))
 
         return _raw_json(await self._executor.read("library.records", look))
 
@@ -352,8 +352,8 @@ class _Reading:
         """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
 
         def look(library: SharedLibrary) -> bytes:
-            held = readable(library, key).find(checked_document_id(doc_id))
-            return _bytes(document(held, limit=part.limit, offset=part.offset, text=part.text))
+            found = readable(library, key).find(checked_document_id(doc_id))
+            return _bytes(document(found, limit=part.limit, offset=part.offset, text=part.text))
 
         return _raw_json(await self._executor.read("library.find", look))
 
@@ -361,13 +361,13 @@ class _Reading:
         """Remove a document with its passages."""
 
         def act(library: SharedLibrary) -> int:
-            seen = reachable(library, key)
-            need_write(key, seen.where(checked_document_id(doc_id)))
-            return seen.remove_document(doc_id)
+            visible = reachable(library, key)
+            need_write(key, visible.where(checked_document_id(doc_id)))
+            return visible.remove_document(doc_id)
 
-        gone = await self._executor.read("library.remove_document", act)
-        log_event(logger, logging.INFO, "removed", doc_id=doc_id, chunks=gone, key=key.name)
-        return _raw_json(_bytes(DocumentDeleted(status="deleted", doc_id=doc_id, chunks=gone)))
+        removed = await self._executor.read("library.remove_document", act)
+        log_event(logger, logging.INFO, "removed", doc_id=doc_id, chunks=removed, key=key.name)
+        return _raw_json(_bytes(DocumentDeleted(status="deleted", doc_id=doc_id, chunks=removed)))
 
     def _milliseconds(self, started: float) -> float:
         return round((self._clock() - started) * 1000, 1)
@@ -395,16 +395,16 @@ def reading_routes(executor: RequestExecutor, *, clock: Callable[[], float] = ti
     return router
 
 
-def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
+def _count_and_encode(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
     """Count the results, and write them down; those below the score asked for are counted, too."""
-    kept = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
+    hits = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
     records: dict[str, DocumentRecord] = {}
-    for name in sorted({place for _, place in kept}):
-        wanted = sorted({hit.chunk.document_id for hit, place in kept if place == name})
-        records |= {f"{name}/{each.id}": each for each in library.records(name, wanted)}
+    for name in sorted({place for _, place in hits}):
+        ids = sorted({hit.chunk.document_id for hit, place in hits if place == name})
+        records |= {f"{name}/{each.id}": each for each in library.records(name, ids)}
     more: dict[str, Any] = {}
     if body.min_score > 0:
-        more["below_min_score"] = len(answer.hits) - len(kept)
+        more["below_min_score"] = len(answer.hits) - len(hits)
     if answer.answerability is not None:
         more["answerability"] = round(answer.answerability, 2)
     if answer.also_asked:
@@ -416,12 +416,12 @@ def _found(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     content = SearchAnswerBody(
-        results=[result(hit, name, records.get(f"{name}/{hit.chunk.document_id}")) for hit, name in kept],
+        results=[result(hit, name, records.get(f"{name}/{hit.chunk.document_id}")) for hit, name in hits],
         query=body.query, collection="*" if body.everywhere else body.collection, mode=str(answer.mode),
-        total=len(kept),
+        total=len(hits),
         searched_documents=answer.searched_documents, **more,
     )  # fmt: skip
-    return len(kept), _bytes(content)
+    return len(hits), _bytes(content)
 
 
 def _names(record: DocumentRecord) -> str:

@@ -15,7 +15,7 @@ from knowledge_mcp.engine.tracing.conflicts import ConflictKind
 from knowledge_mcp.engine.tracing.decisions import as_mark_kind
 from knowledge_mcp.model.library import DEFAULT_COLLECTION
 from knowledge_mcp.ports import SharedLibrary
-from knowledge_mcp.surfaces.viewing import changed, outlined
+from knowledge_mcp.surfaces.viewing import compare_clauses, list_sections
 from knowledge_mcp.transports.rest.answers import AcceptedAnswer, JobAnswer, failures
 from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.executor import RequestExecutor
@@ -314,58 +314,58 @@ class _Viewing:
         """List the sections of a document, each with the passage that it begins in."""
 
         def look(library: SharedLibrary) -> bytes:
-            held = readable(library, key).find(checked_document_id(doc_id))
-            return _bytes(OutlineAnswer, {"doc_id": held.record.id, "sections": outlined(held)})
+            found = readable(library, key).find(checked_document_id(doc_id))
+            return _bytes(OutlineAnswer, {"doc_id": found.record.id, "sections": list_sections(found)})
 
         return _json(await self._executor.read("library.outline", look))
 
     async def page(
-        self, request: Request, doc_id: str, page: int, wanted: Annotated[PictureQuery, Query()], key: _KeyOf
+        self, request: Request, doc_id: str, page: int, picture_query: Annotated[PictureQuery, Query()], key: _KeyOf
     ) -> Response:
         """Draw a page of a document's PDF, where it is wanted with a passage marked; 404 where the file is gone."""
 
         def draw(library: SharedLibrary) -> bytes:
-            seen = readable(library, key)
-            return seen.page_image(checked_document_id(doc_id), page, wanted.passage, dpi=wanted.dpi)
+            visible = readable(library, key)
+            return visible.page_image(checked_document_id(doc_id), page, picture_query.passage, dpi=picture_query.dpi)
 
         picture = await self._executor.view(request, "library.page_image", draw)
         return Response(picture, media_type="image/png", headers={"Cache-Control": "private, no-store"})
 
-    async def changes(self, request: Request, wanted: Annotated[ChangesQuery, Query()], key: _KeyOf) -> Response:
+    async def changes(self, request: Request, query: Annotated[ChangesQuery, Query()], key: _KeyOf) -> Response:
         """Tell what changed from one document to another, clause by clause."""
 
         def compare(library: SharedLibrary) -> bytes:
-            old, new = map(readable(library, key).find, _checked(wanted.old, wanted.new))
-            return _bytes(ChangesAnswer, changed(old, new, limit=wanted.limit, offset=wanted.offset))
+            old, new = map(readable(library, key).find, _checked(query.old, query.new))
+            return _bytes(ChangesAnswer, compare_clauses(old, new, limit=query.limit, offset=query.offset))
 
         return _json(await self._executor.view(request, "library.changes", compare))
 
-    async def trace(self, request: Request, wanted: Annotated[TraceQuery, Query()], key: _KeyOf) -> Response:
+    async def trace(self, request: Request, query: Annotated[TraceQuery, Query()], key: _KeyOf) -> Response:
         """Tell which requirements of one document belong to which of another, and which have no counterpart.
 
         It is a job: asked for again, it is the same one, or its result, until one of the documents changes.
         """
-        both = _checked(wanted.source, wanted.target)
-        return await self._review(request, key, "trace", both, partial(_bytes, TraceAnswer), wait=wanted.wait)
+        both = _checked(query.source, query.target)
+        return await self._review(request, key, "trace", both, partial(_bytes, TraceAnswer), wait=query.wait)
 
-    async def check(self, request: Request, wanted: Annotated[CheckQuery, Query()], key: _KeyOf) -> Response:
+    async def check(self, request: Request, query: Annotated[CheckQuery, Query()], key: _KeyOf) -> Response:
         """Tell what a document says of each obligation of another; a job, as a trace is."""
-        both = _checked(wanted.document, wanted.standard)
-        return await self._review(request, key, "check", both, partial(_bytes, CheckAnswer), wait=wanted.wait)
+        both = _checked(query.document, query.standard)
+        return await self._review(request, key, "check", both, partial(_bytes, CheckAnswer), wait=query.wait)
 
-    async def conflicts(self, request: Request, wanted: Annotated[ConflictsQuery, Query()], key: _KeyOf) -> Response:
+    async def conflicts(self, request: Request, query: Annotated[ConflictsQuery, Query()], key: _KeyOf) -> Response:
         """Tell which requirements may contradict or double each other, which terms are defined in two ways, and why.
 
         It is a job, as a trace is: pages and kinds of the same documents are those of one result.
         """
 
-        def shown(found: dict[str, Any]) -> bytes:
-            kept = [each for each in found["conflicts"] if not wanted.kind or each["kind"] in wanted.kind]
-            page = kept[wanted.offset : wanted.offset + wanted.limit]
-            return _bytes(ConflictsAnswer, {**found, "total": len(kept), "conflicts": page})
+        def encode(found: dict[str, Any]) -> bytes:
+            conflicts = [each for each in found["conflicts"] if not query.kind or each["kind"] in query.kind]
+            page = conflicts[query.offset : query.offset + query.limit]
+            return _bytes(ConflictsAnswer, {**found, "total": len(conflicts), "conflicts": page})
 
-        ids, name = _checked(*dict.fromkeys(wanted.document)), wanted.collection
-        return await self._review(request, key, "conflicts", ids, shown, collection=name, wait=wanted.wait)
+        ids, name = _checked(*dict.fromkeys(query.document)), query.collection
+        return await self._review(request, key, "conflicts", ids, encode, collection=name, wait=query.wait)
 
     async def _review(
         self,
@@ -379,34 +379,34 @@ class _Viewing:
         wait: float,
     ) -> Response:
         def look(library: SharedLibrary) -> tuple[int, bytes]:
-            seen = readable(library, key)
-            job = seen.review(what, ids, collection=collection, wait=wait)
+            visible = readable(library, key)
+            job = visible.review(what, ids, collection=collection, wait=wait)
             if job.state != "done":
                 return 202, accepted(job).model_dump_json().encode()
-            return 200, show(seen.reviewed(job.id))
+            return 200, show(visible.reviewed(job.id))
 
         status, content = await self._executor.view(request, f"library.{what}", look)
         return Response(content, status, media_type="application/json")
 
     async def decide(self, body: LinkDecision, key: _KeyOf) -> Response:
         """Accept a link, reject it, or take that back; later traces respect it."""
-        given = {(body.source_item, body.target_item): body.accepted}
-        return await self._decide(key, ("trace", body.source, body.target), lambda kept: kept.decide(given))
+        decided = {(body.source_item, body.target_item): body.accepted}
+        return await self._decide(key, ("trace", body.source, body.target), lambda known: known.decide(decided))
 
     async def mark(self, body: RowDecision, key: _KeyOf) -> Response:
         """Mark a row of a check, or note something of it; later checks respect it."""
         mark = RowMark(body.row, body.requirement, as_mark_kind(body.mark), body.note.strip())
-        return await self._decide(key, ("check", body.document, body.standard), lambda kept: kept.mark([mark]))
+        return await self._decide(key, ("check", body.document, body.standard), lambda known: known.mark([mark]))
 
     async def _decide(self, key: Key, what: tuple[str, str, str], change: Callable[[Any], Sized]) -> Response:
         kind, (one, other) = what[0], _checked(*what[1:])
 
         def write(library: SharedLibrary) -> bytes:
-            seen = readable(library, key)
+            visible = readable(library, key)
             for each in (one, other):
-                seen.record(each)
-            need_write(key, seen.where(one))
-            return _bytes(DecidedAnswer, {"decided": len(change(seen.decisions(kind, one, other)))})
+                visible.record(each)
+            need_write(key, visible.where(one))
+            return _bytes(DecidedAnswer, {"decided": len(change(visible.decisions(kind, one, other)))})
 
         return _json(await self._executor.read("library.decide", write))
 

@@ -55,13 +55,13 @@ class ProtectedResource:
 
     def metadata(self) -> dict[str, Any]:
         """Build the metadata (RFC 9728)."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "resource": self.url,
             "authorization_servers": [self.tokens.issuer],
             "bearer_methods_supported": ["header"],
             "resource_name": "Knowledge",
         }
-        return {**told, "scopes_supported": list(self.tokens.scopes)} if self.tokens.scopes else told
+        return {**fields, "scopes_supported": list(self.tokens.scopes)} if self.tokens.scopes else fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +111,22 @@ class Admission:
 
     @property
     def required(self) -> bool:
-        """Tell whether a key or a token must be shown."""
+        """Return whether a key or a token must be shown."""
         return self.keys.required or self.resource is not None
 
-    async def admit(self, given: Sequence[str]) -> Admitted | Rejection:
+    async def admit(self, headers: Sequence[str]) -> Admitted | Rejection:
         """Judge the `Authorization` headers of a request."""
-        scheme, _, rest = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        shown = rest.strip(" ")
-        key = self.keys.recognise(shown.encode("latin-1"))  # the bytes as they came
-        if scheme.lower() != "bearer" or not shown:
-            reason = "wrong" if any(_shows_one(each) for each in given) else "missing"
+        scheme, _, rest = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
+        token = rest.strip(" ")
+        key = self.keys.recognise(token.encode("latin-1"))  # the bytes as they came
+        if scheme.lower() != "bearer" or not token:
+            reason = "wrong" if any(_shows_one(each) for each in headers) else "missing"
             return Rejection(reason, "A valid bearer token is required.", self._challenge())
         if key is not None:
-            return Admitted(key, self.keys.validity(shown.encode("latin-1"), key))
+            return Admitted(key, self.keys.validity(token.encode("latin-1"), key))
         if self.resource is None:
             return Rejection("wrong", "A valid bearer token is required.")
-        return await self._by_token(shown, self.resource.tokens)
+        return await self._by_token(token, self.resource.tokens)
 
     async def _by_token(self, token: str, tokens: TokenVerifier) -> Admitted | Rejection:
         def check() -> Admitted:
@@ -153,7 +153,7 @@ class Admission:
         return ", ".join([*parts, f'resource_metadata="{self.resource.metadata_url}"'])
 
     def describes(self, method: str, path: str) -> bool:
-        """Tell whether a request asks for the metadata, which needs no token."""
+        """Return whether a request asks for the metadata, which needs no token."""
         if self.resource is None or method not in {"GET", "HEAD"}:
             return False
         return path in {METADATA_PATH, urlsplit(self.resource.metadata_url).path}
@@ -166,13 +166,13 @@ class Admission:
 
 
 def _shows_one(header: str) -> bool:
-    """Tell whether a header shows a bearer token at all, right or wrong."""
+    """Return whether a header shows a bearer token at all, right or wrong."""
     scheme, _, value = header.partition(" ")
     return scheme.lower() == "bearer" and bool(value.strip())
 
 
 class _Watch:
-    """Tell whether a token still holds, of the same holder with the same rights; asks the issuer on a thread."""
+    """Return whether a token still holds, of the same holder with the same rights; asks the issuer on a thread."""
 
     def __init__(self, tokens: TokenVerifier, token: str, keys: KeyRing, key: Key, clock: Callable[[], float]) -> None:
         self._tokens = tokens
@@ -180,7 +180,7 @@ class _Watch:
         self._keys = keys
         self._key = key
         self._clock = clock
-        self._checked = self._held = clock()
+        self._checked = self._valid_at = clock()
         self._asking = threading.Lock()
         self._holds = True
 
@@ -193,11 +193,11 @@ class _Watch:
         try:
             holder = self._tokens.verify(self._token)
             self._holds = self._keys.holder(holder.name, holder.groups) == self._key
-            self._held = self._clock()
+            self._valid_at = self._clock()
         except TokenRefusedError:
             self._holds = False
         except IssuerDownError:
-            self._holds = self._clock() - self._held < UNCHECKED_SECONDS
+            self._holds = self._clock() - self._valid_at < UNCHECKED_SECONDS
         finally:
             self._checked = self._clock()
             self._asking.release()

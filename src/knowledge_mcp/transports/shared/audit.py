@@ -30,10 +30,10 @@ _IDS = ("document_id", "doc_id")
 
 def documents_in(answer: object) -> list[str]:
     """List the documents that an answer names, each once: by their ids, files of repositories by name and path."""
-    return list(dict.fromkeys(_named(answer)))
+    return list(dict.fromkeys(_find_ids(answer)))
 
 
-def _named(value: object) -> Iterator[str]:
+def _find_ids(value: object) -> Iterator[str]:
     waiting = [value]  # no recursion: what is walked is as deep as somebody made it
     while waiting:
         one = waiting.pop()
@@ -78,17 +78,17 @@ class AuditLog:
         Raises:
             InternalError: it cannot be written; what is not written down must not be read.
         """
-        named = list(documents)
+        ids = list(documents)
         fields: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "subject": in_one_line(subject, 300),
             "tool": in_one_line(tool, 300),
             "outcome": outcome,
             **more,
-            "documents": named[:MOST_DOCUMENTS],
+            "documents": ids[:MOST_DOCUMENTS],
         }
-        if len(named) > MOST_DOCUMENTS:
-            fields["documents_in_all"] = len(named)
+        if len(ids) > MOST_DOCUMENTS:
+            fields["documents_in_all"] = len(ids)
         line = json.dumps(fields, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,14 +127,14 @@ class AuditGate:
         if scope["type"] != "http" or self._is_other(str(scope["path"])) or self._key not in scope:
             await self._app(scope, receive, send)
             return
-        heard = _Heard(scope, send, self._log, scope[self._key].name)
+        audited = _AuditedSend(scope, send, self._log, scope[self._key].name)
         try:
-            await self._app(scope, receive, heard)
+            await self._app(scope, receive, audited)
         finally:
-            heard.left()
+            audited.finish()
 
 
-class _Heard:
+class _AuditedSend:
     def __init__(self, scope: Scope, send: Send, log: AuditLog, subject: str) -> None:
         self._scope = scope
         self._send = send
@@ -143,7 +143,7 @@ class _Heard:
         self._start: Message | None = None
         self._status = 0
         self._is_text = False
-        self._named: set[str] = set()
+        self._written: set[str] = set()
         self._is_written = False
 
     async def __call__(self, message: Message) -> None:
@@ -160,7 +160,7 @@ class _Heard:
             await self._send(begun)
         await self._send(message)
 
-    def left(self) -> None:
+    def finish(self) -> None:
         """Write down an answer that never came to its end, where nothing of it was written down before."""
         if self._status and not self._is_written:
             self._write(b"", is_last=True)
@@ -169,11 +169,11 @@ class _Heard:
         """Write down what a part names, a line of a stream or all of an answer, before it leaves."""
         found: list[str] = []
         if self._status < 400:
-            told = _lines_of(part) if not self._is_text and len(part) <= MOST_BYTES else None
-            found = [*self._scope.get(READ_DOCUMENTS, ()), *documents_in([self._scope.get("path_params"), told])]
-        new = [each for each in dict.fromkeys(found) if each not in self._named]
+            content = _lines_of(part) if not self._is_text and len(part) <= MOST_BYTES else None
+            found = [*self._scope.get(READ_DOCUMENTS, ()), *documents_in([self._scope.get("path_params"), content])]
+        new = [each for each in dict.fromkeys(found) if each not in self._written]
         if new or (is_last and not self._is_written):
-            self._named.update(new)
+            self._written.update(new)
             self._is_written = True
             tool = f"{self._scope['method']} {self._scope['path']}"
             self._log.write(self._subject, tool, "answered" if self._status < 400 else str(self._status), new)

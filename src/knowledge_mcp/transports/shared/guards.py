@@ -76,7 +76,7 @@ class HostGuard:
             await self._app(scope, receive, send)
 
     def admits_host(self, host: str) -> bool:
-        """Tell whether a Host header is one of ours."""
+        """Return whether a Host header is one of ours."""
         name, port = _split(host.lower())
         for allowed in self._hosts:
             if allowed == "*":
@@ -89,7 +89,7 @@ class HostGuard:
         return False
 
     def admits_origin(self, origin: str) -> bool:
-        """Tell whether an Origin header is allowed; `null` never is."""
+        """Return whether an Origin header is allowed; `null` never is."""
         origin = origin.lower()
         for allowed in self._origins:
             if allowed == "*" and origin != "null":
@@ -120,17 +120,17 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
-        kept: deque[Message] | None = None
+        body: deque[Message] | None = None
         with anyio.move_on_after(self._patience) as waiting:
-            kept = await self._whole_body(Headers(scope=scope).get("content-length", ""), receive, send)
+            body = await self._whole_body(Headers(scope=scope).get("content-length", ""), receive, send)
         if waiting.cancelled_caught:
             logger.warning("gave up a request to %s: its body did not come in time", scope["path"])
             text = f"The request body was not complete after {self._patience:g} seconds."
             await send_error(send, 408, "body_too_slow", text, [(b"connection", b"close")])
             return
-        if kept is None:
+        if body is None:
             return
-        messages = kept
+        messages = body
 
         async def replay() -> Message:
             return messages.popleft() if messages else await receive()
@@ -142,19 +142,19 @@ class BodyLimit:
         if declared.isdecimal() and int(declared) > self._limit:
             await self._too_large(receive, send, more=True)
             return None
-        kept: deque[Message] = deque()
+        messages: deque[Message] = deque()
         size = 0
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 return None
-            kept.append(message)
+            messages.append(message)
             size += len(message.get("body", b""))
             if size > self._limit:
                 await self._too_large(receive, send, more=message.get("more_body", False))
                 return None
             if not message.get("more_body", False):
-                return kept
+                return messages
 
     async def _too_large(self, receive: Receive, send: Send, *, more: bool) -> None:
         thrown_away = 0
@@ -186,13 +186,13 @@ LOOK_SECONDS = 1.0
 """How often the key of a request that is under way is looked at; its file is read as often, at most."""
 
 VALID = "knowledge_valid"
-"""Where a scope keeps what tells whether its key still holds."""
+"""Where a scope keeps the check whether its key still holds."""
 
 
 async def serve_while_valid(
     app: ASGIApp, scope: Scope, receive: Receive, send: Send, valid: Callable[[], bool]
 ) -> None:
-    """Serve a request; once its key no longer holds, tell the app that the client has left, and end the answer.
+    """Serve a request; once its key no longer holds, report to the app that the client has left, and end the answer.
 
     An app that ends without an answer then is answered for, with 401.
     """
@@ -221,7 +221,7 @@ class _Watched:
         self.revoked = anyio.Event()
 
     async def look(self) -> None:
-        while self._valid():  # noqa: ASYNC110 - a file tells of no change by itself
+        while self._valid():  # noqa: ASYNC110 - a file reports no change by itself
             await anyio.sleep(LOOK_SECONDS)
         self.revoked.set()
 

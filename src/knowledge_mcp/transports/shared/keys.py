@@ -57,11 +57,11 @@ class Key:
     groups: tuple[str, ...] = _EVERYTHING
 
     def may_read(self, collection: str) -> bool:
-        """Tell whether a collection may be read."""
+        """Return whether a collection may be read."""
         return names_one(self.read, collection)
 
     def may_write(self, collection: str) -> bool:
-        """Tell whether a collection may be written."""
+        """Return whether a collection may be written."""
         return names_one(self.write, collection)
 
     @property
@@ -75,17 +75,17 @@ class Key:
         return Rights(self.read, self.groups, reach=self.write)
 
     def sees_all_of(self, collection: str) -> bool:
-        """Tell whether a collection may be read, with the documents of all groups."""
+        """Return whether a collection may be read, with the documents of all groups."""
         return self.may_read(collection) and EVERYBODY in self.groups
 
     @property
     def may_do_everything(self) -> bool:
-        """Tell whether the key is limited to no collection and no document, neither in reading nor in writing."""
+        """Return whether the key is limited to no collection and no document, neither in reading nor in writing."""
         return self.rights.are_full and EVERYBODY in self.write
 
     @property
     def may_read_totals(self) -> bool:
-        """Tell whether figures of all collections together may be read: by administrators, and by a key for that.
+        """Return whether figures of all collections together may be read: by administrators, and by a key for that.
 
         A key for that has no other right, as Prometheus' own; a token without a role has none at all.
         """
@@ -169,7 +169,7 @@ class KeyRing:
 
     @property
     def required(self) -> bool:
-        """Tell whether a key must be shown: one is configured, or a file that may come to hold some."""
+        """Return whether a key must be shown: one is configured, or a file that may come to hold some."""
         return bool(self._own) or self._path is not None
 
     @property
@@ -182,18 +182,18 @@ class KeyRing:
         """List the keys' names, sorted."""
         return tuple(sorted(key.name for key in self._keys))
 
-    def recognise(self, shown: bytes) -> Key | None:
-        """Return the key whose secret was shown, None where there is none."""
-        digest = hashlib.sha256(shown).digest()
+    def recognise(self, secret: bytes) -> Key | None:
+        """Return the key that has this secret, None where there is none."""
+        digest = hashlib.sha256(secret).digest()
         found = None
-        for key, known in self._current().items():  # all of them, so that the time does not tell which one it was
+        for key, known in self._current().items():  # all of them, so that the time does not reveal which one it was
             if hmac.compare_digest(digest, known):
                 found = key
         return found
 
-    def validity(self, shown: bytes, key: Key) -> Callable[[], bool]:
-        """Return what tells whether the secret that was shown is still that key's, with the same rights."""
-        digest = hashlib.sha256(shown).digest()
+    def validity(self, secret: bytes, key: Key) -> Callable[[], bool]:
+        """Return a check whether the secret is still that key's, with the same rights."""
+        digest = hashlib.sha256(secret).digest()
         return lambda: self._current().get(key) == digest
 
     def holder(self, name: str, groups: Iterable[str]) -> Key:
@@ -202,18 +202,18 @@ class KeyRing:
         Where no roles are defined, everybody who may sign on reads every collection, and writes none. Documents that
         are for some groups are read by these.
         """
-        own = sorted(set(groups) - {"*"})  # an issuer's group of that name would be everybody's
+        names = sorted(set(groups) - {"*"})  # an issuer's group of that name would be everybody's
         with self._lock:
             self._follow()
             roles = self._roles
         if not roles:
-            return Key(f"{TOKEN_PREFIX}{name}", _EVERYTHING, (), tuple(own))
-        mine = [role for role in roles if role.group in own]
+            return Key(f"{TOKEN_PREFIX}{name}", _EVERYTHING, (), tuple(names))
+        assigned = [role for role in roles if role.group in names]
         return Key(
             f"{TOKEN_PREFIX}{name}",
-            tuple(sorted({each for role in mine for each in role.read})),
-            tuple(sorted({each for role in mine for each in role.write})),
-            tuple(sorted({*own, *(each for role in mine for each in role.groups)})),
+            tuple(sorted({each for role in assigned for each in role.read})),
+            tuple(sorted({each for role in assigned for each in role.write})),
+            tuple(sorted({*names, *(each for role in assigned for each in role.groups)})),
         )
 
     def _current(self) -> dict[Key, bytes]:
@@ -232,8 +232,8 @@ class KeyRing:
         if self._path is None:
             return
         try:
-            told = self._path.stat()
-            state: object = (told.st_mtime_ns, told.st_ino, told.st_size)
+            status = self._path.stat()
+            state: object = (status.st_mtime_ns, status.st_ino, status.st_size)
         except OSError as exc:
             state = f"it cannot be read: {exc.strerror or type(exc).__name__}"
         if state == self._state and not first:
@@ -244,12 +244,12 @@ class KeyRing:
                 raise _UnfitError(state)
             read = parse_keys(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as exc:
-            self._problem = f"{self._setting} {self._path}: {_why(exc)}."
+            self._problem = f"{self._setting} {self._path}: {_describe_failure(exc)}."
             if not first:
                 logger.error("%s The keys read before stay in force.", self._problem)  # noqa: TRY400 - nothing of the file
             return
-        named = {key.name for key in read.keys}
-        self._keys = {**{key: digest for key, digest in self._own.items() if key.name not in named}, **read.keys}
+        names = {key.name for key in read.keys}
+        self._keys = {**{key: digest for key, digest in self._own.items() if key.name not in names}, **read.keys}
         self._roles = read.roles
         self._problem = ""
         if not first:
@@ -376,7 +376,7 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _why(exc: OSError | ValueError) -> str:
+def _describe_failure(exc: OSError | ValueError) -> str:
     if isinstance(exc, OSError):
         return f"it cannot be read: {exc.strerror or type(exc).__name__}"
     return "it is not UTF-8 text" if isinstance(exc, UnicodeDecodeError) else str(exc)

@@ -96,7 +96,7 @@ class KnowledgeProvider(Generic[D]):
         try:
             self.get().warm_up()
         except KnowledgeError as exc:
-            # Whoever asks first gets the same error in full; a warm-up has nobody to tell.
+            # Whoever asks first gets the same error in full; a warm-up has nobody to report to.
             logger.warning("warm-up failed: %s", exc.message)
         except Exception:
             logger.exception("warm-up crashed")
@@ -150,7 +150,7 @@ def restrict_service(service: Any, rights: Rights) -> Any:
 
 
 def crash(what: str, exc: BaseException) -> InternalError:
-    """Log an unforeseen exception under an incident number; build an error that tells the number and nothing else."""
+    """Log an unforeseen exception under an incident number; build an error that has the number and nothing else."""
     incident = secrets.token_hex(4)
     logger.error("%s crashed (incident %s)", what, incident, exc_info=exc)
     return InternalError(

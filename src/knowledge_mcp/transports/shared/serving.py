@@ -1,4 +1,4 @@
-"""A web server that runs until it is told to stop, and stops so that no caller sees more than it must.
+"""A web server that runs until a signal stops it, and stops so that no caller sees more than it must.
 
 Imports uvicorn: whoever serves over stdio never loads this.
 """
@@ -53,14 +53,14 @@ class EventTally:
         self._event = event
         self._clock = clock
         self._counts: Counter[str] = Counter()
-        self._told: float | None = None
+        self._logged_at: float | None = None
 
     def add(self, reason: str) -> None:
         """Count one; what is not logged now is in the next line."""
         self._counts[reason] += 1
         now = self._clock()
-        if self._told is None or now - self._told >= 1.0:
-            self._told = now
+        if self._logged_at is None or now - self._logged_at >= 1.0:
+            self._logged_at = now
             counts = {each.replace(" ", "_"): count for each, count in self._counts.items()}
             self._counts.clear()
             log_event(self._target, logging.WARNING, self._event, **counts)
@@ -73,8 +73,8 @@ class Listener(socket.socket):
     a connection is accepted and closed, so that its client knows and the queue does not stay full.
     """
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._spare: int | None = None
         self._in_a_row = 0
         self._tally = EventTally(logger, "connections_not_accepted")
@@ -223,13 +223,13 @@ class Connections:
         self.limits = limits
         self.tally = EventTally(logger, "connections_closed")
         self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
-        self._held: dict[HttpConnection, str] = {}
+        self._open: dict[HttpConnection, str] = {}
         self._by_address: Counter[str] = Counter()
         self._waiting: dict[HttpConnection, None] = {}
 
     def __len__(self) -> int:
         """Count those that are open."""
-        return len(self._held)
+        return len(self._open)
 
     def admit(self, connection: HttpConnection, host: str) -> bool:
         """Take a connection in, where need be in the place of one without a request; False where there is no place."""
@@ -238,16 +238,16 @@ class Connections:
         if crowded and not self._give_way(address):
             self.tally.add("too many from one address")
             return False
-        if len(self._held) >= self.limits.connections and not self._give_way(None):
+        if len(self._open) >= self.limits.connections and not self._give_way(None):
             self.tally.add("too many")
             return False
-        self._held[connection] = address
+        self._open[connection] = address
         self._by_address[address] += 1
         return True
 
     def has_request(self, connection: HttpConnection, has: bool) -> None:
         """Note whether a request of this connection is being answered."""
-        if has or connection not in self._held:
+        if has or connection not in self._open:
             self._waiting.pop(connection, None)
         else:
             self._waiting.setdefault(connection)
@@ -255,7 +255,7 @@ class Connections:
     def leave(self, connection: HttpConnection) -> None:
         """Forget a connection; idempotent."""
         self._waiting.pop(connection, None)
-        address = self._held.pop(connection, None)
+        address = self._open.pop(connection, None)
         if address is not None:
             self._by_address[address] -= 1
             if not self._by_address[address]:
@@ -264,7 +264,7 @@ class Connections:
     def _give_way(self, address: str | None) -> bool:
         """Close the connection that has been without a request for longest, of this address where one is given."""
         for each in self._waiting:
-            if address is None or self._held[each] == address:
+            if address is None or self._open[each] == address:
                 self.leave(each)
                 self.tally.add("gave way")
                 each.transport.abort()
@@ -272,7 +272,7 @@ class Connections:
         return False
 
     def _sender(self, host: str) -> tuple[str, bool]:
-        """Name who sends: an IPv4 address, or the network of an IPv6 one; tell whether it is a named proxy."""
+        """Name who sends: an IPv4 address, or the network of an IPv6 one; return whether it is a configured proxy."""
         try:
             found = ipaddress.ip_address(host.partition("%")[0])
         except ValueError:
@@ -355,14 +355,14 @@ _KEEP_ALIVE_SECONDS = 75
 closing one."""
 
 
-def serve_until_told(
+def serve_until_stopped(
     app: Any,
     listener: socket.socket,
     *,
     grace: float,
     log_level: str,
     proxies: Sequence[str] = (),
-    told: Callable[[], None] = lambda: None,
+    on_stop: Callable[[], None] = lambda: None,
     may_stop: Callable[[], bool] = lambda: False,
     patience: float = 0.0,
 ) -> None:
@@ -378,7 +378,7 @@ def serve_until_told(
         grace: seconds that open answers get to end once it stops; then they are cut.
         log_level: of the HTTP server's own log.
         proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; nobody else's.
-        told: called once, at the first signal.
+        on_stop: called once, at the first signal.
         may_stop: whether nothing is under way that somebody waits for.
         patience: seconds.
 
@@ -401,36 +401,36 @@ def serve_until_told(
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, round(grace)),
     )
-    server = _StoppingServer(config, told, may_stop, patience)
+    server = _StoppingServer(config, on_stop, may_stop, patience)
     try:
-        # uvicorn leaves the process where the app does not start; that is told below as every failure is
+        # uvicorn leaves the process where the app does not start; that is reported below as every failure is
         with _signals_stop(server), contextlib.suppress(SystemExit):
             logger.info("listening on http://%s", address_of(listener))
             server.run(sockets=[listener])
     finally:
         listener.close()
-    if not server.was_told and not server.started:
+    if not server.is_signalled and not server.started:
         raise InternalError("The server did not start.", suggestion="The reason stands in the log above.")
 
 
 class _StoppingServer(uvicorn.Server):
-    """uvicorn's server, told to stop by us: it would forward the signal at its end, and end with an error."""
+    """uvicorn's server, which we stop: it would forward the signal at its end, and end with an error."""
 
     def __init__(
-        self, config: uvicorn.Config, told: Callable[[], None], may_stop: Callable[[], bool], patience: float
+        self, config: uvicorn.Config, on_stop: Callable[[], None], may_stop: Callable[[], bool], patience: float
     ) -> None:
         super().__init__(config)
-        self._tell = told
+        self._on_stop = on_stop
         self._may_stop = may_stop
         self._patience = patience
-        self.was_told = False
+        self.is_signalled = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take a signal."""
         del frame
-        first, self.was_told = not self.was_told, True
+        first, self.is_signalled = not self.is_signalled, True
         if first:
-            self._tell()
+            self._on_stop()
         if sig != signal.SIGTERM:
             self.force_exit = self.should_exit
             self.should_exit = True

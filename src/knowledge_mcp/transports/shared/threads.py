@@ -32,8 +32,8 @@ CALL_SECONDS = 300.0
 """How long a call may ask for more; the next time that it does so afterwards it ends with a time-out."""
 
 
-def wanted_until(left: Callable[[], bool], seconds: float, function: Callable[[], T]) -> T:
-    """Run a function whose answer is wanted until the caller has left, and for so many seconds at the most.
+def run_until(is_gone: Callable[[], bool], seconds: float, function: Callable[[], T]) -> T:
+    """Run a function until the caller has left, and for so many seconds at the most.
 
     Raises:
         CancelledError: the caller has left; from a checkpoint below.
@@ -42,7 +42,7 @@ def wanted_until(left: Callable[[], bool], seconds: float, function: Callable[[]
     deadline = time.monotonic() + seconds
 
     def look() -> None:
-        if left():
+        if is_gone():
             raise CancelledError("The caller has left.")
         if time.monotonic() > deadline:
             raise TimedOutError(f"The answer took longer than {seconds:.0f} seconds.")
@@ -88,12 +88,10 @@ class Threads:
         Raises:
             RateLimitedError: too many wait, or it has waited too long.
         """
-        left = gave_up or threading.Event()
+        gone = gave_up or threading.Event()
         place = object()
         await self._wait(place)
-        task = asyncio.create_task(
-            self._work(functools.partial(wanted_until, left.is_set, self._limit, function), place)
-        )
+        task = asyncio.create_task(self._work(functools.partial(run_until, gone.is_set, self._limit, function), place))
         self._running.add(task)
         task.add_done_callback(self._ended)
         try:
@@ -102,7 +100,7 @@ class Threads:
             return task.result()
         finally:
             if not task.done():
-                left.set()
+                gone.set()
 
     async def _wait(self, place: object) -> None:
         try:
@@ -178,8 +176,8 @@ _LAST = 1.0
 """Seconds that progress which is still to be sent gets at the end, before the answer goes without it."""
 
 
-async def telling(context: Context[Any, Any] | None, work: Callable[[Progress], Awaitable[T]]) -> T:
-    """Do a call's work with a function that tells its client how far it is; what cannot be told is left untold.
+async def run_with_progress(context: Context[Any, Any] | None, work: Callable[[Progress], Awaitable[T]]) -> T:
+    """Do a call's work with a function that reports its progress to the client; a report that fails is left out.
 
     The function is for worker threads, and returns at once.
     """

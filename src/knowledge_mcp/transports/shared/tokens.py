@@ -49,7 +49,7 @@ RECHECK_SECONDS = 30.0
 """How long an introspected token is believed; with the second between two looks, one taken back ends within 60."""
 
 MOST_TOKENS = 10_000
-"""Tokens of which it is kept what the issuer said, at about a kilobyte each."""
+"""Tokens whose introspection is cached, at about a kilobyte each."""
 
 _BLOCK = 65_536
 _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
@@ -74,7 +74,7 @@ class JsonClient(Protocol):
 
 
 def is_safe(url: str, *, loopback: bool = True) -> bool:
-    """Tell whether an address is https, or, where `loopback`, on this machine."""
+    """Return whether an address is https, or, where `loopback`, on this machine."""
     try:
         parts = urllib.parse.urlsplit(url)
         host = parts.hostname or ""
@@ -102,7 +102,7 @@ def fetch_json(
 ) -> Mapping[str, Any]:
     """Ask an address, as `JsonClient` says."""
     if not is_safe(url):
-        raise IssuerDownError(f"{_shown(url)} is neither https nor on this machine")
+        raise IssuerDownError(f"{_without_query(url)} is neither https nor on this machine")
     headers = {"Accept": "application/json", "User-Agent": "knowledge-mcp"}
     if client is not None:
         pair = ":".join(urllib.parse.quote_plus(each) for each in client)  # RFC 6749, 2.3.1
@@ -118,11 +118,11 @@ def fetch_json(
             found = json.loads(_bounded(response, deadline))
     except urllib.error.HTTPError as exc:
         exc.close()
-        raise IssuerDownError(f"{_shown(url)} answered with {exc.code}") from exc
+        raise IssuerDownError(f"{_without_query(url)} answered with {exc.code}") from exc
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as exc:
-        raise IssuerDownError(f"{_shown(url)}: {type(exc).__name__}") from exc
+        raise IssuerDownError(f"{_without_query(url)}: {type(exc).__name__}") from exc
     if not isinstance(found, dict):
-        raise IssuerDownError(f"{_shown(url)} answered with no JSON object")
+        raise IssuerDownError(f"{_without_query(url)} answered with no JSON object")
     return cast("Mapping[str, Any]", found)
 
 
@@ -139,7 +139,7 @@ def _bounded(response: http.client.HTTPResponse, deadline: float) -> bytes:
     return b"".join(parts)
 
 
-def _shown(url: str) -> str:
+def _without_query(url: str) -> str:
     return url.partition("?")[0][:200]
 
 
@@ -169,11 +169,11 @@ class Issuer:
         self._metadata: tuple[float, Mapping[str, Any]] | None = None
         self._keys: tuple[float, list[Mapping[str, Any]]] | None = None
         self._tried = float("-inf")
-        self._told: OrderedDict[str, tuple[float, Mapping[str, Any]]] = OrderedDict()
+        self._introspections: OrderedDict[str, tuple[float, Mapping[str, Any]]] = OrderedDict()
 
     @property
     def introspects(self) -> bool:
-        """Tell whether tokens are introspected."""
+        """Return whether tokens are introspected."""
         return self._client is not None
 
     def signing_key(self, kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
@@ -185,10 +185,10 @@ class Issuer:
         Raises:
             IssuerDownError: the issuer's keys are not known, and cannot be had.
         """
-        found = _chosen(self._known_keys(FRESH_SECONDS), kid, algorithm)
-        return found if found is not None else _chosen(self._known_keys(PAUSE_SECONDS), kid, algorithm)
+        found = _choose_key(self._known_keys(FRESH_SECONDS), kid, algorithm)
+        return found if found is not None else _choose_key(self._known_keys(PAUSE_SECONDS), kid, algorithm)
 
-    def introspected(self, token: str) -> Mapping[str, Any]:
+    def introspect(self, token: str) -> Mapping[str, Any]:
         """Return what the issuer says of a token (RFC 7662), asked at most every half a minute.
 
         Raises:
@@ -197,17 +197,17 @@ class Issuer:
         digest = hashlib.sha256(token.encode()).hexdigest()
         now = self._clock()
         with self._lock:
-            known = self._told.get(digest)
+            known = self._introspections.get(digest)
         if known is not None and now - known[0] < RECHECK_SECONDS:
             return known[1]
         address = self._address("introspection_endpoint")
-        told = self._fetch(address, {"token": token, "token_type_hint": "access_token"}, self._client)
+        answer = self._fetch(address, {"token": token, "token_type_hint": "access_token"}, self._client)
         with self._lock:
-            self._told[digest] = (now, told)
-            self._told.move_to_end(digest)
-            while len(self._told) > MOST_TOKENS:
-                self._told.popitem(last=False)
-        return told
+            self._introspections[digest] = (now, answer)
+            self._introspections.move_to_end(digest)
+            while len(self._introspections) > MOST_TOKENS:
+                self._introspections.popitem(last=False)
+        return answer
 
     def _known_keys(self, age: float) -> list[Mapping[str, Any]]:
         """Return the keys as they were at most so many seconds ago, or where the issuer is down, longer ago."""
@@ -216,7 +216,7 @@ class Issuer:
             known = self._keys
             if known is not None and (now - known[0] < age or now - self._tried < PAUSE_SECONDS):
                 return known[1]
-            if known is None and now - self._tried < 1.0:  # it has just failed: who waited behind it is told the same
+            if known is None and now - self._tried < 1.0:  # it has just failed: whoever waited gets the same
                 raise IssuerDownError("its keys could not be had a moment ago")
             self._tried = now
             try:
@@ -238,16 +238,16 @@ class Issuer:
         known = self._metadata
         if known is None or now - known[0] >= FRESH_SECONDS:
             try:
-                known = self._metadata = (now, self._discovered())
+                known = self._metadata = (now, self._discover())
             except IssuerDownError:
                 if known is None or now - known[0] > STALE_SECONDS:
                     raise
         address = known[1].get(name)
         if not isinstance(address, str) or not is_safe(address, loopback=self.url.startswith("http:")):
-            raise IssuerDownError(f"the metadata of {_shown(self.url)} has no safe {name}")
+            raise IssuerDownError(f"the metadata of {_without_query(self.url)} has no safe {name}")
         return address
 
-    def _discovered(self) -> Mapping[str, Any]:
+    def _discover(self) -> Mapping[str, Any]:
         parts = urllib.parse.urlsplit(self.url)
         origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
         addresses = (
@@ -255,23 +255,23 @@ class Issuer:
             f"{origin}/.well-known/openid-configuration{path}",
             f"{origin}{path}/.well-known/openid-configuration",
         )
-        why = ""
+        problem = ""
         for address in dict.fromkeys(addresses):
             try:
                 found = self._fetch(address)
             except IssuerDownError as exc:
-                why = str(exc)
+                problem = str(exc)
                 continue
             if found.get("issuer") == self.url:  # another's metadata would bring another's keys
                 return found
-            why = f"{_shown(address)} is of another issuer than {_shown(self.url)}"
-        raise IssuerDownError(why)
+            problem = f"{_without_query(address)} is of another issuer than {_without_query(self.url)}"
+        raise IssuerDownError(problem)
 
 
-def _chosen(keys: list[Mapping[str, Any]], kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
+def _choose_key(keys: list[Mapping[str, Any]], kid: str | None, algorithm: str) -> Mapping[str, Any] | None:
     """Choose the key for a token: of the right kind, for signing, and the one named; without a name, the only one."""
     kind = _FAMILIES.get(algorithm[:2], "")
-    fitting = [
+    matches = [
         key
         for key in keys
         if key.get("kty") == kind
@@ -279,7 +279,7 @@ def _chosen(keys: list[Mapping[str, Any]], kid: str | None, algorithm: str) -> M
         and key.get("alg", algorithm) == algorithm
         and (kid is None or key.get("kid") == kid)
     ]
-    return fitting[0] if len(fitting) == 1 else None
+    return matches[0] if len(matches) == 1 else None
 
 
 ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split())
@@ -309,8 +309,8 @@ class TokenRefusedError(Exception):
         error: `invalid_token` or `insufficient_scope` (RFC 6750).
     """
 
-    def __init__(self, why: str, error: str = "invalid_token") -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, error: str = "invalid_token") -> None:
+        super().__init__(reason)
         self.error = error
 
 
@@ -372,16 +372,16 @@ class TokenVerifier:
         parts = token.count(".")
         if parts == 4:
             raise TokenRefusedError("it is encrypted")
-        claims = self._signed(token) if parts == 2 else None
+        claims = self._check_signature(token) if parts == 2 else None
         if claims is None and not self._issuer.introspects:
             raise TokenRefusedError("it is no JWT, and no introspection is configured")
         if self._issuer.introspects:
-            told = self._introspected(token)
-            claims = {**(claims or {}), **told}
+            answer = self._introspect(token)
+            claims = {**(claims or {}), **answer}
         assert claims is not None
         return self._holder(claims)
 
-    def _signed(self, token: str) -> Mapping[str, Any]:
+    def _check_signature(self, token: str) -> Mapping[str, Any]:
         """Check a JWT's signature, issuer, audience and times; return its claims."""
         import jwt
 
@@ -406,35 +406,35 @@ class TokenVerifier:
                 options={"require": ["exp", "iss", "aud"]},
             )
         except jwt.InvalidTokenError as exc:
-            raise TokenRefusedError(_WHY.get(type(exc).__name__, "it is not valid")) from exc
+            raise TokenRefusedError(_REASONS.get(type(exc).__name__, "it is not valid")) from exc
         except (ValueError, TypeError, RecursionError) as exc:
             raise TokenRefusedError("it is not valid") from exc
 
-    def _introspected(self, token: str) -> Mapping[str, Any]:
-        told = self._issuer.introspected(token)
-        if told.get("active") is not True:
+    def _introspect(self, token: str) -> Mapping[str, Any]:
+        answer = self._issuer.introspect(token)
+        if answer.get("active") is not True:
             raise TokenRefusedError("the issuer says that it does not hold")
-        if told.get("iss", self._issuer.url) != self._issuer.url:
-            raise TokenRefusedError(_WHY["InvalidIssuerError"])
-        return told
+        if answer.get("iss", self._issuer.url) != self._issuer.url:
+            raise TokenRefusedError(_REASONS["InvalidIssuerError"])
+        return answer
 
     def _holder(self, claims: Mapping[str, Any]) -> Holder:
         if not self._audiences & set(_texts(claims.get("aud"))):
-            raise TokenRefusedError(_WHY["InvalidAudienceError"])
+            raise TokenRefusedError(_REASONS["InvalidAudienceError"])
         if "cnf" in claims:
             raise TokenRefusedError("it is bound to a key that was not shown")
         now, expires, begins = self._now(), claims.get("exp"), claims.get("nbf", 0)
         if not isinstance(expires, int | float) or not isinstance(begins, int | float):
             raise TokenRefusedError("it does not say how long it holds")
         if expires + LEEWAY_SECONDS <= now:
-            raise TokenRefusedError(_WHY["ExpiredSignatureError"])
+            raise TokenRefusedError(_REASONS["ExpiredSignatureError"])
         if begins - LEEWAY_SECONDS > now:
-            raise TokenRefusedError(_WHY["ImmatureSignatureError"])
+            raise TokenRefusedError(_REASONS["ImmatureSignatureError"])
         scopes = {word for each in ("scope", "scp") for text in _texts(claims.get(each)) for word in text.split()}
         if missing := [each for each in self.scopes if each not in scopes]:
             raise TokenRefusedError(f"it lacks the scope {missing[0]}", "insufficient_scope")
-        named = [claims.get(each) for each in ("sub", "client_id", "azp")]
-        name = next((each for each in named if isinstance(each, str) and each.strip()), "")
+        names = [claims.get(each) for each in ("sub", "client_id", "azp")]
+        name = next((each for each in names if isinstance(each, str) and each.strip()), "")
         if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
             raise TokenRefusedError("it names nobody")
         return Holder(name, self._groups(claims), float(expires) + LEEWAY_SECONDS)
@@ -451,7 +451,7 @@ class TokenVerifier:
         return tuple(groups)
 
 
-_WHY = {
+_REASONS = {
     "ExpiredSignatureError": "it has expired",
     "ImmatureSignatureError": "it does not hold yet",
     "InvalidAudienceError": "it is meant for another server",
