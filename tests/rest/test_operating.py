@@ -54,7 +54,7 @@ async def test_readiness_tells_which_dependency_is_down_and_nothing_of_where_it_
         return reports[0]
 
     monkeypatch.setattr(FakeLibrary, "health", health)
-    monkeypatch.setattr(rest_executor, "READY_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(rest_executor, "READY_CACHE_SECONDS", 0.0)
     async with make_world(key=None) as world:
         good = await world.client.get("/ready")
         assert (good.status_code, good.json()["status"], good.json()["health"]) == (200, "ready", "healthy")
