@@ -34,7 +34,7 @@ from knowledge_mcp.embedders.local.embedder import from_options
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.ports import Embedder
-from knowledge_mcp.ranking.linking import stacked
+from knowledge_mcp.ranking.linking import embed_as_matrix
 from knowledge_mcp.settings import load_settings
 
 _LEAST = 0.3
@@ -120,7 +120,7 @@ def _unit(bag: Counter[str], frequency: Counter[str], count: int) -> dict[str, f
 
 def by_vectors(old: Edition, new: Edition, embedder: Embedder) -> Iterator[_Pair]:
     """Join clauses whose embeddings are nearest, both ways; there is no least likeness."""
-    embedded = stacked(embedder.embed_documents)
+    embedded = embed_as_matrix(embedder.embed_documents)
     sides = [embedded([f"{each.heading}\n{each.text}" for each in edition.clauses]) for edition in (old, new)]
     likeness = sides[0] @ sides[1].T
     back: list[int] = likeness.argmax(axis=0).tolist()

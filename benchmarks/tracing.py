@@ -141,7 +141,10 @@ def by_bm25(one: Judged) -> Scores:
 
 def _bags(one: Judged) -> list[list[Counter[str]]]:
     terms = EnglishAnalyser().document_terms
-    return [[Counter(terms(linking.parted(each.words))) for each in side] for side in (one.sources, one.targets)]
+    return [
+        [Counter(terms(linking.add_identifier_parts(each.words))) for each in side]
+        for side in (one.sources, one.targets)
+    ]
 
 
 def _unit(bag: Counter[str], frequency: Counter[str], count: int) -> dict[str, float]:

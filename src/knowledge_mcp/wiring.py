@@ -348,11 +348,11 @@ def build_seeker(settings: Settings) -> Seeker:
 
 
 def _embedding(settings: Settings) -> Callable[[Sequence[str]], Any]:
-    from knowledge_mcp.ranking.linking import stacked
+    from knowledge_mcp.ranking.linking import embed_as_matrix
 
     provider = choose_embedding(settings, "standards").provider
     embedder = registry.load(registry.EMBEDDERS[provider])(settings)
-    return stacked(embedder.embed_documents)
+    return embed_as_matrix(embedder.embed_documents)
 
 
 def build_local(

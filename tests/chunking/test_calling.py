@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.chunking.prose.headings import called
+from knowledge_mcp.chunking.prose.headings import title_with_file_name
 from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
 from tests.fakes.documents import Part, PieceMeasure, build_document
@@ -34,7 +34,7 @@ def _document(source: str, title: str, text: str = _OPENING) -> Document:
 def test_words_of_the_file_that_the_first_lines_confirm_stand_before_the_title(
     source: str, title: str, name: str
 ) -> None:
-    assert called(_document(source, title)) == name
+    assert title_with_file_name(_document(source, title)) == name
 
 
 @pytest.mark.parametrize(
@@ -51,18 +51,18 @@ def test_words_of_the_file_that_the_first_lines_confirm_stand_before_the_title(
     ],
 )
 def test_what_is_not_confirmed_or_says_nothing_new_leaves_the_title_alone(source: str) -> None:
-    assert called(_document(source, "Annual  Report")) == "Annual Report"
+    assert title_with_file_name(_document(source, "Annual  Report")) == "Annual Report"
 
 
 def test_before_a_long_title_stand_also_the_words_that_it_has() -> None:
     title = "Report to the Board of Trade and of the Sea on All Dues by the Harbour Master"
-    assert called(_document("/library/harbourmaster-2021.pdf", title)) == f"Harbour Master 2021: {title}"
-    assert called(_document("/library/harbourmaster.pdf", title)) == title
+    assert title_with_file_name(_document("/library/harbourmaster-2021.pdf", title)) == f"Harbour Master 2021: {title}"
+    assert title_with_file_name(_document("/library/harbourmaster.pdf", title)) == title
 
 
 def test_only_the_first_lines_confirm() -> None:
     text = f"{'Ships come and go. ' * 400}The Harbour Master."
-    assert called(_document("/library/harbour.pdf", "Annual Report", text)) == "Annual Report"
+    assert title_with_file_name(_document("/library/harbour.pdf", "Annual Report", text)) == "Annual Report"
 
 
 def test_every_passage_is_embedded_with_what_its_document_is_called() -> None:
@@ -75,4 +75,4 @@ def test_every_passage_is_embedded_with_what_its_document_is_called() -> None:
 @settings(deadline=None)
 @given(source=st.text(max_size=30), title=st.text(max_size=30), text=st.text(min_size=1, max_size=60))
 def test_the_title_is_always_kept(source: str, title: str, text: str) -> None:
-    assert called(_document(source, title, text)).endswith(" ".join(title.split()))
+    assert title_with_file_name(_document(source, title, text)).endswith(" ".join(title.split()))

@@ -19,7 +19,7 @@ from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.transports.rest.app import build_rest_app, living
+from knowledge_mcp.transports.rest.app import build_rest_app, run_app
 from knowledge_mcp.transports.shared.keys import KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from tests.engine.shelf import Shelf
@@ -154,7 +154,7 @@ async def served(service: LibraryService) -> AsyncGenerator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app)
     async with (
         httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, timeout=30) as client,
-        living(app),
+        run_app(app),
     ):
         yield client
 

@@ -32,7 +32,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Reranker
 from knowledge_mcp.ranking.fusion import fuse
-from knowledge_mcp.ranking.rerankers import ApiReranker, CrossEncoder, from_local_options, reordered
+from knowledge_mcp.ranking.rerankers import ApiReranker, CrossEncoder, from_local_options, reorder
 from knowledge_mcp.settings import load_settings, read_settings
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
@@ -116,7 +116,7 @@ def test_a_model_of_three_outputs_is_no_reranker(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scores", [[0.5], [0.5, float("nan")], [0.5, 1.5]])
 def test_scores_that_are_none_are_refused(scores: list[float]) -> None:
     with pytest.raises(InternalError):
-        reordered(hits_of("a", "b"), scores)
+        reorder(hits_of("a", "b"), scores)
 
 
 class Service:
@@ -243,7 +243,7 @@ class Backwards:
         self.seen = len(hits)
         if self._error is not None:
             raise self._error
-        return reordered(hits, [place / 100 for place in range(len(hits))])
+        return reorder(hits, [place / 100 for place in range(len(hits))])
 
     def warm_up(self) -> None:
         """Do nothing."""

@@ -22,12 +22,12 @@ from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.rights import ALLOWED, admits
-from knowledge_mcp.ranking.linking import Linker, Seeker, stacked
+from knowledge_mcp.ranking.linking import Linker, Seeker, embed_as_matrix
 from knowledge_mcp.surfaces.contract import load_surfaces
 from knowledge_mcp.surfaces.viewing import run_review
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.transports.mcp.tools import ToolRunner
-from knowledge_mcp.transports.rest.app import build_rest_app, living
+from knowledge_mcp.transports.rest.app import build_rest_app, run_app
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 from tests.engine.shelf import PUMPS, VALVES, Shelf, ended
@@ -55,7 +55,7 @@ OPEN = ("GET /health", "GET /ready")
 TOOLS = tuple(f"rag {tool.name}" for tool in RAG.tools)
 
 ANALYSER = EnglishAnalyser()
-EMBED = stacked(HashingEmbedder().embed_documents)
+EMBED = embed_as_matrix(HashingEmbedder().embed_documents)
 
 _VARIES = re.compile(r'\\?"(job_id|request_id|latency_ms|created_at|updated_at|ingested_at)\\?": ?(\\?"[^"]*"|[\d.]+)')
 
@@ -138,7 +138,7 @@ async def made(
     runner = ToolRunner(KnowledgeProviders(lambda _: service, ["rag"]))
     async with (
         httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client,
-        living(app),
+        run_app(app),
     ):
         world = Made(service, client, key, runner)
         for (collection, name), (text, allowed) in holdings.items():

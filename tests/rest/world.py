@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.transports.rest.app import RestService, build_rest_app, living
+from knowledge_mcp.transports.rest.app import RestService, build_rest_app, run_app
 from knowledge_mcp.transports.shared.admission import ProtectedResource
 from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import KeyRing
@@ -107,7 +107,7 @@ async def make_world(
     transport = httpx.ASGITransport(app, raise_app_exceptions=True, client=("192.0.2.7", 5555))
     async with (
         httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, timeout=30) as client,
-        living(app),
+        run_app(app),
     ):
         yield World(library, app, client)
 

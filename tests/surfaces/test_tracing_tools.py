@@ -65,7 +65,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def keep_runs(world: World, folder: Path) -> None:
     """Keep jobs and decisions in a folder, as a process does that begins."""
-    jobs = Jobs(FolderJournal(folder / "runs"), partial(tracing.reviewed, world.knowledge), explain=explain)
+    jobs = Jobs(FolderJournal(folder / "runs"), partial(tracing.run_review, world.knowledge), explain=explain)
     world.knowledge.reviews = Reviews(jobs, partial(Decisions.about, folder))
 
 

@@ -14,7 +14,7 @@ from mcp import Client
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.transports.rest.engine import Streaming, Tell
+from knowledge_mcp.transports.rest.engine import SendLine, Streaming
 from knowledge_mcp.transports.shared import threads
 from knowledge_mcp.transports.shared.threads import MOST_WAITING, Outbox, Threads
 from tests.transports.test_long_tools import Done, Nothing, server_with
@@ -45,7 +45,7 @@ class Slow:
         return [json.loads(line) for line in self.body.splitlines() if line]
 
 
-async def answered(work: Callable[[Tell, threading.Event], None], client: Slow, at_end: Callable[[], None]) -> None:
+async def answered(work: Callable[[SendLine, threading.Event], None], client: Slow, at_end: Callable[[], None]) -> None:
     stream = Streaming(work, Threads(1), what="test", heartbeat=60.0, at_end=at_end)
     await stream({"type": "http"}, client.receive, client.send)
 
@@ -53,7 +53,7 @@ async def answered(work: Callable[[Tell, threading.Event], None], client: Slow, 
 async def test_a_stream_that_nobody_reads_keeps_the_latest_lines_and_lets_the_work_end() -> None:
     client, ended = Slow(), anyio.Event()
 
-    def work(tell: Tell, _: threading.Event) -> None:
+    def work(tell: SendLine, _: threading.Event) -> None:
         for number in range(MANY):
             tell({"number": number})
         tell({"report": "done"})
@@ -71,7 +71,7 @@ async def test_a_stream_that_is_read_loses_nothing_and_forgets_its_files_once() 
     client, ended = Slow(), list[bool]()
     client.reads.set()
 
-    def work(tell: Tell, _: threading.Event) -> None:
+    def work(tell: SendLine, _: threading.Event) -> None:
         for number in range(MOST_WAITING):
             tell({"number": number})
         raise InternalError("It broke.")
@@ -109,7 +109,7 @@ async def test_a_client_that_takes_no_progress_holds_up_neither_the_work_nor_its
         return await anyio.to_thread.run_sync(tell_all)
 
     with anyio.fail_after(60):
-        assert await threads.telling(deaf, work) == "done"
+        assert await threads.run_with_progress(deaf, work) == "done"
     assert deaf.asked == 1
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from knowledge_mcp.model.errors import RateLimitedError, may_pass
 from knowledge_mcp.remote.failures import error_from_payload
-from knowledge_mcp.transports.rest.engine import Streaming, Tell
+from knowledge_mcp.transports.rest.engine import SendLine, Streaming
 from knowledge_mcp.transports.shared.threads import Threads
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +41,7 @@ class Held:
         self.begun, self.go = threading.Event(), threading.Event()
         self.notes: list[str] = []
 
-    def work(self, tell: Tell, gave_up: threading.Event) -> None:
+    def work(self, tell: SendLine, gave_up: threading.Event) -> None:
         self.begun.set()
         self.go.wait(30)
         self.notes.append("stopped" if gave_up.is_set() else "ended")
@@ -52,13 +52,13 @@ class Held:
 
 
 async def stream(
-    threads: Threads, client: Listener, work: Callable[[Tell, threading.Event], None], at_end: Callable[[], None]
+    threads: Threads, client: Listener, work: Callable[[SendLine, threading.Event], None], at_end: Callable[[], None]
 ) -> None:
     answer = Streaming(work, threads, what="test", heartbeat=60.0, at_end=at_end)
     await answer({"type": "http"}, client.receive, client.send)
 
 
-def nothing(_: Tell, __: threading.Event) -> None:
+def nothing(_: SendLine, __: threading.Event) -> None:
     raise AssertionError("it has no place to run in")
 
 
@@ -115,7 +115,7 @@ async def test_what_a_stream_that_runs_uses_stays_until_its_thread_has_ended() -
 async def test_sixty_streams_that_are_left_never_run_on_more_threads_than_there_may_be() -> None:
     threads, running, most, lock = Threads(4), 0, 0, threading.Lock()
 
-    def work(_: Tell, gave_up: threading.Event) -> None:
+    def work(_: SendLine, gave_up: threading.Event) -> None:
         nonlocal running, most
         with lock:
             running += 1

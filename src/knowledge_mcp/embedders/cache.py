@@ -170,12 +170,12 @@ class CachedEmbedder:
             raise InternalError("The embedder is closed.")
 
 
-def cached(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
+def with_cache(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
     """Put the cache of a data folder in front of an embedder that is paid; opens nothing."""
     return CachedEmbedder(inner, folder / CACHE_FILE)
 
 
-def of_stopped_runs(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
+def with_cache_of_stopped_runs(inner: StreamingEmbedder, folder: Path) -> CachedEmbedder:
     """Put a small cache in front of an embedder that costs only time, for ingests that are stopped; opens nothing."""
     return CachedEmbedder(inner, folder / STOPPED_FILE, most_bytes=STOPPED_BYTES, keeps_questions=False)
 

@@ -90,7 +90,7 @@ class CacheFile:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return what is known and whole, by key (SHA-256 of the text)."""
-        return self._guarded("read", lambda connection: self._get(connection, keys), {})
+        return self._run_guarded("read", lambda connection: self._get(connection, keys), {})
 
     def put(self, vectors: Mapping[bytes, Vector], *, passing: bool = False) -> None:
         """Keep vectors by key; those of a wrong length are left out.
@@ -102,7 +102,7 @@ class CacheFile:
         rows = [(key, vector) for key, vector in vectors.items() if len(vector) == self._size]
         if rows:
             used = 0 if passing else int(self._clock())
-            self._guarded("write", lambda connection: self._put(connection, rows, used), None)
+            self._run_guarded("write", lambda connection: self._put(connection, rows, used), None)
 
     def close(self) -> None:
         """Close the file; later calls find and keep nothing."""
@@ -175,7 +175,7 @@ class CacheFile:
         """Bind a vector to its space and text, so that neither a flipped bit nor a mixed-up row goes through."""
         return hashlib.blake2b(self._space.encode() + key + vector, digest_size=16).digest()
 
-    def _guarded(self, doing: str, work: Callable[[_Connection], T], otherwise: T) -> T:
+    def _run_guarded(self, doing: str, work: Callable[[_Connection], T], otherwise: T) -> T:
         with self._lock:
             if not self._usable:
                 return otherwise

@@ -122,7 +122,7 @@ class Rated:
 _AT_ONCE = 256
 
 
-def stacked(embed: Callable[[Sequence[str]], Sequence[bytes]]) -> Embed:
+def embed_as_matrix(embed: Callable[[Sequence[str]], Sequence[bytes]]) -> Embed:
     """Make a matrix of the vectors that an embedder gives; it is asked for some texts at a time."""
 
     def all_of(texts: Sequence[str]) -> Matrix:
@@ -183,7 +183,7 @@ def ratings(rated: Rated) -> Matrix:
 
 def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Rated:
     """Tell how near all pairs are: four cosines, each in standard deviations, beside those of their neighbours."""
-    ours, theirs = [parted(text) for text in sources], [parted(text) for text in targets]
+    ours, theirs = [add_identifier_parts(text) for text in sources], [add_identifier_parts(text) for text in targets]
     numbers: dict[str, int] = {}
     bags = [_bags(map(terms, texts), numbers) for texts in (ours, theirs)]
     total = _cosines(*bags)
@@ -263,7 +263,7 @@ def _nearest(rated: Matrix, axis: int) -> Matrix:
     return means[:, None] if axis else means[None, :]
 
 
-def parted(text: str) -> str:
+def add_identifier_parts(text: str) -> str:
     """Put the parts of identifiers behind them: "maxRetries" is read as "maxRetries max Retries" too."""
     return _WORD.sub(lambda match: " ".join([match.group(), *_parts(match.group())]), text)
 

@@ -45,7 +45,7 @@ def _left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 
-def reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+def reorder(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     """Order hits by new scores, each 0..1; equal ones keep their order.
 
     Raises:
@@ -100,7 +100,7 @@ class CrossEncoder:
             TimedOutError: it was not done at the deadline (`time.monotonic()` seconds).
             InternalError: the model failed.
         """
-        score, pool = self._loaded()
+        score, pool = self._load_model()
         over = threading.Event()
 
         def one(text: str) -> float:
@@ -108,7 +108,7 @@ class CrossEncoder:
 
         futures = [pool.submit(one, hit.chunk.embedding_text) for hit in hits]
         try:
-            return reordered(hits, [future.result(timeout=_left(deadline)) for future in futures])
+            return reorder(hits, [future.result(timeout=_left(deadline)) for future in futures])
         except OutOfTimeError as exc:
             raise _late() from exc
         finally:
@@ -116,7 +116,7 @@ class CrossEncoder:
 
     def warm_up(self) -> None:
         """Load the model."""
-        self._loaded()
+        self._load_model()
 
     def close(self) -> None:
         """Free the model."""
@@ -125,7 +125,7 @@ class CrossEncoder:
         if pool is not None:
             pool.shutdown()
 
-    def _loaded(self) -> tuple[Callable[[str, str], float], ThreadPoolExecutor]:
+    def _load_model(self) -> tuple[Callable[[str, str], float], ThreadPoolExecutor]:
         with self._lock:
             if self._score is None or self._pool is None:
                 self._score = _load(self._folder)
@@ -244,7 +244,7 @@ class ApiReranker:
             TimedOutError: it did not answer before the deadline (`time.monotonic()` seconds).
             KnowledgeError: it cannot be reached, refuses, or answers something else.
         """
-        httpx, client = self._opened()
+        httpx, client = self._open_client()
         if not _left(deadline):
             raise _late()
         body: dict[str, Any] = {
@@ -264,18 +264,18 @@ class ApiReranker:
                 "The reranker could not be reached.", details=type(exc).__name__, suggestion="Check RERANKER_URL."
             ) from exc
         if answer.status_code != 200:
-            raise _refused(answer.status_code, answer.text)
+            raise _refusal(answer.status_code, answer.text)
         if not _left(deadline):
             raise _late()
         try:
             answered = answer.json()
         except ValueError as exc:
             raise InternalError("The reranker's answer is not JSON.") from exc
-        return reordered(hits, _scores(answered, len(hits)))
+        return reorder(hits, _scores(answered, len(hits)))
 
     def warm_up(self) -> None:
         """Load the library; nobody is asked."""
-        self._opened()
+        self._open_client()
 
     def close(self) -> None:
         """Close the connections."""
@@ -284,7 +284,7 @@ class ApiReranker:
         if client is not None:
             client.close()
 
-    def _opened(self) -> tuple[Any, Any]:
+    def _open_client(self) -> tuple[Any, Any]:
         try:
             import httpx
         except ImportError as exc:
@@ -320,7 +320,7 @@ def _scores(answered: Any, count: int) -> list[float]:
     return [scores[place] for place in range(count)]
 
 
-def _refused(status: int, words: str) -> KnowledgeError:
+def _refusal(status: int, words: str) -> KnowledgeError:
     details = f"HTTP {status}: {words[:300]}"
     if status in {401, 403}:
         return AuthError("The reranker refused the key.", details=details, suggestion="Check RERANKER_API_KEY.")

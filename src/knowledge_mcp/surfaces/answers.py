@@ -138,10 +138,10 @@ def _cut(result: dict[str, Any], room: int) -> dict[str, Any]:
 def _within(value: str | list[Any], room: int) -> str | list[Any]:
     if fits(value, room):
         return value
-    return _beginning(value, room) if isinstance(value, str) else value[: fitting_count(value, room - 2)]
+    return _cut_text(value, room) if isinstance(value, str) else value[: fitting_count(value, room - 2)]
 
 
-def _beginning(text: str, room: int) -> str:
+def _cut_text(text: str, room: int) -> str:
     """Cut a text, an ellipsis in place of its end; a tenth less at each try, for its parts are not equally dense."""
     length = len(text)
     while length:
@@ -173,7 +173,7 @@ def in_words(estimate: float) -> Answerability:
     return "likely" if estimate > _LIKELY else "uncertain"
 
 
-def rounded(score: float) -> float:
+def round_score(score: float) -> float:
     """Keep a score within 0..1 and to two decimals, which is what a ranking means."""
     return round(min(max(score, 0.0), 1.0), 2)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-def narrowed(
+def combine_filters(
     *,
     document_ids: Sequence[str] | None,
     document_type: str | None,
@@ -92,14 +92,14 @@ def one_or_list(what: str) -> BeforeValidator:
         what: names what the list holds, in the plural.
     """
 
-    def listed(value: Any) -> Any:
+    def as_list(value: Any) -> Any:
         if isinstance(value, str):
             if value.lstrip().startswith("["):
                 raise ValueError(f"send a list of {what}, not JSON text")
             return [value]
         return value
 
-    return BeforeValidator(listed)
+    return BeforeValidator(as_list)
 
 
 def as_text(value: str | bool | float) -> str:
@@ -257,15 +257,15 @@ def _type(node: Schema) -> Schema:
 
 def _schema_of(model: type[BaseModel]) -> Schema:
     """Build a model's schema without `$ref`; the caller may change it."""
-    return _inlined(dict(_generated(model)))
+    return _inline(dict(_generate(model)))
 
 
 @cache  # all tools of a surface have one error, and making a schema is most of what a list of tools costs
-def _generated(model: type[BaseModel]) -> Schema:
+def _generate(model: type[BaseModel]) -> Schema:
     return model.model_json_schema(mode="validation")
 
 
-def _inlined(schema: Schema) -> Schema:
+def _inline(schema: Schema) -> Schema:
     schema.pop("description", None)  # a docstring, written for developers
     definitions = cast("dict[str, Schema]", schema.pop("$defs", {}))
     return cast("Schema", _clean(schema, definitions))

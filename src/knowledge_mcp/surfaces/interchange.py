@@ -177,19 +177,20 @@ def as_reqif(sides: Sequence[Side], found: Trace, base: tuple[int, bytes] | None
         base = -1, _EMPTY.format(now=moment, title=title).encode("ascii", "xmlcharrefreplace")
     base_side, content = base
     if not content.startswith(b"PK"):
-        return _added(content, [_decoded(content)[0]], sides, found, base_side, moment)
+        return _add_missing(content, [_decode(content)[0]], sides, found, base_side, moment)
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
         files = {each: old.read(each) for each in old.infolist()}
         texts = {
-            each: _decoded(data)[0]
+            each: _decode(data)[0]
             for each, data in files.items()
             if PurePosixPath(each.filename).suffix.lower() in {".reqif", ".xml"}
         }
         main = next(iter(texts), None)
         for each, data in files.items():
             new.writestr(
-                each, data if each is not main else _added(data, [*texts.values()], sides, found, base_side, moment)
+                each,
+                data if each is not main else _add_missing(data, [*texts.values()], sides, found, base_side, moment),
             )
     return stream.getvalue()
 
@@ -199,7 +200,7 @@ def items_as_reqif(title: str, items: Sequence[TraceItem], now: dt.datetime) -> 
     return as_reqif(((title, items), ("", ())), Trace((), (), (), 1.0), None, now)
 
 
-def _decoded(content: bytes) -> tuple[str, str]:
+def _decode(content: bytes) -> tuple[str, str]:
     """Return a file's text and the encoding that gives its bytes back."""
     marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
     # as Latin-1 every byte of an ASCII-compatible encoding is one character, and comes back as it was
@@ -207,15 +208,15 @@ def _decoded(content: bytes) -> tuple[str, str]:
     return content.decode(encoding), encoding
 
 
-def _added(
+def _add_missing(
     content: bytes, texts: Sequence[str], sides: Sequence[Side], found: Trace, base_side: int, moment: str
 ) -> bytes:
     """Put what is missing into a file; `texts` are those of all files that belong together."""
-    text, encoding = _decoded(content)
+    text, encoding = _decode(content)
     root = _ROOT.search(text)
     prefix = root[1] if root else ""
     for section, more in _Parts("\n".join(texts), prefix, moment, base_side).of(sides, found):
-        text = _inserted(text, prefix, section, more.encode("ascii", "xmlcharrefreplace").decode("ascii"))
+        text = _insert(text, prefix, section, more.encode("ascii", "xmlcharrefreplace").decode("ascii"))
     return text.encode(encoding)
 
 
@@ -259,11 +260,11 @@ class _Parts:
         kinds = {kind: f"{place or ''}" for place, kind in enumerate(dict.fromkeys(each.kind for each in every))}
         objects = [self._object(each, names[side, each.id], kinds, places) for side, _, items in new for each in items]
         linked = [
-            (names[0, link.source.id], names[1, link.target.id], self._called(link), link)
+            (names[0, link.source.id], names[1, link.target.id], self._link_name(link), link)
             for link in found.links
             if link.verdict in _SURE and not self._stands(link, names)
         ]
-        linked += self._declared(sides, names)
+        linked += self._declared_links(sides, names)
         kind_names = dict.fromkeys(["", *(kind for _, _, kind, _ in linked)])
         called = {kind: f"{place or ''}" for place, kind in enumerate(kind_names)}
         relations = [
@@ -300,7 +301,7 @@ class _Parts:
                 return found
         return f"{self._own}-{digests[0]}"
 
-    def _declared(
+    def _declared_links(
         self, sides: Sequence[Side], names: Mapping[tuple[int, str], str]
     ) -> Iterator[tuple[str, str, str, TraceLink]]:
         """Yield what new items declare within their own set."""
@@ -317,7 +318,7 @@ class _Parts:
                     link = TraceLink(each, other, Verdict.DECLARED, 1.0, Evidence("", "", ()))
                     yield names[side, each.id], names[side, target], kind, link
 
-    def _called(self, link: TraceLink) -> str:
+    def _link_name(self, link: TraceLink) -> str:
         """Return what the item at its beginning calls a link; nothing where the other declares it, the other way."""
         kinds = dict(zip(link.source.links, link.source.link_kinds, strict=False))
         return kinds.get(link.target.id, "") if link.verdict is Verdict.DECLARED else ""
@@ -331,20 +332,20 @@ class _Parts:
 
     def _element(self, name: str, own: str, more: str = "", content: str = "", *, called: str = "") -> str:
         tag = f"{self._prefix}{name}"
-        label = f' LONG-NAME="{_quoted(called)}"' if called else ""
+        label = f' LONG-NAME="{_quote(called)}"' if called else ""
         begun = f'{tag} IDENTIFIER="{self._own}-{own}"'
         return f'<{begun} LAST-CHANGE="{self._moment}"{label} {more}>{content}</{tag}>\n'
 
-    def _wrapped(self, *names: str, content: str) -> str:
+    def _wrap(self, *names: str, content: str) -> str:
         for name in reversed(names):
             content = f"<{self._prefix}{name}>{content}</{self._prefix}{name}>"
         return content
 
     def _types(self, places: Mapping[str, str], kinds: Mapping[str, str], links: Mapping[str, str]) -> str:
         def definitions(names: Iterable[tuple[str, str]]) -> str:
-            kind = self._wrapped("TYPE", "DATATYPE-DEFINITION-STRING-REF", content=f"{self._own}-string")
+            kind = self._wrap("TYPE", "DATATYPE-DEFINITION-STRING-REF", content=f"{self._own}-string")
             each = [self._element("ATTRIBUTE-DEFINITION-STRING", own, "", kind, called=name) for name, own in names]
-            return self._wrapped("SPEC-ATTRIBUTES", content="".join(each))
+            return self._wrap("SPEC-ATTRIBUTES", content="".join(each))
 
         found = ""
         for kind, number in links.items():
@@ -358,15 +359,15 @@ class _Parts:
         return found
 
     def _value(self, own: str, value: str) -> str:
-        definition = self._wrapped("DEFINITION", "ATTRIBUTE-DEFINITION-STRING-REF", content=f"{self._own}-{own}")
+        definition = self._wrap("DEFINITION", "ATTRIBUTE-DEFINITION-STRING-REF", content=f"{self._own}-{own}")
         tag = f"{self._prefix}ATTRIBUTE-VALUE-STRING"
-        return f'<{tag} THE-VALUE="{_quoted(value)}">{definition}</{tag}>'
+        return f'<{tag} THE-VALUE="{_quote(value)}">{definition}</{tag}>'
 
     def _object(self, item: TraceItem, name: str, kinds: Mapping[str, str], places: Mapping[str, str]) -> str:
         number = kinds[item.kind]
         values = {"ReqIF.ForeignID": item.id, "ReqIF.Name": item.title, "ReqIF.Text": item.text, **item.attributes}
-        content = self._wrapped("TYPE", "SPEC-OBJECT-TYPE-REF", content=f"{self._own}-item{number}")
-        content += self._wrapped(
+        content = self._wrap("TYPE", "SPEC-OBJECT-TYPE-REF", content=f"{self._own}-item{number}")
+        content += self._wrap(
             "VALUES",
             content="".join(
                 self._value(f"{places[name]}{number and '-'}{number}", value) for name, value in values.items() if value
@@ -378,22 +379,22 @@ class _Parts:
     def _relation(self, place: int, source: str, target: str, kind: str, link: TraceLink) -> str:
         values = self._value(f"verdict{kind}", link.verdict.value)
         values += self._value(f"probability{kind}", f"{link.probability:.4f}")
-        content = self._wrapped("VALUES", content=values)
-        content += self._wrapped("TYPE", "SPEC-RELATION-TYPE-REF", content=f"{self._own}-link{kind}")
-        content += self._wrapped("SOURCE", "SPEC-OBJECT-REF", content=source)
-        content += self._wrapped("TARGET", "SPEC-OBJECT-REF", content=target)
+        content = self._wrap("VALUES", content=values)
+        content += self._wrap("TYPE", "SPEC-RELATION-TYPE-REF", content=f"{self._own}-link{kind}")
+        content += self._wrap("SOURCE", "SPEC-OBJECT-REF", content=source)
+        content += self._wrap("TARGET", "SPEC-OBJECT-REF", content=target)
         return self._element("SPEC-RELATION", f"l{place}", "", content)
 
     def _specification(self, place: int, title: str, rows: Sequence[tuple[str, str]]) -> str:
         """Write names with their levels ("1.10"), each below the one before it whose level begins its own."""
-        content = [self._wrapped("TYPE", "SPECIFICATION-TYPE-REF", content=f"{self._own}-set"), self._tag("CHILDREN")]
+        content = [self._wrap("TYPE", "SPECIFICATION-TYPE-REF", content=f"{self._own}-set"), self._tag("CHILDREN")]
         above: list[str] = []
         for row, (name, level) in enumerate(rows):
             while above and not (above[-1] and level.startswith(f"{above[-1]}.")):
                 above.pop()
                 content.append(self._tag("/CHILDREN") + self._tag("/SPEC-HIERARCHY"))
             opened = f'SPEC-HIERARCHY IDENTIFIER="{self._own}-s{place}-{row}" LAST-CHANGE="{self._moment}"'
-            content += [self._tag(opened), self._wrapped("OBJECT", "SPEC-OBJECT-REF", content=name)]
+            content += [self._tag(opened), self._wrap("OBJECT", "SPEC-OBJECT-REF", content=name)]
             content.append(self._tag("CHILDREN"))
             above.append(level.removesuffix(".0"))
         content += [self._tag("/CHILDREN") + self._tag("/SPEC-HIERARCHY")] * len(above)
@@ -406,12 +407,12 @@ class _Parts:
         return f"<{slash}{self._prefix}{name.removeprefix('/')}>"
 
 
-def _inserted(text: str, prefix: str, section: str, content: str) -> str:
+def _insert(text: str, prefix: str, section: str, content: str) -> str:
     """Put elements at the end of a section, which is made where it is missing."""
     if not content:
         return text
-    bare = _blanked(text, "<!--", "-->")
-    bare = _blanked(bare, f"<{prefix}RELATION-GROUP ", f"</{prefix}RELATION-GROUP>")  # has sections of its own
+    bare = _blank_out(text, "<!--", "-->")
+    bare = _blank_out(bare, f"<{prefix}RELATION-GROUP ", f"</{prefix}RELATION-GROUP>")  # has sections of its own
     opened, closed = f"<{prefix}{section}>", f"</{prefix}{section}>"
     end = bare.rfind(closed)
     if end >= 0:
@@ -425,7 +426,7 @@ def _inserted(text: str, prefix: str, section: str, content: str) -> str:
     return text[:place] + opened + content + closed + text[place:] if place >= 0 else text
 
 
-def _blanked(text: str, opened: str, closed: str) -> str:
+def _blank_out(text: str, opened: str, closed: str) -> str:
     """Blank out what stands between two marks, every other character where it was."""
     parts: list[str] = []
     place = 0
@@ -440,6 +441,6 @@ def _blanked(text: str, opened: str, closed: str) -> str:
 _CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """Write a value as XML takes it in an attribute, line breaks and all; what XML cannot hold is left out."""
     return escape(_CONTROL.sub("", value)).replace("\r", "&#13;").replace("\n", "&#10;").replace("\t", "&#9;")

@@ -26,7 +26,7 @@ from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
 
 
-def counted(changes: Sequence[ClauseChange]) -> dict[str, int]:
+def count_changes(changes: Sequence[ClauseChange]) -> dict[str, int]:
     """Count clauses by what became of them, then changes by kind; only what there is."""
     clauses = Counter(each.link.kind for each in changes)
     inside = Counter(change.kind for each in changes for change in each.changes)
@@ -38,7 +38,7 @@ def counted(changes: Sequence[ClauseChange]) -> dict[str, int]:
     }
 
 
-def cited(clause: Clause | None) -> str:
+def cite_clause(clause: Clause | None) -> str:
     """Cite a clause: file, page or line, number and heading; empty for none."""
     if clause is None:
         return ""
@@ -52,7 +52,7 @@ def as_values(old: str, new: str, changes: Sequence[ClauseChange]) -> dict[str, 
     return {
         "old": old,
         "new": new,
-        "summary": counted(changes),
+        "summary": count_changes(changes),
         "alignment": [
             {
                 "kind": each.link.kind.value,
@@ -76,7 +76,7 @@ def _place(clause: Clause | None) -> dict[str, Any] | None:
     }
     if clause.page is not None:
         place["page"] = clause.page
-    return place | {"citation": cited(clause)}
+    return place | {"citation": cite_clause(clause)}
 
 
 def _change(change: TextChange) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def as_csv(changes: Sequence[ClauseChange]) -> str:
         if each.link.kind is LinkKind.SAME and not each.changes:
             continue
         head = (each.link.kind.value,)
-        places = (cited(each.link.old), cited(each.link.new))
+        places = (cite_clause(each.link.old), cite_clause(each.link.new))
         for change in each.changes or (None,):
             inside = ("", "", *places, "", "", "", "")
             if change is not None:
@@ -115,7 +115,7 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pi
     Pages of the two editions are shown where a reader asks for them.
     """
     title = f"{html.escape(old)} → {html.escape(new)}"
-    counts = "".join(f'<span class="count">{each}</span>' for each in counts_in_words(counted(changes)))
+    counts = "".join(f'<span class="count">{each}</span>' for each in counts_in_words(count_changes(changes)))
     sides = pages or ({}, {})
     drawn = {
         f"{name} {file} {page}": base64.b64encode(picture).decode()
@@ -126,12 +126,12 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pi
         "title": title,
         "counts": counts,
         "pages": json.dumps(drawn).replace("<", "\\u003c"),
-        "body": "".join(_folded(changes, drawn)),
+        "body": "".join(_fold_clauses(changes, drawn)),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda name: values[name[1]], _PAGE)
 
 
-def _folded(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator[str]:
+def _fold_clauses(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator[str]:
     """Yield clauses, each with those below it inside; what holds a change is open."""
     levels = [_level(each) for each in changes]
     is_changed = [each.link.kind is not LinkKind.SAME or bool(each.changes) for each in changes]
@@ -170,7 +170,7 @@ def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_
     return (
         f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
         f'<summary><span class="became">{each.link.kind.value}</span> {_heading(old, new)}{kinds}</summary>'
-        f'<div class="places"><span>{html.escape(cited(old))}</span><span>{html.escape(cited(new))}</span></div>'
+        f'<div class="places">{places}</div>'
         f"{_button(each, drawn)}"
         f'<div class="sides">{rows}</div>'
     )
@@ -200,12 +200,12 @@ def _heading(old: Clause | None, new: Clause | None) -> str:
 def _row(old: Marked, new: Marked) -> str:
     is_change = any(marked for _, marked in (*old, *new))
     return (
-        f'<div class="row{" change" if is_change else ""}"><p>{"".join(_marked(old, "del"))}</p>'
-        f"<p>{''.join(_marked(new, 'ins'))}</p></div>"
+        f'<div class="row{" change" if is_change else ""}"><p>{"".join(_mark_words(old, "del"))}</p>'
+        f"<p>{''.join(_mark_words(new, 'ins'))}</p></div>"
     )
 
 
-def _marked(words: Marked, tag: str) -> Iterator[str]:
+def _mark_words(words: Marked, tag: str) -> Iterator[str]:
     for text, is_changed in words:
         yield f"<{tag}>{html.escape(text)}</{tag}> " if is_changed else f"{html.escape(text)} "
 

@@ -42,7 +42,7 @@ from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.ports import Knowledge, SharedLibrary
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
-from knowledge_mcp.surfaces.redline import counted
+from knowledge_mcp.surfaces.redline import count_changes
 
 _LONGEST = 200
 """Characters of a requirement without a title that are shown for one."""

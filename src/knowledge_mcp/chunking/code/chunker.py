@@ -138,7 +138,7 @@ class _Writer:
         document = self._document
         content = piece.span.of(document.text)
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        opened = self._opened(piece.span)
+        opened = self._symbols_opened(piece.span)
         above = [one.index for one in document.ancestors(piece.section)]
         identity = self._ids.next("\x1f".join(document.sections[row].title for row in above), digest)
         parent = next((self._openers[row] for row in reversed(above) if row in self._openers), None)
@@ -166,7 +166,7 @@ class _Writer:
             definitions=tuple(self._definition(row) for row in opened),
         )
 
-    def _opened(self, span: Span) -> list[int]:
+    def _symbols_opened(self, span: Span) -> list[int]:
         """List the symbols whose signature begins in a span."""
         return self._by_place[bisect_left(self._starts, span.start) : bisect_left(self._starts, span.end)]
 

@@ -278,22 +278,22 @@ class Packer:
             stop = span.end if stop < 0 else stop
             if self.file.tokens_in(Span(start, stop)) > capacity:
                 if place > start:
-                    yield from self._trimmed(Span(start, place), (opened, number - 1), section)
+                    yield from self._trim(Span(start, place), (opened, number - 1), section)
                     start, opened = place, number
                 if self.file.tokens_in(Span(start, stop)) > capacity:
                     yield from self._windows(Span(start, stop), number, section, capacity)
                     start, opened = stop + 1, number + 1
             place, number = stop + 1, number + 1
-        yield from self._trimmed(Span(start, span.end), (opened, number - 1), section)
+        yield from self._trim(Span(start, span.end), (opened, number - 1), section)
 
     def _windows(self, span: Span, line: int, section: int | None, capacity: int) -> Iterator[CodePiece]:
         places = token_starts(self.file.document.text, span, self.measure)
         for first in checked(range(0, len(places), capacity)):
             start = span.start if first == 0 else places[first]
             end = span.end if first + capacity >= len(places) else places[first + capacity]
-            yield from self._trimmed(Span(start, end), (line, line), section)
+            yield from self._trim(Span(start, end), (line, line), section)
 
-    def _trimmed(self, span: Span, lines: tuple[int, int], section: int | None) -> Iterator[CodePiece]:
+    def _trim(self, span: Span, lines: tuple[int, int], section: int | None) -> Iterator[CodePiece]:
         """Yield what is left of a span without the blank lines at its ends."""
         if span.start >= span.end:
             return
@@ -329,5 +329,5 @@ class Packer:
         cut = text.rfind("\n", piece.span.start, middle) + 1 or text.find("\n", middle, piece.span.end) + 1
         cut = cut or middle
         line = piece.lines[0] + text.count("\n", piece.span.start, cut)
-        yield from self._trimmed(Span(piece.span.start, cut), (piece.lines[0], line), piece.section)
-        yield from self._trimmed(Span(cut, piece.span.end), (line, piece.lines[1]), piece.section)
+        yield from self._trim(Span(piece.span.start, cut), (piece.lines[0], line), piece.section)
+        yield from self._trim(Span(cut, piece.span.end), (line, piece.lines[1]), piece.section)

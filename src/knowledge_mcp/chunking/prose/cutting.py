@@ -150,7 +150,7 @@ class Cutter:
     def _atoms(self, blocks: Sequence[_Measured], capacity: int) -> Iterator[_Atom]:
         above = Above(self.text)
         for position, item in enumerate(checked(blocks)):
-            words, count = self._limited(above.take(item.block), capacity // 3)
+            words, count = self._join_within(above.take(item.block), capacity // 3)
             after = blocks[position + 1].block.kind if position + 1 < len(blocks) else None
             glued = self._wants_next(item, after)
             if item.tokens <= capacity - count:
@@ -232,15 +232,15 @@ class Cutter:
         head = 2 if len(lines) > 2 and _RULE.match(lines[1].of(self.text)) else 1
         caption = _caption(self.text, blocks, position)
         header = lines[0].of(self.text).strip()
-        resume, count = self._limited([caption, header], capacity // 3)
-        below, size = self._limited(_table_notes(self.text, lines[head:], blocks, position), capacity // _BELOW)
+        resume, count = self._join_within([caption, header], capacity // 3)
+        below, size = self._join_within(_table_notes(self.text, lines[head:], blocks, position), capacity // _BELOW)
         for number, line in enumerate(lines):
             words, extra = (resume, count) if number >= head else ("", 0)
             for part, atom in enumerate(self._parts(item, position, [line], capacity, (words, extra))):
                 glued = number < head and part == 0 and len(lines) > head
                 yield replace(atom, glued=glued, resume=words, resume_tokens=extra, below=below, below_tokens=size)
 
-    def _limited(self, lines: Sequence[str], limit: int) -> tuple[str, int]:
+    def _join_within(self, lines: Sequence[str], limit: int) -> tuple[str, int]:
         """Join what fits into a number of tokens, the last line first in importance."""
         words, count = "", 0
         for line in reversed(lines):
@@ -268,7 +268,7 @@ class Cutter:
         announcing = sentences[0] if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} else sentences[-1]
         words = " ".join(announcing.of(self.text).split())
         if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} or LEADS.search(words):
-            return self._limited([words], capacity // 3)
+            return self._join_within([words], capacity // 3)
         return "", 0
 
     def _opens(self, position: int) -> bool:
@@ -277,7 +277,7 @@ class Cutter:
     def _headline(self, position: int, capacity: int) -> tuple[str, int]:
         """Find what the page says above a place, as far as it is short, and how many tokens it has."""
         lines = self.headlines.over(position).split("\n") if self.headlines is not None else []
-        return self._limited(lines, capacity // 4)
+        return self._join_within(lines, capacity // 4)
 
     # ---- packing
 

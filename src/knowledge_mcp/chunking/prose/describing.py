@@ -51,7 +51,8 @@ def chunk_type_of(
     sizes, captions = _sizes(piece, text)
     body = sum(sizes.values())
     if definitions and (
-        role in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS} or _covered(piece.span, definitions) * 2 >= body
+        role in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS}
+        or _covered_length(piece.span, definitions) * 2 >= body
     ):
         return ChunkType.DEFINITION
     if role is SectionRole.EXAMPLE or _only_examples(piece, sizes, body):
@@ -92,7 +93,7 @@ def _only_examples(piece: Piece, sizes: dict[BlockKind, int], body: int) -> bool
     return piece.passage.is_announced(next(block for block in piece.blocks if block.kind is not BlockKind.HEADING))
 
 
-def _covered(span: Span, definitions: Sequence[Definition]) -> int:
+def _covered_length(span: Span, definitions: Sequence[Definition]) -> int:
     return sum(max(0, min(d.span.end, span.end) - max(d.span.start, span.start)) for d in definitions)
 
 
@@ -186,14 +187,14 @@ def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
     if not blocks:
         return list(chunks)
     starts = [block.span.start for block in blocks]
-    described: list[Chunk] = []
+    describe_pieces: list[Chunk] = []
     for chunk in checked(chunks):
         first = max(bisect_right(starts, chunk.span.start) - 1, 0)
         near = blocks[first : bisect_left(starts, chunk.span.end)]
         overlapping = (block for block in near if block.span.overlaps(chunk.span))
         boxes = _join(box for block in overlapping for box in _boxes_on(block, chunk.page_numbers))
-        described.append(replace(chunk, boxes=boxes) if boxes else chunk)
-    return described
+        describe_pieces.append(replace(chunk, boxes=boxes) if boxes else chunk)
+    return describe_pieces
 
 
 def _boxes_on(block: Block, pages: Sequence[int]) -> Sequence[Box]:
@@ -230,7 +231,7 @@ CONTEXT_JOIN = 2
 """Tokens kept free for what a tokenizer may make of the blank line between context and content."""
 
 
-def described(
+def describe_pieces(
     document: Document, document_type: str, facts: SectionFacts, paths: HeadingPaths, pieces: Sequence[Piece]
 ) -> list[Chunk]:
     """Describe every piece of a document, in order."""

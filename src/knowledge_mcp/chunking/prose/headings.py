@@ -30,7 +30,7 @@ _BETWEEN = re.compile(r"[^\w.\-&/]+")
 _PIECES = re.compile(r"[^\W\d_]+|\d+")
 
 
-def called(document: Document) -> str:
+def title_with_file_name(document: Document) -> str:
     """Return the title, with the words of the file's name before it that it lacks and that the first lines hold.
 
     Before a long title stand also those that it has: "ACME 2023: Report of the Commission on ... to Acme". Nothing is
@@ -119,7 +119,7 @@ class HeadingPaths:
     def __init__(self, document: Document, measure: TokenMeasure) -> None:
         self.truncated = False
         self._document = document
-        self._called = called(document)
+        self._called = title_with_file_name(document)
         self._measure = measure
         self.limit = max(1, min(CONTEXT_TOKENS, measure.max_tokens // 4))
         self._contexts: dict[int | None, tuple[str, int]] = {}

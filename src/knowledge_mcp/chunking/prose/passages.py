@@ -244,11 +244,11 @@ def merge_small(
         section = document.common(last.section, passage.section)
         return BlockRun(section, last.clause, [*last.blocks, *passage.blocks], last.tokens + passage.tokens)
 
-    merged = joined(passages, lambda last, passage: last.tokens < minimum and may_join(last, passage), join)
-    return joined(merged, lambda last, passage: passage.tokens < minimum and may_join(last, passage), join)
+    merged = join_passages(passages, lambda last, passage: last.tokens < minimum and may_join(last, passage), join)
+    return join_passages(merged, lambda last, passage: passage.tokens < minimum and may_join(last, passage), join)
 
 
-def joined(
+def join_passages(
     passages: Iterable[BlockRun],
     may_join: Callable[[BlockRun, BlockRun], bool],
     join: Callable[[BlockRun, BlockRun], BlockRun],

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.chunking.prose.cutting import Cutter
-from knowledge_mcp.chunking.prose.describing import CONTEXT_JOIN, described, with_boxes
+from knowledge_mcp.chunking.prose.describing import CONTEXT_JOIN, describe_pieces, with_boxes
 from knowledge_mcp.chunking.prose.headings import HIERARCHY_LEVELS, HeadingPaths, Headlines
-from knowledge_mcp.chunking.prose.passages import BlockRun, joined, merge_small, passages_of
+from knowledge_mcp.chunking.prose.passages import BlockRun, join_passages, merge_small, passages_of
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
@@ -54,7 +54,7 @@ class _Sizes:
                 suggestion="Set CHUNK_SIZE_MIN, CHUNK_SIZE_MAX and CHUNK_OVERLAP to values that fit together.",
             )
 
-    def capped(self, limit: int) -> _Sizes:
+    def cap(self, limit: int) -> _Sizes:
         """Return sizes that a model which reads `limit` tokens can see whole; these sizes where it sees them anyhow."""
         if limit >= self.maximum:
             return self
@@ -91,7 +91,7 @@ class ClauseChunker:
         """Cut, classify and describe every passage, in order."""
         facts = SectionFacts(document)
         paths = HeadingPaths(document, measure)
-        sizes = self._sizes.capped(measure.max_tokens - paths.limit - CONTEXT_JOIN)
+        sizes = self._sizes.cap(measure.max_tokens - paths.limit - CONTEXT_JOIN)
         if sizes is not self._sizes:
             log_event(
                 _LOGGER,
@@ -110,7 +110,7 @@ class ClauseChunker:
         passages = merge_small(document, passages, facts, sizes.minimum, capacity)
         cutter = Cutter(document.text, measure, sizes.overlap, Headlines(document))
         pieces = [piece for passage in checked(passages) for piece in cutter.cut(passage, capacity(passage.section))]
-        chunks = described(document, document_type, facts, paths, pieces)
+        chunks = describe_pieces(document, document_type, facts, paths, pieces)
         if paths.truncated:
             log_event(
                 _LOGGER, logging.INFO, "section_hierarchy_truncated", document_id=document.id, levels=HIERARCHY_LEVELS
@@ -164,7 +164,7 @@ class ContextualChunker:
         passages = _Joiner(document, facts, capacity, round(longest * _SMALL)).join(passages)
         cutter = Cutter(document.text, measure, round(longest * _SHARED), Headlines(document))
         pieces = [piece for passage in checked(passages) for piece in cutter.cut(passage, capacity(passage.section))]
-        return with_boxes(document, described(document, document_type, facts, paths, pieces))
+        return with_boxes(document, describe_pieces(document, document_type, facts, paths, pieces))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,9 @@ class _Joiner:
 
     def _level(self, passages: Sequence[BlockRun], paths: dict[int, tuple[int, ...]], depth: int) -> list[BlockRun]:
         """Join neighbours that stand in the same section of one depth."""
-        return joined(passages, lambda last, passage: self._may_join(last, passage, paths, depth), self._together)
+        return join_passages(
+            passages, lambda last, passage: self._may_join(last, passage, paths, depth), self._together
+        )
 
     def _may_join(self, first: BlockRun, second: BlockRun, paths: dict[int, tuple[int, ...]], depth: int) -> bool:
         if min(first.tokens, second.tokens) >= self.minimum or first.clause != second.clause:

@@ -261,11 +261,11 @@ def _collection(base: Base) -> CheckOutcome:
 
 def _languages(base: Base) -> Iterator[CheckOutcome]:
     """Look at some documents: a model that does not know their language finds little by meaning."""
-    from knowledge_mcp.embedders.local.model_folders import MULTILINGUAL_E5, pinned
+    from knowledge_mcp.embedders.local.model_folders import MULTILINGUAL_E5, find_pinned
     from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
 
     space = base.embedder.space
-    known = pinned(space.model) if space.provider == "local" else None
+    known = find_pinned(space.model) if space.provider == "local" else None
     if known is None or not known.languages or base.opened.info() is None:
         return
     try:

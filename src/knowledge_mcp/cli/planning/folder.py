@@ -49,11 +49,11 @@ class FileOutcome:
 def documents_in(place: Path, *, recursive: bool = True) -> list[Path]:
     """List the documents below a folder, or the one file that is named; hidden ones are left out.
 
-    A document of a kind that is not read is among them: filing it answers what it is to be saved as.
+    A document of a kind that is not read is among them: ingesting it answers what it is to be saved as.
 
     Raises:
         NotFoundError: there is nothing at the place.
-        InvalidInputError: it is one file of a kind that cannot be filed.
+        InvalidInputError: it is one file of a kind that cannot be ingested.
     """
     return [path for path in _files(place, recursive=recursive) if _is_document(path)]
 
@@ -126,7 +126,7 @@ class FolderWatch:
         self._handled: dict[Path, Signature] = {}
 
     def due(self, *, settled: bool = True) -> list[Path]:
-        """List the files to file now, and count them as filed.
+        """List the files to ingest now, and count them as ingested.
 
         Args:
             settled: False takes files as they are; True only those that look as they did at the last call.

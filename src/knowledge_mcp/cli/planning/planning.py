@@ -73,7 +73,7 @@ class FolderRun:
     """File every document of a folder for one application; an instance is used once.
 
     Args:
-        service: where they are filed.
+        service: ingests them.
         choices: what was asked for.
         pause: waits between two looks at a watched folder; False ends the watching.
     """
@@ -152,7 +152,7 @@ class FolderRun:
         )
 
     def _finish(self) -> None:
-        """Write summary and report of all that was filed so far."""
+        """Write summary and report of all that was ingested so far."""
         outcomes = [self._outcomes[path] for path in sorted(self._outcomes)]
         if self._choices.as_json:
             documents = [{"file": str(each.path), **each.answer} for each in outcomes]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.cache import CachedEmbedder, OnAnswer, of_stopped_runs, refuse_blanks
+from knowledge_mcp.embedders.cache import CachedEmbedder, OnAnswer, refuse_blanks, with_cache_of_stopped_runs
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import InternalError
@@ -78,7 +78,7 @@ class LocalEmbedder:
     @property
     def space(self) -> EmbeddingSpace:
         if self._space is None:
-            self._space = self._worked_out_space()
+            self._space = self._derive_space()
         return self._space
 
     @property
@@ -123,10 +123,10 @@ class LocalEmbedder:
             self._loaded = self._tokenizer = None
         self._lanes.close()
 
-    def _worked_out_space(self) -> EmbeddingSpace:
-        from knowledge_mcp.embedders.local.model_folders import pinned
+    def _derive_space(self) -> EmbeddingSpace:
+        from knowledge_mcp.embedders.local.model_folders import find_pinned
 
-        known = pinned(self._model) if self._path is None else None
+        known = find_pinned(self._model) if self._path is None else None
         if known is not None:
             name, config, sha256 = known.name, known.config, known.weights.sha256
         else:
@@ -243,4 +243,4 @@ def from_options(options: LocalOptions) -> LocalEmbedder | CachedEmbedder:
         variant=options.embedding_variant,
         threads=options.embedding_threads,
     )
-    return of_stopped_runs(embedder, options.data_folder) if options.embedding_cache else embedder
+    return with_cache_of_stopped_runs(embedder, options.data_folder) if options.embedding_cache else embedder

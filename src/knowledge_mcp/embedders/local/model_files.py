@@ -33,9 +33,9 @@ from knowledge_mcp.embedders.local.model_folders import (
     PinnedModel,
     default_cache,
     find,
+    find_pinned,
     folder_name,
     hash_of_weights,
-    pinned,
     supplied_onnx,
 )
 from knowledge_mcp.embedders.local.model_sources import ModelSource, PinnedFile, Progress, hub_snapshot
@@ -158,7 +158,7 @@ def fetch(
                 files = find(model, cache=cache)
     if files is None:
         raise ConfigError(f"The model {model or ALL_MINILM.name} did not arrive whole in {cache}.")
-    known = pinned(model) if path is None else None
+    known = find_pinned(model) if path is None else None
     ready = supplied_onnx(files) if known is not None and known.kind == "reranker" else None
     onnx: dict[Variant, Path] = (
         {"int8": ready} if ready is not None else {variant: onnx_file(files, variant, progress) for variant in variants}
@@ -202,7 +202,7 @@ def verify(model: str | None = None, *, path: Path | None = None, cache: Path | 
         if manifest is not None:
             expected |= {folder / name: mark.sha256 for name, mark in manifest.files.items()}
             expected |= {folder / built.file: built.sha256 for built in manifest.built.values()}
-    known = pinned(files.name)
+    known = find_pinned(files.name)
     if known is not None:
         expected[files.tokenizer] = known.tokenizer.sha256
         if files.weights is not None:
@@ -246,7 +246,7 @@ def _check(file: Path, expected: str) -> FileCheck:
 def _is_intact(files: ModelFiles, progress: Progress) -> bool:
     """Return whether a cached model's files have the bytes that once arrived, and the pinned ones if it is ours."""
     manifest = ModelManifest.read(files.folders[0])
-    known = pinned(files.name)
+    known = find_pinned(files.name)
     if manifest is None or (known is not None and manifest.weights_sha256 != known.weights.sha256):
         return False
     total = sum(mark.size for mark in manifest.files.values())
@@ -274,7 +274,7 @@ def _download(
         for stale in cache.glob(f"{INCOMING}*"):
             shutil.rmtree(stale, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=INCOMING) as scratch:
-            known = pinned(model)
+            known = find_pinned(model)
             if known is not None or model is None:
                 chosen = known or ALL_MINILM
                 offered = chosen.sources() if sources is None else sources

@@ -127,7 +127,7 @@ own."""
 PINNED = (ALL_MINILM, MULTILINGUAL_E5, MS_MARCO)
 
 
-def pinned(model: str | None) -> PinnedModel | None:
+def find_pinned(model: str | None) -> PinnedModel | None:
     """Give the known model of a name or of a hub's `owner/name`, whatever its case; None means the built-in one."""
     name = (ALL_MINILM.name if model is None else model).lower()
     return next((each for each in PINNED if name and name in {each.name.lower(), each.repository.lower()}), None)
@@ -135,7 +135,7 @@ def pinned(model: str | None) -> PinnedModel | None:
 
 def is_built_in(model: str | None) -> bool:
     """Return whether a name means the built-in model; None does."""
-    return pinned(model) is ALL_MINILM
+    return find_pinned(model) is ALL_MINILM
 
 
 TOKENIZER = "tokenizer.json"
@@ -178,7 +178,7 @@ def folder_name(model: str | None) -> str:
     Raises:
         ConfigError: that cannot be a model's name.
     """
-    known = pinned(model)
+    known = find_pinned(model)
     if known is not None or model is None:
         return (known or ALL_MINILM).name
     if not HUB_NAME.fullmatch(model):
@@ -251,7 +251,7 @@ def _in_user_folder(path: Path, model: str | None, cache: Path) -> ModelFiles:
         weights = _weights(path, safetensors=manifest.config.bert is not None)
         name, config, sha256 = manifest.name, manifest.config, manifest.weights_sha256
     else:
-        name, config, sha256, weights = _unmarked(path, model)
+        name, config, sha256, weights = _read_unmarked(path, model)
     if name == ALL_MINILM.name:
         _check_built_in(path, sha256)
     identity = json.dumps([sha256, asdict(config)], sort_keys=True)
@@ -259,7 +259,7 @@ def _in_user_folder(path: Path, model: str | None, cache: Path) -> ModelFiles:
     return ModelFiles(name, config, sha256, tokenizer, weights, (path, built))
 
 
-def _unmarked(path: Path, model: str | None) -> tuple[str, ModelConfig, str, Path]:
+def _read_unmarked(path: Path, model: str | None) -> tuple[str, ModelConfig, str, Path]:
     """Read a folder that has no manifest of ours."""
     safetensors = path / WEIGHTS
     if safetensors.is_file() and safetensors.stat().st_size == ALL_MINILM.weights.size:

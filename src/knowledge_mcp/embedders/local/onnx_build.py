@@ -133,7 +133,7 @@ def quantize(source: Path, target: Path) -> None:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".incoming-") as scratch:
             rough = Path(scratch, "rough.onnx")
             tools.quantize_dynamic(str(source), str(rough), per_channel=True, weight_type=tools.QuantType.QInt8)
-            target.write_bytes(_parsed(rough).SerializeToString(deterministic=True))
+            target.write_bytes(_parse(rough).SerializeToString(deterministic=True))
     except (RuntimeError, ValueError, KeyError) as exc:
         raise InternalError(f"{source.name} could not be quantized to int8.", details=str(exc)) from exc
     finally:
@@ -142,10 +142,10 @@ def quantize(source: Path, target: Path) -> None:
 
 def is_quantized(path: Path) -> bool:
     """Return whether an ONNX file already holds quantized operators."""
-    return any(node.op_type in QUANTIZED_OPERATORS for node in _parsed(path).graph.node)
+    return any(node.op_type in QUANTIZED_OPERATORS for node in _parse(path).graph.node)
 
 
-def _parsed(path: Path) -> onnx.ModelProto:
+def _parse(path: Path) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(path.read_bytes())
@@ -176,15 +176,15 @@ class _Graph:
 
     def weight(self, name: str, *shape: int, transposed: bool = False) -> str:
         """Add a weight of the checkpoint; `shape` is the checkpoint's, -1 stands for any size."""
-        value = self._checked(name, shape)
+        value = self._checked_weights(name, shape)
         return self._keep(name, np.array(value.T if transposed else value, np.float32, order="C"))
 
     def sum_with_first_row(self, table: tuple[str, int, int], row_of: tuple[str, int, int]) -> str:
         """Add the first row of one table, given by name and shape, to every row of another."""
-        total = self._checked(table[0], table[1:]) + self._checked(row_of[0], row_of[1:])[0]
+        total = self._checked_weights(table[0], table[1:]) + self._checked_weights(row_of[0], row_of[1:])[0]
         return self._keep(table[0], total.astype(np.float32))
 
-    def _checked(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def _checked_weights(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         value = self._weights.get(name)
         if value is None:
             raise ConfigError(

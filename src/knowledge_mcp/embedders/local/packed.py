@@ -64,7 +64,7 @@ def read_packed(path: Path) -> dict[str, NDArray[np.float32]]:
         ConfigError: the file is missing, cut off or of another form.
     """
     with _errors_of(path):
-        packed = _opened(path)
+        packed = _open(path)
         return {_name(name): _tensor(packed, name, entry) for name, entry in packed.tensors.items()}
 
 
@@ -75,7 +75,7 @@ def write_tokenizer(path: Path, target: Path) -> None:
         ConfigError: as `read_packed`.
     """
     with _errors_of(path):
-        pieces = _opened(path).pieces
+        pieces = _open(path).pieces
     ids = {piece: number for number, (piece, _) in enumerate(pieces)}
     space = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
     plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
@@ -126,7 +126,7 @@ def _errors_of(path: Path) -> Generator[None]:
         ) from exc
 
 
-def _opened(path: Path) -> _Packed:
+def _open(path: Path) -> _Packed:
     """Read sizes, vocabulary and directory; the tensors are made when they are asked for."""
     data = path.read_bytes()
     magic, _, hidden, *_ = _SIZES.unpack_from(data)

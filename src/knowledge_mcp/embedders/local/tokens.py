@@ -135,7 +135,7 @@ class ModelTokenizer:
 
     def encode(self, text: str) -> tuple[Encoding, int]:
         """Encode for the model: the first `window` tokens with the special ones, and how many the text has in all."""
-        encoding = self._encoded(text)
+        encoding = self._encode(text)
         length = len(encoding)
         if length > self.window:
             encoding.truncate(self.window)
@@ -144,13 +144,13 @@ class ModelTokenizer:
     def _count(self, text: str) -> int:
         if self._words is not None:
             return self._words.count(text)
-        return len(self._offsets(text)) if LONG_RUN.search(text) else len(self._encoded(text))
+        return len(self._offsets(text)) if LONG_RUN.search(text) else len(self._encode(text))
 
     def _spans(self, text: str) -> Sequence[tuple[int, int]]:
         return self._offsets(text) if self._words is None else self._words.spans(text)
 
     def _offsets(self, text: str) -> Sequence[tuple[int, int]]:
-        spans = self._encoded(text).offsets
+        spans = self._encode(text).offsets
         if not LONG_RUN.search(text):
             return tuple(spans)
         return tuple(
@@ -160,7 +160,7 @@ class ModelTokenizer:
             for place in range(start, max(end, start + 1), step)
         )
 
-    def _encoded(self, text: str) -> Encoding:
+    def _encode(self, text: str) -> Encoding:
         """Encode without special tokens; a lone surrogate, which no UTF-8 text holds, counts as unknown character."""
         try:
             return self._tokenizer.encode(text, add_special_tokens=False)

@@ -200,7 +200,7 @@ class RemoteEmbedder:
             for batch, some in zip(batches, answers, strict=True)
             for text, each in zip(batch, some, strict=True)
         }
-        return self._delivered([found[text] for text in readable])
+        return self._vectors_or_raise([found[text] for text in readable])
 
     def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
         del texts
@@ -316,7 +316,7 @@ class RemoteEmbedder:
                     raise wrong_settings(failed.details, failed.words, self._service) from failed.__cause__
                 raise failed.error from failed.__cause__
 
-    def _delivered(self, found: Sequence[Vector | CallFailed]) -> list[Vector]:
+    def _vectors_or_raise(self, found: Sequence[Vector | CallFailed]) -> list[Vector]:
         vectors = [each if isinstance(each, bytes) else None for each in found]
         reasons = {
             index: each.words or each.error.message for index, each in enumerate(found) if not isinstance(each, bytes)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.embedders.cache import CachedEmbedder, cached
+from knowledge_mcp.embedders.cache import CachedEmbedder, with_cache
 from knowledge_mcp.embedders.services.embedder import QUERY_SECONDS, RemoteEmbedder
 from knowledge_mcp.embedders.services.service import (
     DEFAULT_MODEL,
@@ -92,7 +92,7 @@ def from_openai_options(
         provider="openai",
         model=model,
         asks_for=model.name,
-        connect=partial(_connected, make, "OpenAI", "OPENAI_BASE_URL"),
+        connect=partial(_make_client, make, "OpenAI", "OPENAI_BASE_URL"),
         key=key,
         key_setting="OPENAI_API_KEY",
         model_setting="EMBEDDING_MODEL",
@@ -150,7 +150,7 @@ def from_azure_options(options: AzureOptions, *, retries: RetryPolicy | None = N
             options.embedding_model or deployment, options.embedding_dimensions, options.embedding_price
         ),
         asks_for=deployment,
-        connect=partial(_connected, make, "Azure OpenAI", "AZURE_OPENAI_ENDPOINT"),
+        connect=partial(_make_client, make, "Azure OpenAI", "AZURE_OPENAI_ENDPOINT"),
         key=key,
         key_setting="AZURE_OPENAI_KEY",
         model_setting="AZURE_OPENAI_EMBEDDING_DEPLOYMENT",
@@ -160,7 +160,7 @@ def from_azure_options(options: AzureOptions, *, retries: RetryPolicy | None = N
     return _embedder_of(service, options, retries)
 
 
-def _connected(make: Callable[[], OpenAI], provider: str, setting: str) -> OpenAI:
+def _make_client(make: Callable[[], OpenAI], provider: str, setting: str) -> OpenAI:
     """Make the library's client; makes no request."""
     openai_library()
     try:
@@ -187,4 +187,4 @@ def _embedder_of(
         query_seconds=min(QUERY_SECONDS, seconds),
         batch_seconds=seconds,
     )
-    return cached(embedder, options.data_folder) if options.embedding_cache else embedder
+    return with_cache(embedder, options.data_folder) if options.embedding_cache else embedder

@@ -1,4 +1,4 @@
-"""Filing documents for applications: each file once for each application, new versions in place of old ones, jobs.
+"""Ingesting documents for applications: each file once for each application, new versions in place of old ones, jobs.
 
 The same bytes for the same application are one document, whatever path they come by; a file whose bytes have changed
 replaces the document that came by the same path; the same file under two applications is two documents.
@@ -53,7 +53,7 @@ from knowledge_mcp.support.locks import locked
 _logger = logging.getLogger(__name__)
 
 EXTENSIONS: Mapping[str, str] = MEDIA_TYPES
-"""Media types of what can be filed, by extension: what B-FR-005 names, and every other document."""
+"""Media types of what can be ingested, by extension: what B-FR-005 names, and every other document."""
 
 
 _ERROR_TYPES = {
@@ -73,13 +73,13 @@ class _File:
 
 
 class PlanningService(LocalKnowledge):
-    """Answer from one collection, and file documents in it. Thread-safe.
+    """Answer from one collection, and ingest documents into it. Thread-safe.
 
     Args:
         base, pipeline, health_threshold_ms: as `LocalKnowledge`.
         folder: where locks and the journal of jobs are kept.
         roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
-        workers: documents that are filed at the same time.
+        workers: documents that are ingested at the same time.
         patience: seconds that running jobs get to end when this is closed.
     """
 
@@ -130,7 +130,7 @@ class PlanningService(LocalKnowledge):
         return by_application
 
     def check_path(self, request: PlanningIngestRequest) -> Path:
-        """Make sure that a file may be read, is there, and is of a kind that can be filed; returns it resolved.
+        """Make sure that a file may be read, is there, and is of a kind that can be ingested; returns it resolved.
 
         Raises:
             InvalidInputError: the path is not absolute, or not allowed.
@@ -152,7 +152,7 @@ class PlanningService(LocalKnowledge):
     def batch(self, application_ref: str) -> Generator[Batch]:
         """Give what several calls of `ingest_file` share; the records of the application are read once for all of them.
 
-        At the end it is looked at once more, for versions of these files that another process filed meanwhile.
+        At the end it is looked at once more, for versions of these files that another process ingested meanwhile.
         """
         batch = Batch(application_ref, lambda: self.documents_of(application_ref))
         yield batch
@@ -172,7 +172,7 @@ class PlanningService(LocalKnowledge):
             batch: of the same application, to file many; None for one.
 
         Raises:
-            PlanningError: it cannot be filed, `error_type` says why.
+            PlanningError: it cannot be ingested, `error_type` says why.
             CancelledError: the caller gave up; nothing was stored.
             KnowledgeError: path, store or embedder.
         """
@@ -255,13 +255,13 @@ class PlanningService(LocalKnowledge):
             return
 
     def _settle(self, batch: Batch) -> None:
-        """Remove what another process filed by a path of the batch before the batch did.
+        """Remove what another process ingested by a path of the batch before the batch did.
 
-        A path that somebody files at this moment is left: that filing finds what is there.
+        A path that is being ingested at this moment is left: that ingest finds what is there.
         """
         for record in self.documents_of(batch.application_ref) if batch.ingested else ():
-            filed = batch.ingested.get(record.source_path)
-            if filed is not None and record.sha256 != filed.sha256 and record.updated_at < filed.updated_at:
+            newest = batch.ingested.get(record.source_path)
+            if newest is not None and record.sha256 != newest.sha256 and record.updated_at < newest.updated_at:
                 with locked(self._locks, record.source_path, give_up=lambda: True) as mine:
                     now = documents.documents(self._base, [record.id])
                     if mine and now == [record]:

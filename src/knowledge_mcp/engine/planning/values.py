@@ -1,4 +1,4 @@
-"""What is asked and answered when a document is filed for an application."""
+"""Requests and results of ingesting a document for an application."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOTHING = 0.005
 
 
 class PlanningError(InvalidInputError):
-    """Say why a document could not be filed, in the words of the specification.
+    """Say why a document could not be ingested, in the words of the specification.
 
     Args:
         error_type: `file_not_found`, `unsupported_file_type`, `extraction_failed`, `no_content`, `no_chunks`,
@@ -30,7 +30,7 @@ class PlanningError(InvalidInputError):
 
 @dataclass(frozen=True, slots=True)
 class PlanningIngestRequest:
-    """Ask for one file to be filed for one application.
+    """Ask for one file to be ingested for one application.
 
     Attributes:
         file_path: absolute path.
@@ -162,7 +162,7 @@ class Batch:
         read: lists their records.
 
     Attributes:
-        ingested: records of what the batch has filed, by source path.
+        ingested: records of what the batch has ingested, by source path.
     """
 
     def __init__(self, application_ref: str, read: Callable[[], Iterable[DocumentRecord]]) -> None:
@@ -177,7 +177,7 @@ class Batch:
         return known.get(uri, set()) | known.get(sha256, set())
 
     def add(self, record: DocumentRecord) -> None:
-        """Count a document as filed."""
+        """Count a document as ingested."""
         self.ingested[record.source_path] = record
         _note(self._known(), record)
 

@@ -210,7 +210,7 @@ class PlanningReader(JudgingReader):
 
 
 class CountingReader:
-    """Read documents that have no pictures of pages, and keep the sizes that filing tells (`ports.Reader`).
+    """Read documents that have no pictures of pages, and keep the sizes that an ingest reports (`ports.Reader`).
 
     Args:
         reader: who reads; closed with this one.

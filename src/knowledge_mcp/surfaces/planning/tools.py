@@ -1,4 +1,4 @@
-"""The planning tools: from a request to the service where documents are filed, and back to an answer."""
+"""The planning tools: from a request to the service that ingests documents, and back to an answer."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, CUT_FROM, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, narrowed, one_or_list
+from knowledge_mcp.surfaces.arguments import WHOLE, Question, Text, as_text, combine_filters, one_or_list
 from knowledge_mcp.surfaces.contract import JobProgress, Request, Response
 
 Collection = Annotated[
@@ -60,7 +60,7 @@ class RagSearchRequest(Request):
 
     def search(self) -> SearchQuery:
         """Build the engine's question."""
-        condition = narrowed(
+        condition = combine_filters(
             document_ids=self.doc_id,
             document_type=self.document_type,
             chunk_type=self.chunk_type,

@@ -13,7 +13,7 @@ from knowledge_mcp.model.library import Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.ports import Library
 from knowledge_mcp.support.wording import how_many
-from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, in_words, rounded, size_of
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, in_words, round_score, size_of
 from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import follow
 from knowledge_mcp.surfaces.rag import shapes
@@ -28,7 +28,7 @@ def search_result(hit: Hit, collection: str) -> shapes.RagSearchResult:
     where = _place(chunk, collection, file_name_of(chunk.source_path)).model_copy(update={"citation": hit.citation})
     return shapes.RagSearchResult(
         text=chunk.content,
-        score=rounded(hit.score),
+        score=round_score(hit.score),
         metadata=where,
         cut_from=chunk.cut_from,
         also_in=list(hit.also_in),
@@ -151,7 +151,7 @@ def ingest_url(
         call or Call(),
         give_up=None,  # the library notices by itself, and leaves nothing behind
     )
-    return _ingested(done)
+    return _ingest_response(done)
 
 
 def ingest_url_status(knowledge: Any, request: shapes.UrlJobRequest) -> shapes.UrlJobResponse:
@@ -217,7 +217,7 @@ def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -
     return "No passage was found.", ["Try broader terms, or another collection."]
 
 
-def _ingested(done: Deposited) -> shapes.IngestUrlResponse:
+def _ingest_response(done: Deposited) -> shapes.IngestUrlResponse:
     response = shapes.IngestUrlResponse(
         status="ingested",
         title=done.title,
@@ -234,7 +234,7 @@ def _ingested(done: Deposited) -> shapes.IngestUrlResponse:
 def _job(job: IngestJob) -> shapes.UrlJobResponse:
     more: dict[str, Any] = {}
     if job.result is not None:
-        more["result"] = _ingested(job.result)
+        more["result"] = _ingest_response(job.result)
     if job.state == "failed":
         suggestion: dict[str, Any] = {"suggestion": job.suggestion} if job.suggestion else {}
         more["failure"] = shapes.JobError(code=job.error or "internal_error", message=job.message, **suggestion)

@@ -10,7 +10,7 @@ from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQu
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError
-from knowledge_mcp.surfaces.answers import rounded
+from knowledge_mcp.surfaces.answers import round_score
 from knowledge_mcp.surfaces.contract import Surface, Tool
 from knowledge_mcp.surfaces.repositories import shapes
 
@@ -68,7 +68,7 @@ def result(service: RepositoryService, hit: CodeHit) -> shapes.CodeSearchResult:
         file_path=path,
         repository=info.name,
         content_snippet=content,
-        similarity_score=rounded(hit.similarity),
+        similarity_score=round_score(hit.similarity),
         chunk_index=chunk.index,
         metadata=metadata.model_copy(update={"total_chunks": total}),
         id=f"{info.name}:{path}:{chunk.index}",

@@ -20,7 +20,7 @@ from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.contract import Response, Tool
-from knowledge_mcp.surfaces.redline import counted
+from knowledge_mcp.surfaces.redline import count_changes
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 _LONGEST = 400
@@ -142,17 +142,17 @@ def _comparisons() -> Comparisons:
 def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
     """Answer `knowledge_changes`."""
     kinds = _kinds(request.kinds)
-    pair, found = _compared(knowledge, request)
+    pair, found = _compare(knowledge, request)
     selected = [each for each in found if _is_selected(each, request.clause, kinds)]
     selected.sort(key=_weight)
-    page = [_changed(each, pair, kinds) for each in selected[request.cursor : request.cursor + request.limit]]
+    page = [_changed_clause(each, pair, kinds) for each in selected[request.cursor : request.cursor + request.limit]]
     page = page[: max(1, fitting_count([each.sent() for each in page], ROOM_FOR_RESULTS))]
     end = request.cursor + len(page)
-    message = "" if selected else _nothing(found, request)
+    message = "" if selected else _explain_nothing(found, request)
     return ChangesResponse(
         old=_edition(pair.old),
         new=_edition(pair.new),
-        summary=counted(found),
+        summary=count_changes(found),
         changes=page,
         total=len(selected),
         message=message,
@@ -162,7 +162,7 @@ def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
 
 def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
     """Answer `knowledge_impact`."""
-    pair, found = _compared(knowledge, request)
+    pair, found = _compare(knowledge, request)
     reached = impact_of(knowledge, pair, found)
     page = [_place(each, pair) for each in reached.touched[request.cursor : request.cursor + request.limit]]
     page = page[: max(1, fitting_count([each.sent() for each in page], ROOM_FOR_RESULTS))]
@@ -171,7 +171,7 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
     return ImpactResponse(
         old=_edition(pair.old),
         new=_edition(pair.new),
-        summary=counted(found),
+        summary=count_changes(found),
         touched=page,
         total=len(reached.touched),
         untouched=reached.untouched,
@@ -181,7 +181,7 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
     ).without_defaults()
 
 
-def _compared(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
+def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
     pair = edition_pair(knowledge.documents(), request.document, request.old or "", request.new or "")
     return pair, _comparisons().of(knowledge, pair)
 
@@ -214,7 +214,7 @@ def _weight(each: ClauseChange) -> int:
     return min([*inside, whole])
 
 
-def _changed(each: ClauseChange, pair: EditionPair, kinds: frozenset[str]) -> ClauseChanged:
+def _changed_clause(each: ClauseChange, pair: EditionPair, kinds: frozenset[str]) -> ClauseChanged:
     narrowed = kinds & {kind.value for kind in ChangeType}
     selected = [change for change in each.changes if not narrowed or change.kind.value in narrowed]
     inside = [_inside(change) for change in selected]
@@ -252,7 +252,7 @@ def _place(each: Touched, pair: EditionPair) -> PlaceTouched:
         "clause": each.clause,
     }
     if each.change is not None:
-        fields["change"] = _changed(each.change, pair, frozenset())
+        fields["change"] = _changed_clause(each.change, pair, frozenset())
     return PlaceTouched(**{name: value for name, value in fields.items() if value})
 
 
@@ -262,7 +262,7 @@ def _edition(record: DocumentRecord) -> EditionNamed:
     ).without_defaults()
 
 
-def _nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> str:
+def _explain_nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> str:
     if all(each.link.kind is LinkKind.SAME and not each.changes for each in found):
         return f"Nothing changed: {how_many(len(found), 'clause is', 'clauses are')} the same."
     is_narrowed = request.clause is not None or request.kinds is not None

@@ -11,7 +11,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.answers import compact, in_words, rounded, tokens_about
+from knowledge_mcp.surfaces.answers import compact, in_words, round_score, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards import shapes
 from knowledge_mcp.surfaces.standards.evidence import locator
@@ -59,7 +59,7 @@ def search_result(hit: Hit, *, full: bool = True) -> shapes.StandardsSearchResul
     return shapes.StandardsSearchResult(
         id=chunk.id,
         content=chunk.content,
-        score=rounded(hit.score),
+        score=round_score(hit.score),
         source=_source(chunk, hit.citation),
         metadata=shapes.StandardsMetadata(
             chunk_type=chunk.chunk_type,

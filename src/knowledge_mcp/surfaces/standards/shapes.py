@@ -10,7 +10,7 @@ from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import Filter, SearchMode
 from knowledge_mcp.surfaces.answers import ABOUT, ALSO_ASKED, CUT_FROM, NOT_CUT, Answerability, Truncation
-from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, narrowed, one_or_list
+from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Question, Text, as_text, combine_filters, one_or_list
 from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.standards.evidence_shapes import EvidenceLocator, StandardsRequest
 
@@ -92,7 +92,7 @@ class ScopedRequest(StandardsRequest):
 
     def filter(self) -> Filter | None:
         """Build the engine's filter; None where nothing narrows the search."""
-        return narrowed(
+        return combine_filters(
             document_ids=self.document_id,
             document_type=self.document_type,
             chunk_type=self.chunk_type,

@@ -17,7 +17,7 @@ from knowledge_mcp.surfaces.answers import (
     compact,
     fitting_count,
     in_words,
-    rounded,
+    round_score,
     size_of,
     tokens_about,
 )
@@ -222,7 +222,7 @@ def _requirement(hit: RequirementHit) -> shapes.RequirementResult:
         requirement_id=clause or statement.identifier or "",
         source=passages.brief_source(hit.chunk, hit.citation, clause),
         normative=statement.modality is Modality.REQUIREMENT,
-        score=rounded(hit.score),
+        score=round_score(hit.score),
         identifier=statement.identifier or "",
         negated=statement.negated,
         weak=statement.weak,

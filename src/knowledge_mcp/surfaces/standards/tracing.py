@@ -172,7 +172,7 @@ class _Embedding:
     progress: Progress
 
     def __call__(self, texts: Sequence[str]) -> Any:
-        from knowledge_mcp.ranking.linking import stacked
+        from knowledge_mcp.ranking.linking import embed_as_matrix
 
         done = 0
 
@@ -183,7 +183,7 @@ class _Embedding:
             self.progress(done, len(texts), f"{done} of {len(texts)} texts embedded")
             return vectors
 
-        return stacked(embed)(texts)
+        return embed_as_matrix(embed)(texts)
 
 
 def run_review(knowledge: Knowledge, request: Mapping[str, Any], call: Call) -> dict[str, Any]:

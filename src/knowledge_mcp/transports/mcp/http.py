@@ -161,7 +161,7 @@ class SessionLimit:
             await send_error(send, 503, "too_many_sessions", text, [_WAIT])
             return
         self._opening[owner] += 1
-        answer = _Opening(send=self._keeping(scope, owner, send))
+        answer = _Opening(send=self._note_session(scope, owner, send))
         try:
             await self._app(scope, receive, answer)
         finally:
@@ -172,7 +172,7 @@ class SessionLimit:
             else:
                 self._release(owner)
 
-    def _keeping(self, scope: Scope, owner: object, send: Send) -> Send:
+    def _note_session(self, scope: Scope, owner: object, send: Send) -> Send:
         """Note the session that an answer opens, before its client learns of it."""
 
         async def keep(message: Message) -> None:
@@ -312,7 +312,7 @@ class BearerAuth:
         await send_error(send, status, code, refusal.message, [(b"www-authenticate", challenge.encode("latin-1"))])
 
 
-class _Unasked:
+class _AllowAll:
     """Let everybody do everything whom nobody in front of this has asked for a key."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -382,7 +382,7 @@ def build_app(
     sessions = SessionLimit(Starlette(routes=routes, lifespan=lifespan))
     app: ASGIApp = BodyLimit(sessions, max_body_bytes)
     admission = Admission(keys, resource)
-    app = BearerAuth(app, admission) if admission.required else _Unasked(app)
+    app = BearerAuth(app, admission) if admission.required else _AllowAll(app)
     url = resource.url if resource is not None else ""
     app = ServerCard(app, version=server.version or "", closed=admission.required, url=url)
     server.is_shared = True

@@ -200,7 +200,9 @@ class KnowledgeServer(MCPServer[Any]):
                         if any("_meta" in tool for each in listings for tool in each.contents["tools"])
                         else []
                     ),
-                    TasksExtension(self._is_long, self._run_long, lambda context: self._asking(context.request).name),
+                    TasksExtension(
+                        self._is_long, self._run_long, lambda context: self._key_of_request(context.request).name
+                    ),
                 ],
             )
         self._providers = providers
@@ -228,7 +230,7 @@ class KnowledgeServer(MCPServer[Any]):
         return _Offer(self._providers, self._load())
 
     @cached_property
-    def _published(self) -> list[types.Tool]:
+    def _published_tools(self) -> list[types.Tool]:
         return [tool for each in self._listings for tool in each.tools()]
 
     def close(self) -> None:
@@ -244,7 +246,7 @@ class KnowledgeServer(MCPServer[Any]):
     async def list_tools(self) -> list[types.Tool]:
         """List the surfaces' tools first; the first call also starts the warm-up."""
         self._providers.start_warm_up(delay=WARM_UP_DELAY)
-        return [*self._published, *await super().list_tools()]
+        return [*self._published_tools, *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -275,7 +277,7 @@ class KnowledgeServer(MCPServer[Any]):
     async def _run_long(
         self, params: types.CallToolRequestParams, context: ServerRequestContext[Any, Any], progress: Progress
     ) -> types.CallToolResult:
-        key = self._asking(context.request)
+        key = self._key_of_request(context.request)
         return await self._run(params.name, params.arguments or {}, context.protocol_version, key, progress=progress)
 
     async def list_prompts(self) -> list[types.Prompt]:
@@ -334,7 +336,7 @@ class KnowledgeServer(MCPServer[Any]):
         found = self._offer.completers.get(params.argument.name)  # its name decides what completes it
         if found is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
-        key = self._asking(context.request)
+        key = self._key_of_request(context.request)
         try:
             values = await self._runner.in_thread(partial(self._list_completions, *found, params.argument, key))
         except KnowledgeError as exc:
@@ -346,7 +348,7 @@ class KnowledgeServer(MCPServer[Any]):
         return types.CompleteResult(completion=types.Completion(values=first, total=len(values), has_more=more))
 
     def _read(self, address: str, key: Key) -> ReadResourceContents:
-        with self._runner.audited(key, address) as documents:
+        with self._runner.audit(key, address) as documents:
             content = self._offer.reader.read(address, key)
             documents.extend(self._offer.reader.documents_of(address, content))
         return content
@@ -354,15 +356,15 @@ class KnowledgeServer(MCPServer[Any]):
     def _list_completions(
         self, surface: str, completer: Completer, argument: types.CompletionArgument, key: Key
     ) -> list[str]:
-        with self._runner.audited(key, f"completion/complete {argument.name}") as documents:
+        with self._runner.audit(key, f"completion/complete {argument.name}") as documents:
             values = list(completer(find_service(self._providers, surface, key), argument.value))
             documents.extend(values[:MAX_COMPLETIONS] if completer.names_documents else ())
         return values
 
     def _key_of(self, context: Context[Any, Any] | None) -> Key:
-        return self._asking(context.request_context.request if context is not None else None)
+        return self._key_of_request(context.request_context.request if context is not None else None)
 
-    def _asking(self, request: Any) -> Key:
+    def _key_of_request(self, request: Any) -> Key:
         """Return the key of who asks; where several clients come, one that is not known may do nothing."""
         if request is None:
             return NOBODY if self.is_shared else ANONYMOUS

@@ -85,7 +85,7 @@ class ToolRunner:
         started = time.perf_counter()
         received = {"tool": tool.name}
         try:
-            request = await self._parsed(tool, arguments, key)
+            request = await self._parse(tool, arguments, key)
             log_event(
                 logger,
                 logging.INFO,
@@ -125,14 +125,14 @@ class ToolRunner:
     def _answer(
         self, surface: Surface, tool: Tool, request: Any, call: Call, key: Key
     ) -> tuple[dict[str, Any], bytes | None]:
-        with self.audited(key, tool.name) as documents:
+        with self.audit(key, tool.name) as documents:
             _need_right(surface, tool, request, key)
             outcome = _run_tool(find_service(self._providers, surface.name, key), tool, request, call)
             payload = shorten(outcome.payload, tool.items)
             documents.extend((*documents_in(payload), *outcome.unnamed))
         return payload, outcome.picture
 
-    async def _parsed(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
+    async def _parse(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
         try:
             return parse(tool.request, arguments)
         except KnowledgeError as exc:
@@ -141,7 +141,7 @@ class ToolRunner:
             raise
 
     @contextlib.contextmanager
-    def audited(self, key: Key, tool: str) -> Generator[list[str]]:
+    def audit(self, key: Key, tool: str) -> Generator[list[str]]:
         """Write a call down when the block ends, with the documents that it put into the list, or with its error.
 
         Errors as `AuditLog.write`, where there is such a log.

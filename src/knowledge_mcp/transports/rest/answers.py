@@ -374,7 +374,7 @@ def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": _WORDS[status], "content": _CONTENT} for status in sorted({*statuses, *GATED})}
 
 
-def described(app: FastAPI) -> dict[str, Any]:
+def build_openapi(app: FastAPI) -> dict[str, Any]:
     """Build the OpenAPI document; the form of failures stands in it once, put there by hand.
 
     As a model of each response it would be built again for every one: most of the time that the service takes to start.

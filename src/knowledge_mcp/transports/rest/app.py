@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
-from knowledge_mcp.transports.rest.answers import BEARER, DESCRIPTION, described
+from knowledge_mcp.transports.rest.answers import BEARER, DESCRIPTION, build_openapi
 from knowledge_mcp.transports.rest.bodies import BodyGate
 from knowledge_mcp.transports.rest.errors import (
     FAILURE,
@@ -49,7 +49,7 @@ from knowledge_mcp.transports.shared.serving import address_of, serve_until_stop
 
 
 @contextlib.asynccontextmanager
-async def living(app: ASGIApp) -> AsyncGenerator[None]:
+async def run_app(app: ASGIApp) -> AsyncGenerator[None]:
     """Start an app, and stop it at the end of the block.
 
     Raises:
@@ -159,7 +159,7 @@ def build_rest_app(
         generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
     routers = [ingesting_routes(executor), reading_routes(executor), viewing_routes(executor)]
-    open_router = operating_routes(executor, version, lambda: service.stopping, lambda: described(app))
+    open_router = operating_routes(executor, version, lambda: service.stopping, lambda: build_openapi(app))
     if engine_router is not None:
         routers.append(engine_router)
     for router in routers:
@@ -237,7 +237,7 @@ def _lifespan(
         try:
             async with contextlib.AsyncExitStack() as stack:
                 if mcp_app is not None:
-                    await stack.enter_async_context(living(mcp_app))
+                    await stack.enter_async_context(run_app(mcp_app))
                 yield
         finally:
             with anyio.CancelScope(shield=True):
@@ -259,7 +259,7 @@ def _answer_failures(app: FastAPI, routes: Iterable[APIRoute]) -> None:
     async def by_framework(request: Request, error: HTTPException) -> Response:
         if error.status_code != 405:
             return answer(request, from_http(error))
-        allowed = ", ".join(sorted(_allowed(table, str(request.scope["path"]))))
+        allowed = ", ".join(sorted(_allowed_methods(table, str(request.scope["path"]))))
         if request.method == "OPTIONS":
             return Response(status_code=204, headers={"Allow": allowed})
         failure = Failure(405, f"{request.method[:20]} is not allowed here.", f"Use {allowed}.", {"Allow": allowed})
@@ -288,7 +288,7 @@ def _answer_failures(app: FastAPI, routes: Iterable[APIRoute]) -> None:
 _REPORT = "Report the request_id; the cause is in the server's log."
 
 
-def _allowed(table: Iterable[tuple[re.Pattern[str], frozenset[str]]], path: str) -> set[str]:
+def _allowed_methods(table: Iterable[tuple[re.Pattern[str], frozenset[str]]], path: str) -> set[str]:
     found = set[str]()
     for pattern, methods in table:
         if pattern.match(path):

@@ -72,14 +72,14 @@ class BodyGate:
             await self._throw_away(receive, 0 if waits else limit)
             await send_failure(scope, send, from_http(_too_large(limit)))
             return
-        await self._app(scope, self._counted(receive, limit), send)
+        await self._app(scope, self._limited(receive, limit), send)
 
-    def _counted(self, receive: Receive, limit: int) -> Receive:
+    def _limited(self, receive: Receive, limit: int) -> Receive:
         size = 0
         whole = False
         deadline = anyio.current_time() + self._patience
 
-        async def counted() -> Message:
+        async def receive_limited() -> Message:
             nonlocal size, whole
             if whole:
                 return await receive()
@@ -100,7 +100,7 @@ class BodyGate:
                 raise _too_large(limit)
             return message
 
-        return counted
+        return receive_limited
 
     async def _throw_away(self, receive: Receive, most: int) -> None:
         received, more = 0, True
@@ -149,12 +149,12 @@ class JsonRoute(APIRoute):
             return inner
 
         async def handler(request: Request) -> Response:
-            return await inner(_Parsed(request, await _read(request)))
+            return await inner(_ParsedRequest(request, await _read(request)))
 
         return handler
 
 
-class _Parsed(Request):
+class _ParsedRequest(Request):
     """A request whose JSON has been read: what FastAPI asks for is there."""
 
     def __init__(self, request: Request, value: object) -> None:

@@ -219,7 +219,7 @@ _REPORT = codec_of(IngestReport)
 _SKIPPED = codec_of(SkippedFile)
 
 
-def _everything(request: Request, right: str, what: str) -> None:
+def _allow_everything(request: Request, right: str, what: str) -> None:
     del request, right, what
 
 
@@ -237,7 +237,7 @@ def _restricted(
 def engine_router(
     get_knowledge: Callable[[str], Knowledge],
     surfaces: Sequence[str],
-    may: May = _everything,
+    may: May = _allow_everything,
     restrict: Callable[[Request, Any], Any] = _unrestricted,
 ) -> APIRouter:
     """Make the routes, which are no part of the published schema.
@@ -253,7 +253,7 @@ def engine_router(
     router = APIRouter(prefix="/engine", include_in_schema=False)
     calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
 
-    def admitted(request: Request, surface: str, method: str) -> None:
+    def admit(request: Request, surface: str, method: str) -> None:
         try:
             may(request, RIGHTS.get(method, "write"), f"engine:{surface}")
         except AuthError as exc:
@@ -261,13 +261,13 @@ def engine_router(
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
-    _add_tools(router, lambda request, name: restrict(request, get_knowledge(name)), admitted, calls, ingests)
+    _add_tools(router, lambda request, name: restrict(request, get_knowledge(name)), admit, calls, ingests)
 
     @router.post("/{surface}/ingest")
     async def ingest(surface: str, request: Request) -> Response:
         folder: Path | None = None
         try:
-            admitted(request, surface, "ingest")
+            admit(request, surface, "ingest")
             async with request.form(max_files=_MOST_PARTS, max_fields=0) as form:
                 folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "engine-"))
                 run = await anyio.to_thread.run_sync(_unpack, form, folder)
@@ -282,7 +282,7 @@ def engine_router(
     @router.post("/{surface}/{method}")
     async def call(surface: str, method: str, request: Request) -> Response:
         try:
-            admitted(request, surface, method)
+            admit(request, surface, method)
             get = functools.partial(_restricted, restrict, request, get_knowledge)
             answer = functools.partial(_call_method, get, surface, method, await request.body())
             content, request.scope[READ_DOCUMENTS] = await calls.run(answer)
@@ -298,7 +298,7 @@ def engine_router(
 def _add_tools(
     router: APIRouter,
     get_service: Callable[[Request, str], Any],
-    admitted: Callable[[Request, str, str], None],
+    admit: Callable[[Request, str, str], None],
     calls: Threads,
     ingests: Threads,
 ) -> None:
@@ -307,10 +307,10 @@ def _add_tools(
     @router.post("/{surface}/tools/{name}")
     async def tool(surface: str, name: str, request: Request) -> Response:
         try:
-            admitted(request, surface, "search")
+            admit(request, surface, "search")
             found = tool_of(surface, name)
             if found.writes:
-                admitted(request, surface, "remove")
+                admit(request, surface, "remove")
             arguments = _json_object(await request.body() or b"{}")
         except HTTPException:
             raise

@@ -168,7 +168,7 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
     return Failure(422, "; ".join(shown[:MAX_PROBLEMS]) + more, suggestion)
 
 
-def crashed(exc: BaseException, request_id: str, what: str) -> Failure:
+def log_crash(exc: BaseException, request_id: str, what: str) -> Failure:
     """Log an unforeseen exception in full; answer with nothing of it but the request's id."""
     logger.error("%s crashed (request %s)", what, request_id, exc_info=exc)
     return Failure(500, "The server failed to answer.", "Report the request_id; the cause is in the server's log.")

@@ -18,7 +18,7 @@ from knowledge_mcp.model.errors import AuthError
 from knowledge_mcp.model.rights import EVERYBODY, Rights
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
-from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, crashed, send_failure
+from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, log_crash, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.admission import METADATA_PATH, Admission, Rejection
 from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
@@ -85,8 +85,8 @@ class AccessLayer:
         with self._metrics.in_flight(), self._tracing.request(scope, method) as span:
             try:
                 await self._app(scope, receive, answer)
-            except Exception as exc:  # noqa: BLE001 - logged by crashed(); the client must get an answer
-                failure = crashed(exc, ident, f"{method} {self._route(scope)}")
+            except Exception as exc:  # noqa: BLE001 - logged by log_crash(); the client must get an answer
+                failure = log_crash(exc, ident, f"{method} {self._route(scope)}")
                 scope[FAILURE] = failure
                 if answer.status is None:
                     await send_failure(scope, answer, failure)

@@ -262,7 +262,7 @@ class DocumentQuery(BaseModel):
     text: _Switch = False
 
 
-def ingested(done: Deposited, key: Key) -> IngestAnswer:
+def ingest_answer(done: Deposited, key: Key) -> IngestAnswer:
     """Say what became of a deposit; who may not read the collection does not see what was there before."""
     if not key.sees_all_of(done.collection):
         done = replace(done, unchanged=False, replaced=False, embedded=done.chunks, reused=0)
@@ -286,7 +286,7 @@ _STATUS: Mapping[str, int] = {
 """The status that a request would have been answered with, by what is kept of a failed job."""
 
 
-def accepted(job: IngestJob) -> AcceptedAnswer:
+def accepted_answer(job: IngestJob) -> AcceptedAnswer:
     """Tell that a deposit was accepted."""
     return AcceptedAnswer(status="accepted", job_id=job.id)
 
@@ -295,7 +295,7 @@ def job_answer(job: IngestJob, key: Key) -> JobAnswer:
     """Tell a key how far a job is."""
     more: dict[str, Any] = {}
     if job.result is not None:
-        more["result"] = ingested(job.result, key)
+        more["result"] = ingest_answer(job.result, key)
     if job.state == "failed":
         status = _STATUS.get(job.error, 500)
         more["error"] = JobFailure(
@@ -377,7 +377,7 @@ def _place(chunk: Chunk, collection: str, record: DocumentRecord | None) -> dict
     return place
 
 
-def _known(record: DocumentRecord, collection: str) -> dict[str, Any]:
+def _document_fields(record: DocumentRecord, collection: str) -> dict[str, Any]:
     return {
         "doc_id": record.id, "title": record.title, "source": record.source_path, "filename": record.file_name,
         "collection": collection, "pages": record.pages, "size": record.size, "sha256": record.sha256,
@@ -390,7 +390,7 @@ def _known(record: DocumentRecord, collection: str) -> dict[str, Any]:
 
 def document_listed(record: DocumentRecord, collection: str) -> DocumentListed:
     """Show a document in a list."""
-    return DocumentListed(**_known(record, collection), chunks=record.chunk_count)
+    return DocumentListed(**_document_fields(record, collection), chunks=record.chunk_count)
 
 
 def document(found: LibraryDocument, *, limit: int | None, offset: int, text: bool) -> DocumentAnswer:
@@ -398,7 +398,7 @@ def document(found: LibraryDocument, *, limit: int | None, offset: int, text: bo
     chunks = found.chunks[offset : None if limit is None else offset + limit]
     more: dict[str, Any] = {"text": found.text} if text else {}
     return DocumentAnswer(
-        **_known(found.record, found.collection),
+        **_document_fields(found.record, found.collection),
         chunks=[passage(chunk, found.collection, found.record) for chunk in chunks],
         chunk_count=len(found.chunks),
         **more,

@@ -194,7 +194,7 @@ class NoTracing:
         """Do nothing."""
 
 
-class _Ended:
+class _RequestSpan:
     def __init__(self, span: Span, method: str) -> None:
         self._span = span
         self._method = method
@@ -237,7 +237,7 @@ class _OpenTelemetry:
             kind=SpanKind.SERVER,
             attributes={"http.request.method": known, "url.scheme": str(scope.get("scheme", "http"))},
         ) as span:
-            yield _Ended(span, known)
+            yield _RequestSpan(span, known)
 
     def work(self, name: str) -> AbstractContextManager[object]:
         return self._tracer.start_as_current_span(name)

@@ -50,11 +50,11 @@ from knowledge_mcp.transports.rest.models import (
     PageQuery,
     SearchRequest,
     UploadFields,
-    accepted,
+    accepted_answer,
     collection_listed,
     document,
     document_listed,
-    ingested,
+    ingest_answer,
     job_answer,
     result,
 )
@@ -100,14 +100,14 @@ class _Ingesting:
         The same text again changes nothing; another text under the same file name replaces the earlier one.
         """
         need_write(key, body.metadata.collection)
-        return await self._take(request, _checked(body), size=len(body.text.encode()), wait=body.wait)
+        return await self._take(request, _check_deposit(body), size=len(body.text.encode()), wait=body.wait)
 
     async def ingest_url(
         self, request: Request, body: IngestUrlRequest, key: Annotated[Key, Depends(key_of)]
     ) -> Response:
         """Fetch an https address, convert what it gives, and take it in."""
         need_write(key, body.collection)
-        return await self._take(request, _checked(body), size=None, wait=body.wait)
+        return await self._take(request, _check_deposit(body), size=None, wait=body.wait)
 
     async def ingest_file(self, request: Request, key: Annotated[Key, Depends(key_of)]) -> Response:
         """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
@@ -160,14 +160,14 @@ class _Ingesting:
 
     async def _take(self, request: Request, deposit: Any, *, size: int | None, wait: bool) -> Response:
         if wait:
-            return _json(ingested(await self._executor.ingest(request, deposit, size=size), key_of(request)))
+            return _json(ingest_answer(await self._executor.ingest(request, deposit, size=size), key_of(request)))
         job = await self._executor.read("library.submit", lambda library: library.submit(deposit()))
         self._executor.metrics.ingest("accepted")
         log_event(
             logger, logging.INFO, "ingest_accepted", request_id=request.scope[REQUEST_ID], job_id=job.id,
             collection=job.collection, source=job.source, size=size,
         )  # fmt: skip
-        return _json(accepted(job), 202)
+        return _json(accepted_answer(job), 202)
 
 
 def ingesting_routes(executor: RequestExecutor) -> APIRouter:
@@ -192,13 +192,13 @@ def ingesting_routes(executor: RequestExecutor) -> APIRouter:
     return router
 
 
-def _checked(body: IngestRequest | IngestUrlRequest) -> Any:
+def _check_deposit(body: IngestRequest | IngestUrlRequest) -> Any:
     """Return what makes the deposit; it is made here once, so that what is wrong with it is reported first."""
-    deposit = _validated(body.deposit)
+    deposit = _validate(body.deposit)
     return lambda: deposit
 
 
-def _validated(make: Any) -> Any:
+def _validate(make: Any) -> Any:
     try:
         return make()
     except ValueError as exc:
@@ -227,7 +227,7 @@ def _parts(form: FormData) -> tuple[UploadFile, UploadFields, Metadata]:
                 [{"loc": ("body", "metadata"), "msg": str(exc.detail), "type": "json_invalid"}]
             ) from None
         metadata = _model(Metadata, parsed, "metadata")
-        _validated(metadata.pairs)
+        _validate(metadata.pairs)
     return file, fields, metadata
 
 
@@ -352,7 +352,7 @@ class _Reading:
         """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
 
         def look(library: SharedLibrary) -> bytes:
-            found = readable(library, key).find(checked_document_id(doc_id))
+            found = readable(library, key).find(check_document_id(doc_id))
             return _bytes(document(found, limit=part.limit, offset=part.offset, text=part.text))
 
         return _raw_json(await self._executor.read("library.find", look))
@@ -362,7 +362,7 @@ class _Reading:
 
         def act(library: SharedLibrary) -> int:
             visible = reachable(library, key)
-            need_write(key, visible.where(checked_document_id(doc_id)))
+            need_write(key, visible.where(check_document_id(doc_id)))
             return visible.remove_document(doc_id)
 
         removed = await self._executor.read("library.remove_document", act)
@@ -428,7 +428,7 @@ def _names(record: DocumentRecord) -> str:
     return f"{record.title}\n{record.file_name}\n{record.source_path}".casefold()
 
 
-def checked_document_id(text: str) -> str:
+def check_document_id(text: str) -> str:
     """Keep ids to what ids can be; another is no document."""
     if not _DOCUMENT_ID.fullmatch(text):
         raise RefusedRequest(404, "There is no such document.", "List the documents and use one of their ids.")

@@ -20,8 +20,8 @@ from knowledge_mcp.transports.rest.answers import AcceptedAnswer, JobAnswer, fai
 from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
-from knowledge_mcp.transports.rest.models import MAX_OFFSET, CollectionName, accepted, job_answer
-from knowledge_mcp.transports.rest.routes import checked_document_id
+from knowledge_mcp.transports.rest.models import MAX_OFFSET, CollectionName, accepted_answer, job_answer
+from knowledge_mcp.transports.rest.routes import check_document_id
 from knowledge_mcp.transports.shared.keys import Key
 
 
@@ -177,7 +177,7 @@ class TraceQuery(_Query):
 
 
 class LinkDecision(BaseModel):
-    """What a person says of a link between two items; `accepted` null takes back what was said."""
+    """What a person says of a link between two items; `accepted_answer` null takes back what was said."""
 
     model_config = _BODY
     source: Annotated[_DocumentId, Field(alias="from")]
@@ -314,7 +314,7 @@ class _Viewing:
         """List the sections of a document, each with the passage that it begins in."""
 
         def look(library: SharedLibrary) -> bytes:
-            found = readable(library, key).find(checked_document_id(doc_id))
+            found = readable(library, key).find(check_document_id(doc_id))
             return _bytes(OutlineAnswer, {"doc_id": found.record.id, "sections": list_sections(found)})
 
         return _json(await self._executor.read("library.outline", look))
@@ -326,7 +326,7 @@ class _Viewing:
 
         def draw(library: SharedLibrary) -> bytes:
             visible = readable(library, key)
-            return visible.page_image(checked_document_id(doc_id), page, picture_query.passage, dpi=picture_query.dpi)
+            return visible.page_image(check_document_id(doc_id), page, picture_query.passage, dpi=picture_query.dpi)
 
         picture = await self._executor.view(request, "library.page_image", draw)
         return Response(picture, media_type="image/png", headers={"Cache-Control": "private, no-store"})
@@ -335,7 +335,7 @@ class _Viewing:
         """Tell what changed from one document to another, clause by clause."""
 
         def compare(library: SharedLibrary) -> bytes:
-            old, new = map(readable(library, key).find, _checked(query.old, query.new))
+            old, new = map(readable(library, key).find, _check_ids(query.old, query.new))
             return _bytes(ChangesAnswer, compare_clauses(old, new, limit=query.limit, offset=query.offset))
 
         return _json(await self._executor.view(request, "library.changes", compare))
@@ -345,12 +345,12 @@ class _Viewing:
 
         It is a job: asked for again, it is the same one, or its result, until one of the documents changes.
         """
-        both = _checked(query.source, query.target)
+        both = _check_ids(query.source, query.target)
         return await self._review(request, key, "trace", both, partial(_bytes, TraceAnswer), wait=query.wait)
 
     async def check(self, request: Request, query: Annotated[CheckQuery, Query()], key: _KeyOf) -> Response:
         """Tell what a document says of each obligation of another; a job, as a trace is."""
-        both = _checked(query.document, query.standard)
+        both = _check_ids(query.document, query.standard)
         return await self._review(request, key, "check", both, partial(_bytes, CheckAnswer), wait=query.wait)
 
     async def conflicts(self, request: Request, query: Annotated[ConflictsQuery, Query()], key: _KeyOf) -> Response:
@@ -364,7 +364,7 @@ class _Viewing:
             page = conflicts[query.offset : query.offset + query.limit]
             return _bytes(ConflictsAnswer, {**found, "total": len(conflicts), "conflicts": page})
 
-        ids, name = _checked(*dict.fromkeys(query.document)), query.collection
+        ids, name = _check_ids(*dict.fromkeys(query.document)), query.collection
         return await self._review(request, key, "conflicts", ids, encode, collection=name, wait=query.wait)
 
     async def _review(
@@ -382,7 +382,7 @@ class _Viewing:
             visible = readable(library, key)
             job = visible.review(what, ids, collection=collection, wait=wait)
             if job.state != "done":
-                return 202, accepted(job).model_dump_json().encode()
+                return 202, accepted_answer(job).model_dump_json().encode()
             return 200, show(visible.reviewed(job.id))
 
         status, content = await self._executor.view(request, f"library.{what}", look)
@@ -399,7 +399,7 @@ class _Viewing:
         return await self._decide(key, ("check", body.document, body.standard), lambda known: known.mark([mark]))
 
     async def _decide(self, key: Key, what: tuple[str, str, str], change: Callable[[Any], Sized]) -> Response:
-        kind, (one, other) = what[0], _checked(*what[1:])
+        kind, (one, other) = what[0], _check_ids(*what[1:])
 
         def write(library: SharedLibrary) -> bytes:
             visible = readable(library, key)
@@ -454,8 +454,8 @@ def viewing_routes(executor: RequestExecutor) -> APIRouter:
     return router
 
 
-def _checked(*ids: str) -> list[str]:
-    return [checked_document_id(each) for each in ids]
+def _check_ids(*ids: str) -> list[str]:
+    return [check_document_id(each) for each in ids]
 
 
 def _bytes(model: type[BaseModel], values: dict[str, Any]) -> bytes:

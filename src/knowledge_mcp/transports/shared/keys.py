@@ -278,7 +278,7 @@ def parse_keys(text: str) -> KeyFile:
         if isinstance(content.get("keys"), list) or isinstance(content.get("roles"), list):
             if unknown := sorted(set(content) - {"keys", "roles"}):
                 raise ValueError(f"there is an unknown field '{unknown[0][:60]}'")
-            entries, roles = _listed(content.get("keys", [])), _roles(content.get("roles", []))
+            entries, roles = _read_keys(content.get("keys", [])), _roles(content.get("roles", []))
         else:
             entries = _plain(content.items())
     else:
@@ -307,7 +307,7 @@ def _lines(text: str) -> Iterable[tuple[str, object]]:
 
 def _plain(pairs: Iterable[tuple[str, object]]) -> Iterable[tuple[Key, bytes]]:
     for name, secret in pairs:
-        yield Key(_checked_name(name)), _digest(_checked_secret(name, secret))
+        yield Key(_check_name(name)), _digest(_check_secret(name, secret))
 
 
 def _objects(content: object, what: str) -> Iterable[Mapping[str, object]]:
@@ -331,15 +331,15 @@ def _roles(content: object) -> tuple[GroupRole, ...]:
     return tuple(found)
 
 
-def _listed(content: object) -> Iterable[tuple[Key, bytes]]:
+def _read_keys(content: object) -> Iterable[tuple[Key, bytes]]:
     for entry in _objects(content, "keys"):
-        name = _checked_name(entry.get("name"))
+        name = _check_name(entry.get("name"))
         if unknown := sorted(set(entry) - _FIELDS):
             raise ValueError(f"the key '{name}' has an unknown field '{unknown[0]}'")
         if ("key" in entry) == ("sha256" in entry):
             raise ValueError(f"the key '{name}' needs either 'key' or 'sha256'")
         if "key" in entry:
-            digest = _digest(_checked_secret(name, entry["key"]))
+            digest = _digest(_check_secret(name, entry["key"]))
         else:
             hexadecimal = entry["sha256"]
             if not isinstance(hexadecimal, str) or not _DIGEST.fullmatch(hexadecimal):
@@ -358,7 +358,7 @@ def _patterns(entry: Mapping[str, object], name: str, right: str, unnamed: tuple
     return tuple(cast("list[str]", value))
 
 
-def _checked_name(name: object) -> str:
+def _check_name(name: object) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError("a key's name is missing, too long, or holds characters that cannot be shown")
     if name.startswith(TOKEN_PREFIX):
@@ -366,7 +366,7 @@ def _checked_name(name: object) -> str:
     return name
 
 
-def _checked_secret(name: str, secret: object) -> str:
+def _check_secret(name: str, secret: object) -> str:
     if not isinstance(secret, str) or not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
         raise ValueError(f"the key of '{name}' must be visible ASCII characters without blanks")
     return secret

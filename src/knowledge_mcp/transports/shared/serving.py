@@ -147,7 +147,7 @@ def listen(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except OSError as exc:
-        where = _written(host, port)
+        where = _format_address(host, port)
         if exc.errno == errno.EADDRINUSE:
             raise InvalidInputError(
                 f"{where} is already in use.",
@@ -163,10 +163,10 @@ def listen(host: str, port: int) -> socket.socket:
 def address_of(listener: socket.socket) -> str:
     """Write a listening socket's address as it stands in a URL."""
     host, port = listener.getsockname()[:2]
-    return _written(host, port)
+    return _format_address(host, port)
 
 
-def _written(host: str, port: int) -> str:
+def _format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

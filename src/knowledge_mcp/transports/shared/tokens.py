@@ -115,7 +115,7 @@ def fetch_json(
     deadline = time.monotonic() + FETCH_SECONDS
     try:
         with opener.open(urllib.request.Request(url, body, headers), timeout=FETCH_SECONDS / 2) as response:
-            found = json.loads(_bounded(response, deadline))
+            found = json.loads(_read_bounded(response, deadline))
     except urllib.error.HTTPError as exc:
         exc.close()
         raise IssuerDownError(f"{_without_query(url)} answered with {exc.code}") from exc
@@ -126,7 +126,7 @@ def fetch_json(
     return cast("Mapping[str, Any]", found)
 
 
-def _bounded(response: http.client.HTTPResponse, deadline: float) -> bytes:
+def _read_bounded(response: http.client.HTTPResponse, deadline: float) -> bytes:
     parts: list[bytes] = []
     size = 0
     while part := response.read1(_BLOCK):

@@ -216,7 +216,7 @@ def _ingested(settings: Settings, document_id: str) -> Edition:
 
 
 def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> None:
-    counts = redline.counted(changes)
+    counts = redline.count_changes(changes)
     if set(counts) <= {LinkKind.SAME.value}:
         out().print(shown(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same."))
         return
@@ -239,7 +239,7 @@ def _clauses(changes: Sequence[ClauseChange]) -> Table:
     quiet = {LinkKind.SAME, LinkKind.EDITED}
     for each in changes:
         if each.link.kind not in quiet:
-            places = (redline.cited(each.link.old), redline.cited(each.link.new))
+            places = (redline.cite_clause(each.link.old), redline.cite_clause(each.link.new))
             table.add_row(shown(each.link.kind.value, "bold"), *map(shown, places))
     return table
 
@@ -257,7 +257,7 @@ def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> Ta
         clause = each.link.new or each.link.old
         kind = f"{change.kind.value} ({change.requirement})" if change.requirement else change.kind.value
         was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
-        table.add_row(*(shown(cell) for cell in (kind, redline.cited(clause), was, now)))
+        table.add_row(*(shown(cell) for cell in (kind, redline.cite_clause(clause), was, now)))
     return table
 
 
