@@ -28,7 +28,7 @@ from typing import Any
 
 from benchmarks.editions import Score, score_made
 from benchmarks.made_editions import Made, edited, made_document, numbers
-from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
+from knowledge_mcp.cli.knowledge.review.compare import compare_editions, edition_at
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.settings import load_settings
 
@@ -272,7 +272,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                     folder.mkdir(parents=True, exist_ok=True)
                 made = write(random.Random(f"{name} {seed}"), folder)
                 editions = [edition_at(settings, str(folder / f"{side}.{suffix}")) for side in ("old", "new")]
-            score_made(scores, compared(*editions), made, [_place_of(each, kind) for each in made])
+            score_made(scores, compare_editions(*editions), made, [_place_of(each, kind) for each in made])
         edits = " + ".join(f"{scores[each].all()} {each}" for each in ("force", "number"))
         print(f"{name}: {'; '.join(f'{each} {score}' for each, score in scores.items())}; {edits}", flush=True)
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from benchmarks.edition_manners import MANNERS, Manner, as_it_is, printed
 from benchmarks.made_editions import KINDS, Made, edited, made_document, read_document, written
-from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
+from knowledge_mcp.cli.knowledge.review.compare import compare_editions, edition_at
 from knowledge_mcp.embedders.local.embedder import from_options
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.differences import ClauseChange
@@ -196,7 +196,7 @@ def real(data: Path, embedder: Embedder | None) -> Iterator[dict[str, Any]]:
                 {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*.md")}
                 for folder in (pair / "old", pair / side)
             )
-            changes = compared(*editions)
+            changes = compare_editions(*editions)
             links = [(key_of(each.link.old), key_of(each.link.new)) for each in changes]
             ways: dict[str, Iterable[_Pair]] = {
                 "ours": [link for link in links if None not in link],
@@ -299,7 +299,7 @@ def _scored(
             editions = (edition_at(settings, str(paths[0])), edition_at(settings, str(paths[1])))
             lines = tuple({line: key for key, line in places.items()} for _, places in sides)
             right = {(was, key) for key, each in enumerate(new) for was in each.was}
-            score_made(scores, compared(*editions), (old, new), [_by_line(places) for places in lines])
+            score_made(scores, compare_editions(*editions), (old, new), [_by_line(places) for places in lines])
             texts = tuple({path.name: text} for path, (text, _) in zip(paths, sides, strict=True))
             ways: dict[str, Iterable[_Pair]] = {
                 "difflib over lines": by_lines(*editions, texts),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.locks import hold_lock
 
 __all__ = ["in_ci", "needs", "node22", "node_clients", "run_script"]
 
@@ -61,7 +61,7 @@ def node_clients(*, environment: Mapping[str, str] = os.environ) -> Path:
 
 def run_script(name: str, *, seconds: float) -> subprocess.CompletedProcess[str]:
     """Run a script of `tools` that may install something into `.node`, one worker of the tests after the other."""
-    with locked(ROOT / ".node", "install"):
+    with hold_lock(ROOT / ".node", "install"):
         command = [str(ROOT / "tools" / name)]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
 

@@ -289,7 +289,7 @@ def test_no_secret_is_shown_anywhere(tmp_path: Path, read: Read) -> None:
     assert "hush" not in str(reading.settings)
     assert "hush" not in reading.settings.model_dump_json()
     assert "hush" not in " ".join(reading.problems)
-    assert {value.shown for value in reading.values if value.variable.secret} == {"********"}
+    assert {value.text for value in reading.values if value.variable.secret} == {"********"}
 
 
 def test_a_wrong_secret_is_told_without_its_value(read: Read) -> None:

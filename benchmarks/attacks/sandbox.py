@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.attacks import Attack, Outcome
 from benchmarks.attacks.sandbox_jobs import ATTEMPTS
-from knowledge_mcp.support.sandbox import Given, Limits, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox, SandboxFailure
 
 __all__ = ["ATTACKS"]
 
@@ -186,7 +186,7 @@ def _neighbour(folder: Path) -> Outcome:
     """Read what another child was given."""
     del folder
     with closing(Sandbox(_SMALL)) as sandbox:
-        held = sandbox.run(f"{_JOBS}:hold", {}, files={"path": Given(io.BytesIO(_SECRET.encode()))})
+        held = sandbox.run(f"{_JOBS}:hold", {}, files={"path": InputFile(io.BytesIO(_SECRET.encode()))})
         place = str(next(held))
         said = _told(sandbox, "attempt", {"what": "read", "target": place})
         held.close()

@@ -100,10 +100,10 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         settings = settings.model_copy(update={"embedding_model": None, "embedding_dimensions": None})
     provider = choose_embedding(settings, surface).provider
     embedder = registry.load(registry.EMBEDDERS[provider])(settings)
-    wanted = settings.embedding_dimensions
-    if wanted is not None and wanted != embedder.space.dimensions:
+    dimensions = settings.embedding_dimensions
+    if dimensions is not None and dimensions != embedder.space.dimensions:
         raise ConfigError(
-            f"EMBEDDING_DIMENSIONS is {wanted}, but {embedder.space.label} has {embedder.space.dimensions}.",
+            f"EMBEDDING_DIMENSIONS is {dimensions}, but {embedder.space.label} has {embedder.space.dimensions}.",
             suggestion="Unset EMBEDDING_DIMENSIONS, or choose a model with as many.",
         )
     if start is None:
@@ -163,7 +163,7 @@ def _open_store(settings: Settings, *, falls_back: bool) -> tuple[Store, str]:
 def try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) -> Start:
     """Try what a server needs before it starts: the adapters, the store's connection, each collection's space.
 
-    Every problem is told, not only the first (A-REQ-REL-003).
+    Every problem is reported, not only the first (A-REQ-REL-003).
     """
     start: Start | None = None
     problems: dict[str, KnowledgeError] = {}
@@ -223,12 +223,12 @@ def build_readers(
             readers[media_type] = registry.load(target)(ocr=ocr, options=ScanOptions(language=ocr_language), **opening)
             continue
         if target not in made:
-            given: dict[str, Any] = {}
+            arguments: dict[str, Any] = {}
             if media_type in registry.CONVERTING_READERS:
-                given["markdown"] = registry.load(registry.READERS["text/markdown"])()
+                arguments["markdown"] = registry.load(registry.READERS["text/markdown"])()
             if media_type in registry.WEB_READERS and main_text:
-                given["main_text"] = True
-            made[target] = registry.load(target)(**given)
+                arguments["main_text"] = True
+            made[target] = registry.load(target)(**arguments)
         readers[media_type] = made[target]
     return readers
 
@@ -323,8 +323,8 @@ def _reviews(settings: Settings, knowledge: Knowledge) -> Reviews:
     def work(request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
         return registry.load(registry.REVIEWS)(knowledge, request, line)
 
-    whose = hashlib.sha256(f"{settings.rag_api_url or ''}\0{settings.collection}".encode()).hexdigest()[:16]
-    jobs = Jobs(FolderJournal(settings.data_folder / "jobs" / f"reviews-{whose}"), work, explain=explain)
+    owner = hashlib.sha256(f"{settings.rag_api_url or ''}\0{settings.collection}".encode()).hexdigest()[:16]
+    jobs = Jobs(FolderJournal(settings.data_folder / "jobs" / f"reviews-{owner}"), work, explain=explain)
     folder, collection = settings.data_folder, settings.collection
     return Reviews(
         jobs, lambda what, one, other: Decisions.about(folder, what, f"{collection}/{one}", f"{collection}/{other}")
@@ -420,14 +420,14 @@ def build_knowledge(
 
 
 def _is_inner(settings: Settings, name: str) -> bool:
-    """Tell whether a collection holds no documents to be found: journals, registers, code, copies that were kept."""
+    """Return whether a collection holds no documents to be found: journals, registers, code, old copies."""
     from knowledge_mcp.engine.jobs.store_journal import ENDED_COLLECTION, JOBS_COLLECTION
     from knowledge_mcp.engine.repositories.manifest import PREFIX
 
     inner = {COLLECTIONS["repositories"], JOBS_COLLECTION, ENDED_COLLECTION, "document_registry"}
     stem, dot, _ = name.partition(".")
-    kept = bool(dot) and stem in {COLLECTIONS["planning"], settings.collection}
-    return kept or stem in inner or name.startswith(PREFIX)
+    is_copy = bool(dot) and stem in {COLLECTIONS["planning"], settings.collection}
+    return is_copy or stem in inner or name.startswith(PREFIX)
 
 
 def _build_planning(settings: Settings, base: Base, roots: Sequence[Path] | None, passwords: Passwords) -> Knowledge:
@@ -511,15 +511,15 @@ def list_sources(settings: Settings) -> SourceList:
     return SourceList(settings.data_folder / "sources", settings.collection)
 
 
-def checked_spec(location: str, kind: SourceKind | None, given: SourceSpec) -> SourceSpec:
+def check_spec(location: str, kind: SourceKind | None, requested: SourceSpec) -> SourceSpec:
     """Check what is to be registered; arguments and errors as `spec_of`."""
     from knowledge_mcp.sources.synced.building import spec_of
 
-    return spec_of(location, kind, given)
+    return spec_of(location, kind, requested)
 
 
 def owned_by_others(settings: Settings, name: str) -> Callable[[DocumentRecord], bool]:
-    """Tell which documents came from another registered source than the one named."""
+    """Return which documents came from another registered source than this one."""
     others = [build_synced(settings, each.spec) for each in list_sources(settings).all() if each.spec.name != name]
     return lambda record: any(each.owns(record) for each in others)
 

@@ -21,7 +21,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Chunker
 from knowledge_mcp.readers.shared import assembly
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
-from knowledge_mcp.support.checkpoints import watched
+from knowledge_mcp.support.checkpoints import watch_for_stop
 
 Fill = Callable[[DocumentBuilder, int], None]
 
@@ -191,7 +191,7 @@ def test_cutting_stops_soon_after_it_is_told_to(shape: str, chunker: Chunker) ->
         nonlocal asked
         asked += 1
 
-    with watched(count, every=0.0):
+    with watch_for_stop(count, every=0.0):
         whole = steps(lambda: chunker.chunk(document, "standard", LightMeasure()))
     looks = asked
 
@@ -204,7 +204,7 @@ def test_cutting_stops_soon_after_it_is_told_to(shape: str, chunker: Chunker) ->
     asked = 0
 
     def stopped() -> None:
-        with pytest.raises(StopError), watched(stop_half_way, every=0.0):
+        with pytest.raises(StopError), watch_for_stop(stop_half_way, every=0.0):
             chunker.chunk(document, "standard", LightMeasure())
 
     assert looks >= 4

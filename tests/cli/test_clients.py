@@ -9,7 +9,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from knowledge_mcp.cli.knowledge.clients.forms import Client, ServerEntry, form_of, pasted, with_entry, without_entry
+from knowledge_mcp.cli.knowledge.clients.forms import (
+    Client,
+    ServerEntry,
+    add_entry,
+    form_of,
+    remove_entry,
+    render_entry,
+)
 from knowledge_mcp.cli.knowledge.clients.install import launch
 from knowledge_mcp.model.errors import InvalidInputError
 from tests.cli.conftest import Command
@@ -116,14 +123,14 @@ def test_another_server_of_the_name_is_neither_replaced_nor_removed(everywhere: 
 def test_toml_keeps_its_comments_when_an_entry_comes_changes_and_goes() -> None:
     form = form_of(Client.CODEX)
     text = '# mine\nmodel = "x"  # why\n\n[mcp_servers.other]\ncommand = "y"\n'
-    once = with_entry(form, text, ENTRY)
+    once = add_entry(form, text, ENTRY)
     assert once.startswith(text)
     assert tomllib.loads(once)["mcp_servers"]["knowledge"] == ENTRY.server
     other = ServerEntry("knowledge", {**ENTRY.server, "args": []})
-    twice = with_entry(form, f"{once}\n[tools]\nweb = true\n", other)
+    twice = add_entry(form, f"{once}\n[tools]\nweb = true\n", other)
     assert tomllib.loads(twice)["mcp_servers"]["knowledge"]["args"] == []
     assert tomllib.loads(twice)["tools"] == {"web": True}
-    left = without_entry(form, twice, "knowledge")
+    left = remove_entry(form, twice, "knowledge")
     assert left.startswith(text)
     assert "mcp_servers.knowledge" not in left
 
@@ -138,13 +145,13 @@ def test_toml_keeps_its_comments_when_an_entry_comes_changes_and_goes() -> None:
 )
 def test_toml_in_a_form_that_would_lose_something_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError):
-        with_entry(form_of(Client.CODEX), text, ENTRY)
+        add_entry(form_of(Client.CODEX), text, ENTRY)
 
 
 @pytest.mark.parametrize("client", KNOWN)
 def test_what_is_printed_is_what_would_be_written_into_an_empty_file(client: Client) -> None:
     form = form_of(client)
-    assert with_entry(form, "", ENTRY) == pasted(form, ENTRY)
+    assert add_entry(form, "", ENTRY) == render_entry(form, ENTRY)
 
 
 def test_no_assistant_found_is_an_error_that_names_them(home: Path, knowledge: Command) -> None:

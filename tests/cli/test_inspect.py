@@ -193,7 +193,9 @@ def test_a_lost_page_is_red(files: Path, run: Run, monkeypatch: pytest.MonkeyPat
     from knowledge_mcp.cli.knowledge import inspect as command
 
     told = io.StringIO()
-    monkeypatch.setattr(command, "out", lambda: Console(file=told, force_terminal=True, color_system="standard"))
+    monkeypatch.setattr(
+        command, "open_console", lambda: Console(file=told, force_terminal=True, color_system="standard")
+    )
     monkeypatch.setenv("ENABLE_OCR", "false")
     assert run(str(files / "scanned.pdf")).code == 1
     assert "\x1b[1;31mnone" in told.getvalue()

@@ -7,8 +7,8 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.cli.shared.progress import IngestTally, LineProgress
-from knowledge_mcp.cli.shared.report import cost_of, duration, exit_code_for, local_seconds, unreadable_lines
-from knowledge_mcp.cli.shared.session import guarded
+from knowledge_mcp.cli.shared.report import cost_of, duration, exit_code_for, list_unreadable, local_seconds
+from knowledge_mcp.cli.shared.session import guard
 from knowledge_mcp.model.errors import (
     AuthError,
     ConfigError,
@@ -147,14 +147,14 @@ def test_what_is_shown_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[s
     name = "a\x1b[31m\x07\u202e.pdf\ttab"
     print_failure(InternalError(name))
     assert "\x1b" not in capsys.readouterr().err
-    lines = unreadable_lines([SkippedFile(name, "corrupted", "It is damaged.")])
+    lines = list_unreadable([SkippedFile(name, "corrupted", "It is damaged.")])
     assert not set("".join(lines)) & {"\x1b", "\x07", "\u202e"}
     assert "\t" in lines[0]
 
 
 @pytest.mark.parametrize("error", [KeyError("analyser"), ValueError(), RuntimeError("two\nlines")])
 def test_a_command_that_fails_unexpectedly_says_of_what(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit), guarded():
+    with pytest.raises(typer.Exit), guard():
         raise error
     first = capsys.readouterr().err.splitlines()[0]
     assert first == f"Error: The command failed. {reason_of(error)}"

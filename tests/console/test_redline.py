@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pypdfium2 import PdfDocument
 
-from knowledge_mcp.cli.knowledge.review.compare import compared, drawn_pages, edition_at
+from knowledge_mcp.cli.knowledge.review.compare import compare_editions, draw_pages, edition_at
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.surfaces import redline
 from tests.console.browser import probe
@@ -49,8 +49,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("redline")
     settings = load_settings()
     files = (_printed(folder / "old.pdf", OLD), _printed(folder / "new.pdf", NEW))
-    changes = compared(edition_at(settings, files[0]), edition_at(settings, files[1]))
-    pages = (drawn_pages(settings, files[0], changes, "old"), drawn_pages(settings, files[1], changes, "new"))
+    changes = compare_editions(edition_at(settings, files[0]), edition_at(settings, files[1]))
+    pages = (draw_pages(settings, files[0], changes, "old"), draw_pages(settings, files[1], changes, "new"))
     (folder / "changes.html").write_text(redline.as_html("old.pdf", "new.pdf", changes, pages))
     return (folder / "changes.html").as_uri()
 

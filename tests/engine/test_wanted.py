@@ -20,7 +20,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import CancelledError, InternalError, TimedOutError
 from knowledge_mcp.model.evidence import ReferenceQuery
 from knowledge_mcp.stores.memory import MemoryHandle
-from knowledge_mcp.support.checkpoints import checked, checkpoint, inherited
+from knowledge_mcp.support.checkpoints import check_each, checkpoint, inherit_checkpoints
 from knowledge_mcp.support.lanes import Lanes
 from knowledge_mcp.transports.shared.threads import run_until
 from tests.engine.world import PUMPS, World
@@ -214,6 +214,6 @@ def test_a_thread_that_serves_another_call_next_does_not_keep_the_flag() -> None
 
 
 def test_items_are_given_out_while_the_answer_is_wanted_and_the_time_is_not_over() -> None:
-    assert list(checked([1, 2])) == [1, 2]
+    assert list(check_each([1, 2])) == [1, 2]
     with pytest.raises(TimedOutError):
         run_until(lambda: False, -1.0, lambda: list(checked([1, 2])))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.evals.comparing import compare, fallen
+from knowledge_mcp.evals.comparing import compare, list_fallen
 from knowledge_mcp.evals.measures import COLUMNS
 from knowledge_mcp.evals.results import read_run, run_as_json
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
@@ -19,22 +19,22 @@ BAD = {query: value - (0.3 if number % 2 else 0.1) for number, (query, value) in
 
 def test_what_got_worse_falls_and_the_way_back_does_not() -> None:
     down = compare(run_of(result(GOOD)), run_of(result(BAD)))
-    assert len(fallen(down)) == len(COLUMNS)
-    assert fallen(down)[0].startswith("pumps (hybrid): nDCG@10 fell from 0.8000 to 0.6000 (-0.2000, p = 0.0")
-    assert fallen(compare(run_of(result(BAD)), run_of(result(GOOD)))) == []
-    assert fallen(compare(run_of(result(GOOD)), run_of(result(GOOD)))) == []
+    assert len(list_fallen(down)) == len(COLUMNS)
+    assert list_fallen(down)[0].startswith("pumps (hybrid): nDCG@10 fell from 0.8000 to 0.6000 (-0.2000, p = 0.0")
+    assert list_fallen(compare(run_of(result(BAD)), run_of(result(GOOD)))) == []
+    assert list_fallen(compare(run_of(result(GOOD)), run_of(result(GOOD)))) == []
 
 
 def test_a_fall_within_the_tolerance_is_let_through() -> None:
     down = compare(run_of(result(GOOD)), run_of(result(dict.fromkeys(GOOD, 0.79))))
-    assert fallen(down, tolerance=0.02) == []
-    assert fallen(down, tolerance=0.005)
+    assert list_fallen(down, tolerance=0.02) == []
+    assert list_fallen(down, tolerance=0.005)
 
 
 def test_a_large_fall_of_one_question_in_thirty_may_be_chance() -> None:
     down = compare(run_of(result(GOOD)), run_of(result(GOOD | {"q3": 0.0})))
     assert down[0].changes[0].change.mean < -0.02
-    assert fallen(down) == []
+    assert list_fallen(down) == []
 
 
 def test_questions_are_listed_by_how_they_changed() -> None:
@@ -78,7 +78,7 @@ def test_a_small_baseline_holds_values_alone_and_compares_like_the_whole(tmp_pat
     assert content["results"][0]["rows"]["q1"] == [0.8] * len(COLUMNS)
     assert "What is" not in path.read_text()
     assert len(path.read_text()) < len(run_as_json(run))
-    assert fallen(compare(read_run(path), run_of(result(BAD)))) == fallen(compare(run, run_of(result(BAD))))
+    assert list_fallen(compare(read_run(path), run_of(result(BAD)))) == list_fallen(compare(run, run_of(result(BAD))))
 
 
 @pytest.mark.parametrize("kept_first", [True, False])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.evals import Asking, Draft, ask_set, draft_questions, drafts_as_jsonl, open_set
+from knowledge_mcp.evals import Draft, QuestionOptions, ask_set, draft_questions, drafts_as_jsonl, open_set
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import SearchMode
 from tests.engine.world import PUMPS, VALVES, World
@@ -65,6 +65,6 @@ def test_a_file_of_drafts_can_be_asked_and_says_that_nobody_has_read_it(
     chosen = open_set(path)
     assert len(chosen.questions) == len(drafts)
     assert all(each.draft for each in chosen.questions)
-    found = ask_set(world.knowledge, chosen, Asking(SearchMode.KEYWORD), progress=_nothing)
+    found = ask_set(world.knowledge, chosen, QuestionOptions(SearchMode.KEYWORD), progress=_nothing)
     assert found.measures["R@100"].mean > 0.9
     assert "nobody has read" in found.notes[0]

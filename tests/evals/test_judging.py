@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.evals.judging import fits, judge, plain
+from knowledge_mcp.evals.judging import fits, judge, normalize
 from knowledge_mcp.evals.questions import AnswerPlace, Question
 from tests.evals.making import hit, passage
 
@@ -55,7 +55,7 @@ def test_keys_of_a_set_are_taken_to_the_letter() -> None:
     ],
 )
 def test_quotes_are_compared_without_regard_to_print(one: str, other: str) -> None:
-    assert plain(one) == plain(other)
+    assert normalize(one) == normalize(other)
 
 
 def test_a_document_ranks_by_its_best_passage() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.evals import AnswerPlace, Asking, EvalSet, Question, ask_set, ingest_set, open_set
+from knowledge_mcp.evals import AnswerPlace, EvalSet, Question, QuestionOptions, ask_set, ingest_set, open_set
 from knowledge_mcp.evals.judging import CitationCheck
 from knowledge_mcp.evals.measures import abstention, signals_of
 from knowledge_mcp.model.chunk import Chunk
@@ -46,7 +46,7 @@ def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> Non
         told.append((step, done, total))
 
     report = ingest_set(knowledge, chosen, None, tell)
-    found = ask_set(knowledge, chosen, Asking(), tell, ingested=report)
+    found = ask_set(knowledge, chosen, QuestionOptions(), tell, ingested=report)
     assert found.measures["Success@1"].mean == 1
     assert (found.documents, found.questions, found.unanswerable) == (3, 3, 0)
     assert all(row.first == 1 and row.ms is not None and row.ms > 0 for row in found.rows.values())
@@ -62,7 +62,7 @@ def test_held_back_questions_are_told_apart_by_the_signals(tmp_path: Path) -> No
     chosen = open_set(folder, hold_back=0.34)
     knowledge = World(tmp_path).knowledge
     ingest_set(knowledge, chosen, None, _nothing)
-    found = ask_set(knowledge, chosen, Asking(), _nothing)
+    found = ask_set(knowledge, chosen, QuestionOptions(), _nothing)
     assert found.unanswerable == 1
     assert {each.signal for each in found.abstentions} >= {"score", "cosine", "bm25"}
     assert max(each.area for each in found.abstentions) == 1
@@ -80,7 +80,9 @@ def test_questions_of_ones_own_are_asked_of_the_present_base(world: World) -> No
         Question("care", "how often is a valve turned", (AnswerPlace("Valve guide", clause="2"),)),
         Question("lost", "how often is a valve turned", (AnswerPlace("gone"),)),
     )
-    found = ask_set(world.knowledge, EvalSet("mine", "questions", questions), Asking(SearchMode.KEYWORD), _nothing)
+    found = ask_set(
+        world.knowledge, EvalSet("mine", "questions", questions), QuestionOptions(SearchMode.KEYWORD), _nothing
+    )
     assert found.rows["alarm"].first == found.rows["care"].first == 1
     assert found.rows["lost"].first is None
     assert found.ingest_seconds is None
@@ -91,14 +93,14 @@ def test_questions_of_ones_own_are_asked_of_the_present_base(world: World) -> No
 
 
 def test_the_weight_changes_the_ranking_only_where_it_is_given(world: World) -> None:
-    assert Asking(weight=0.25).query("x", 10).weight == 0.25
-    assert Asking().query("x", 10) == SearchQuery("x")
-    assert len(Asking().query("x" * 5000, 10).text) == 2000
+    assert QuestionOptions(weight=0.25).query("x", 10).weight == 0.25
+    assert QuestionOptions().query("x", 10) == SearchQuery("x")
+    assert len(QuestionOptions().query("x" * 5000, 10).text) == 2000
 
 
 def test_nothing_to_ask_and_nothing_ingested_are_errors(world: World, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no question"):
-        ask_set(world.knowledge, EvalSet("none", "questions", ()), Asking(), _nothing)
+        ask_set(world.knowledge, EvalSet("none", "questions", ()), QuestionOptions(), _nothing)
     (tmp_path / "empty.md").write_text("")
     with pytest.raises(InvalidInputError, match="could be ingested") as caught:
         ingest_set(World(tmp_path).knowledge, EvalSet("none", "questions", ()), FileSource(tmp_path), _nothing)

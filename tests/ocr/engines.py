@@ -14,7 +14,7 @@ from typing import Any
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
 from knowledge_mcp.ocr.invocation import mean_confidence, text_of
-from knowledge_mcp.support.sandbox import Given, Limits, Sandbox, stored
+from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox, copy_files
 
 __all__ = ["HereSandbox", "ScriptedEngine", "page_of", "program"]
 
@@ -40,12 +40,12 @@ class HereSandbox(Sandbox):
         function: str,
         arguments: Mapping[str, Any],
         *,
-        files: Mapping[str, Given] | None = None,
+        files: Mapping[str, InputFile] | None = None,
         limits: Limits | None = None,
     ) -> Generator[Any]:
         module, _, name = function.partition(":")
         with tempfile.TemporaryDirectory() as folder:
-            given = {**json.loads(json.dumps(dict(arguments))), **stored(files or {}, Path(folder))}
+            given = {**json.loads(json.dumps(dict(arguments))), **copy_files(files or {}, Path(folder))}
             yield from self._values(getattr(importlib.import_module(module), name)(**given))
 
     def _values(self, values: Iterable[Any]) -> Generator[Any]:

@@ -16,7 +16,7 @@ from knowledge_mcp.engine.jobs.journal import FolderJournal, Job, JobState
 from knowledge_mcp.engine.planning.values import PlanningError, explain
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, NotFoundError
-from knowledge_mcp.support.locks import acquire, is_free, locked
+from knowledge_mcp.support.locks import acquire, hold_lock, is_free
 from knowledge_mcp.surfaces.following import HEARTBEAT
 from tests.planning.world import REF, Gate, World, report
 
@@ -416,7 +416,7 @@ def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path: Path) -> None:
     def work() -> None:
         nonlocal inside, most
         for _ in range(20):
-            with locked(tmp_path, "x") as mine:
+            with hold_lock(tmp_path, "x") as mine:
                 assert mine
                 with count:
                     inside += 1
@@ -437,10 +437,10 @@ def test_whoever_gives_up_does_not_get_the_lock(tmp_path: Path) -> None:
     free = acquire(tmp_path, "x")
     assert not is_free(tmp_path, "x")
     assert is_free(tmp_path, "y")
-    with locked(tmp_path, "x", give_up=lambda: True) as mine:
+    with hold_lock(tmp_path, "x", give_up=lambda: True) as mine:
         assert not mine
     free()
     free()
     assert is_free(tmp_path, "x")
-    with locked(tmp_path, "x") as mine:
+    with hold_lock(tmp_path, "x") as mine:
         assert mine

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from knowledge_mcp.support.sandbox import Given, Limits, Sandbox, stored
+from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox, copy_files
 
 __all__ = ["InProcessSandbox"]
 
@@ -22,12 +22,12 @@ class InProcessSandbox(Sandbox):
         function: str,
         arguments: Mapping[str, Any],
         *,
-        files: Mapping[str, Given] | None = None,
+        files: Mapping[str, InputFile] | None = None,
         limits: Limits | None = None,
     ) -> Generator[Any]:
         module, _, name = function.partition(":")
         with tempfile.TemporaryDirectory() as folder:
-            given = {**json.loads(json.dumps(dict(arguments))), **stored(files or {}, Path(folder))}
+            given = {**json.loads(json.dumps(dict(arguments))), **copy_files(files or {}, Path(folder))}
             yield from self._values(getattr(importlib.import_module(module), name)(**given))
 
     def _values(self, values: Iterable[Any]) -> Generator[Any]:

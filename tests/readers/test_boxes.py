@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageOps
 
 from knowledge_mcp.model.document import BlockKind, Box, Document
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
-from knowledge_mcp.ocr.tesseract import turned as turned_image
+from knowledge_mcp.ocr.tesseract import turn as turned_image
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.pdf.job import read as read_job
 from knowledge_mcp.readers.scans.layout import load_recognised

@@ -87,7 +87,7 @@ def test_each_specified_variable_works_under_its_name_and_secrets_are_masked(tmp
     assert (chosen.provider, chosen.model) == ("openai", "text-embedding-3-large")
     assert settings.github_pat is not None
     assert settings.github_pat.get_secret_value() == "ghp_hidden-two"
-    assert "hidden" not in f"{settings!r}{[each.shown for each in reading.values]}"
+    assert "hidden" not in f"{settings!r}{[each.text for each in reading.values]}"
     assert ".env" in (ROOT / ".gitignore").read_text().split()
 
 

@@ -25,7 +25,7 @@ from knowledge_mcp.model.errors import (
     KnowledgeError,
     NotFoundError,
 )
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.locks import hold_lock
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_search import text_of
 from tests.cli.running import ROOT, environment, unmeasured
@@ -267,7 +267,7 @@ def test_one_repository_is_indexed_at_a_time(world: World) -> None:
         told.append(message)
         waiting.set()
 
-    with locked(world.folder / "data" / "locks", "indexing"):
+    with hold_lock(world.folder / "data" / "locks", "indexing"):
         thread = threading.Thread(
             target=lambda: world.service.index(IndexRequest(str(made.folder)), Call(progress, lambda: False))
         )

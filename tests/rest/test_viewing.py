@@ -148,7 +148,7 @@ def open_service(shelf: Shelf, held: Callable[[], object] = bool) -> LibraryServ
     """Open the library as a process does; `held` is called before anything is held against anything."""
 
     def work(library: Any, request: Mapping[str, Any], line: Call) -> dict[str, Any]:
-        with watched(lambda: stop(line)):
+        with watch_for_stop(lambda: stop(line)):
             held()
         seeker = Seeker(EnglishAnalyser().document_terms, embed)
         return run_review(library, request, line, lambda: _alike, lambda: seeker)

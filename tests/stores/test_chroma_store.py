@@ -26,7 +26,7 @@ from knowledge_mcp.stores.chroma.opening import from_options
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.chroma.view import ViewLimits
-from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, put, structure_of, text_of, whole
+from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, make_document, put, structure_of, text_of
 from knowledge_mcp.testing.store_values import (
     SPACE,
     SamplePassage,
@@ -328,8 +328,8 @@ def test_a_kill_between_any_two_steps_leaves_one_version_whole_and_the_next_run_
             store.open("c").delete("d")
             return
         large = work.endswith("two steps")
-        made = [whole("d", new, text="new" * (400_000 if large else 1), structure=structure(3))]
-        others = [whole("e", ["other words"])] if work.endswith("another one") else []
+        made = [make_document("d", new, text="new" * (400_000 if large else 1), structure=structure(3))]
+        others = [make_document("e", ["other words"])] if work.endswith("another one") else []
         store.open("c").publish([*made, *others], lambda _: None)
 
     gone = ended_process()

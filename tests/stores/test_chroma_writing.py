@@ -20,7 +20,7 @@ from knowledge_mcp.stores.chroma import writing
 from knowledge_mcp.stores.chroma.client import Address, ChromaRow, ChromaTable
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.store import ChromaStore
-from knowledge_mcp.testing.store_search import MANY, put, text_of, whole
+from knowledge_mcp.testing.store_search import MANY, make_document, put, text_of
 from knowledge_mcp.testing.store_values import SPACE, structure, without_check_sums
 from tests.servers.chroma_server import quick_folder
 
@@ -102,17 +102,17 @@ def test_many_small_documents_are_written_in_as_few_calls_as_one(
 
     monkeypatch.setattr(ChromaTable, "_write", counted)
     told: list[str] = []
-    store.open("c").publish([whole(f"d{n}", MANY[:2]) for n in range(20)], told.append)
+    store.open("c").publish([make_document(f"d{n}", MANY[:2]) for n in range(20)], told.append)
     assert written == ["40 entries", "40 entries", "61 entries"], "holders, vectors; chunks; the rest, records"
     assert told == [f"d{n}" for n in range(20)]
     assert store.open("c").verify() == []
     written.clear()
-    large = whole("large", MANY[:2], text="x" * 2_000_000)
-    store.open("c").publish([whole("a", ["one"]), large, whole("b", ["two"])], told.append)
+    large = make_document("large", MANY[:2], text="x" * 2_000_000)
+    store.open("c").publish([make_document("a", ["one"]), large, make_document("b", ["two"])], told.append)
     assert len(written) == 3 + 4 + 3, "a large document is made visible by a call of its own"
     assert store.open("c").verify() == []
     written.clear()
-    store.open("c").publish([whole("a", ["three"]), whole("a", ["four"])], told.append)
+    store.open("c").publish([make_document("a", ["three"]), make_document("a", ["four"])], told.append)
     assert [each.content for each in store.open("c").chunks("document", ["a"])] == ["four"], (
         "named twice: the last one holds"
     )
@@ -147,7 +147,7 @@ def test_what_another_writer_discards_meanwhile_is_written_again(
     put(store, "d", ["old"])
     monkeypatch.setattr(ChromaTable, "_write", disturbed if moment == "before its record" else robbed)
     told: list[str] = []
-    store.open("c").publish([whole("d", ["new"]), whole("e", ["more"])], told.append)
+    store.open("c").publish([make_document("d", ["new"]), make_document("e", ["more"])], told.append)
     assert sorted(told) == ["d", "e"]
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["new"]
     assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["more"]
@@ -167,12 +167,12 @@ def test_of_two_processes_that_write_a_document_whole_none_takes_the_other_ones_
         write(self, rows)
         if rows[0].vector is not None:
             monkeypatch.setattr(ChromaTable, "_write", write)
-            other.open("c").publish([whole("d", ["theirs"])], lambda _: None)
+            other.open("c").publish([make_document("d", ["theirs"])], lambda _: None)
             monkeypatch.setattr(ChromaTable, "_write", disturbed)
         calls += 1
 
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
-    store.open("c").publish([whole("d", ["ours"])], lambda _: None)
+    store.open("c").publish([make_document("d", ["ours"])], lambda _: None)
     assert calls == 3, "written once"
     assert [each.content for each in other.open("c").chunks("document", ["d"])] == ["ours"]
     assert store.open("c").verify() == []
@@ -189,7 +189,7 @@ def killed_writer(store: ChromaStore, process: int) -> list[str]:
         patch.setattr(writing, "_commit", killed)
         patch.setattr(os, "getpid", lambda: process)
         with pytest.raises(KeyboardInterrupt):
-            store.open("c").publish([whole("d", ["killed"])], lambda _: None)
+            store.open("c").publish([make_document("d", ["killed"])], lambda _: None)
     holders = documents_of(store).ids({"kind": {"$eq": "staged"}})
     assert len(holders) == 1
     return holders
@@ -201,7 +201,7 @@ def test_what_a_killed_writer_left_goes(store: ChromaStore, way: str) -> None:
     ended.wait()
     killed_writer(store, ended.pid)
     if way == "the document is written again":
-        store.open("c").publish([whole("d", ["new"])], lambda _: None)
+        store.open("c").publish([make_document("d", ["new"])], lambda _: None)
     else:
         assert all(each.repaired for each in store.open("c").verify(repair=True) if each.message != UNFINISHED)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
@@ -225,10 +225,10 @@ def test_what_a_writer_left_that_was_killed_after_its_commit_goes_with_any_other
         patch.setattr(writing, "sweep", killed)
         patch.setattr(os, "getpid", lambda: ended.pid)
         with pytest.raises(KeyboardInterrupt):
-            store.open("c").publish([whole("d", ["new"])], lambda _: None)
+            store.open("c").publish([make_document("d", ["new"])], lambda _: None)
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["new"]
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2
-    store.open("c").publish([whole("e", ["other"])], lambda _: None)
+    store.open("c").publish([make_document("e", ["other"])], lambda _: None)
     assert len(documents_of(store).ids({"kind": {"$eq": "vectors"}})) == 2, "of d and of e"
     assert store.open("c").verify() == []
 
@@ -237,11 +237,11 @@ def test_a_writer_that_may_be_at_work_is_left_alone_until_it_is_late(
     store: ChromaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holders = killed_writer(store, os.getpid())
-    store.open("c").publish([whole("d", ["soon after"])], lambda _: None)
+    store.open("c").publish([make_document("d", ["soon after"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
     assert [each.message for each in store.open("c").verify(repair=True)] == [UNFINISHED]
     monkeypatch.setattr(writing, "_LONGEST_SECONDS", -1.0)
-    store.open("c").publish([whole("d", ["long after"])], lambda _: None)
+    store.open("c").publish([make_document("d", ["long after"])], lambda _: None)
     assert store.open("c").verify() == []
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["long after"]
 
@@ -255,11 +255,11 @@ def test_a_writer_on_another_machine_is_at_work_whatever_its_clock_says_until_it
         patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() + 3600 * hours)
         holders = killed_writer(store, os.getpid())
     for _ in range(2):
-        store.open("c").publish([whole("e", ["other"])], lambda _: None)
+        store.open("c").publish([make_document("e", ["other"])], lambda _: None)
         assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
     later = time.monotonic() + 121
     monkeypatch.setattr(writing.time, "monotonic", lambda: later)
-    store.open("c").publish([whole("e", ["another"])], lambda _: None)
+    store.open("c").publish([make_document("e", ["another"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
     assert store.open("c").verify() == []
 
@@ -269,7 +269,7 @@ def test_what_was_left_days_ago_needs_no_watching(store: ChromaStore) -> None:
         patch.setattr(writing.platform, "node", lambda: "elsewhere")
         patch.setattr(writing.time, "time", lambda: datetime.now(UTC).timestamp() - 3 * 86_400)
         killed_writer(store, os.getpid())
-    store.open("c").publish([whole("e", ["other"])], lambda _: None)
+    store.open("c").publish([make_document("e", ["other"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == []
 
 
@@ -279,7 +279,7 @@ def test_a_process_of_somebody_else_counts_as_running(store: ChromaStore, monkey
 
     holders = killed_writer(store, os.getpid())
     monkeypatch.setattr(os, "kill", refused)
-    store.open("c").publish([whole("d", ["new"])], lambda _: None)
+    store.open("c").publish([make_document("d", ["new"])], lambda _: None)
     assert documents_of(store).ids({"kind": {"$eq": "staged"}}) == holders
 
 
@@ -298,7 +298,7 @@ def test_what_is_discarded_each_time_is_told_and_what_was_there_stays(
     monkeypatch.setattr(ChromaTable, "_write", disturbed)
     told: list[str] = []
     with pytest.raises(InternalError, match="'d' has 0 chunks, not the 1 announced"):
-        store.open("c").publish([whole("d", ["new"]), whole("e", ["more"])], told.append)
+        store.open("c").publish([make_document("d", ["new"]), make_document("e", ["more"])], told.append)
     assert told == ["e"]
     assert [each.content for each in store.open("c").chunks("document", ["d"])] == ["old"]
     assert [each.content for each in store.open("c").chunks("document", ["e"])] == ["more"]
@@ -318,7 +318,7 @@ def test_a_collection_that_is_dropped_amid_documents_takes_those_with_it_that_we
             other.drop_collection("c")
             other.create_collection("c", SPACE)
 
-    store.open("c").publish([whole("a", ["one"]), whole("b", ["two"], text="x" * 700_000)], published)
+    store.open("c").publish([make_document("a", ["one"]), make_document("b", ["two"], text="x" * 700_000)], published)
     assert told == ["a", "b"]
     assert [each.id for each in store.open("c").documents()] == ["b"]
     assert store.open("c").verify() == []

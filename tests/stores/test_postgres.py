@@ -20,7 +20,7 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.postgres import search, store, writing
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.stores.postgres.tables import PostgresSession, Row
-from knowledge_mcp.testing.store_search import expect, put, same_ranking, whole
+from knowledge_mcp.testing.store_search import expect, make_document, put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from knowledge_mcp.testing.stores import StoreContract
 
@@ -175,7 +175,7 @@ def test_an_index_that_cannot_be_made_now_fails_no_publish(
         put(made, "e", ["delta"])
         large = replace(SPACE, dimensions=4_100)
         made.create_collection("large", large)
-        given = whole("d", passages(5))
+        given = make_document("d", passages(5))
         chunks = [replace(each, vector=unit_vector(f"{number}", 4_100)) for number, each in enumerate(given.chunks)]
         made.open("large").publish([replace(given, chunks=chunks)], lambda _: None)
         found = made.open("large").search(vector=unit_vector("2", 4_100), text=None, filter=None, limit=1)
@@ -205,7 +205,7 @@ def test_documents_of_one_block_go_one_by_one_and_leave_nothing(database: Make) 
     with closing(PostgresStore(url, ANALYSER)) as made:
         made.create_collection("c", SPACE)
         ids = [f"d{number}" for number in range(5)]
-        made.open("c").publish([whole(each, [f"alpha {each}", "beta"]) for each in ids], lambda _: None)
+        made.open("c").publish([make_document(each, [f"alpha {each}", "beta"]) for each in ids], lambda _: None)
         assert rows(url, "SELECT count(DISTINCT block) FROM knowledge_mcp.postings") == [(1,)]
         for number, each in enumerate(ids):
             assert made.open("c").delete(each) == 2
@@ -229,9 +229,9 @@ def test_many_documents_are_published_in_groups_and_told_of_once_visible(
             assert made.open("c").documents([document_id]) != []
             told.append(document_id)
 
-        many = [whole(f"d{number}", ["alpha"] if number % 2 else []) for number in range(10)]
-        large = whole("large", [f"alpha {number}" for number in range(9)])
-        made.open("c").publish([*many, large, whole("d0", ["again"])], tell)
+        many = [make_document(f"d{number}", ["alpha"] if number % 2 else []) for number in range(10)]
+        large = make_document("large", [f"alpha {number}" for number in range(9)])
+        made.open("c").publish([*many, large, make_document("d0", ["again"])], tell)
         assert told == [*(each.record.id for each in many), "large", "d0"]
         assert made.open("c").verify() == []
 
@@ -240,7 +240,9 @@ def test_a_document_given_twice_in_one_call_stands_as_it_was_given_last(database
     with closing(PostgresStore(database(), ANALYSER)) as made:
         made.create_collection("c", SPACE)
         told: list[str] = []
-        made.open("c").publish([whole("a", ["old"]), whole("b", ["b"]), whole("a", ["new"])], told.append)
+        made.open("c").publish(
+            [make_document("a", ["old"]), make_document("b", ["b"]), make_document("a", ["new"])], told.append
+        )
         assert told == ["a", "b", "a"]
         assert [each.content for each in made.open("c").chunks("document", ["a"])] == ["new"]
         assert made.open("c").verify() == []

@@ -16,7 +16,7 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_machine import store_machine
-from knowledge_mcp.testing.store_search import put, same_ranking, text_of, whole
+from knowledge_mcp.testing.store_search import make_document, put, same_ranking, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from knowledge_mcp.testing.stores import StoreContract
 from tests.servers.qdrant_edge import EdgeCollection
@@ -131,7 +131,7 @@ def test_an_index_with_or_without_quantization_finds_what_comparing_all_finds(
     for each in (store, oracle):
         each.create_collection("c", wide)
         for number in range(4):
-            given = whole(f"d{number}", [f"passage {number} {place}" for place in range(200)])
+            given = make_document(f"d{number}", [f"passage {number} {place}" for place in range(200)])
             chunks = [replace(one, vector=unit_vector(one.chunk.content, 64)) for one in given.chunks]
             each.open("c").publish([replace(given, chunks=chunks)], lambda _: None)
     for each in shards(local):

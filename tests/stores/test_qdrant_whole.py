@@ -15,7 +15,7 @@ from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_search import put, structure_of, text_of, whole
+from knowledge_mcp.testing.store_search import make_document, put, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import Fault, QdrantServer
@@ -32,7 +32,7 @@ def version(document_id: str, name: str) -> WholeDocument:
         SamplePassage(f"alpha {name} {place}", id=f"{document_id}/{name}/{place}", direction="near")
         for place in range(COUNTS[name])
     ]
-    return whole(document_id, passages, text=f"{name} text", structure=SHAPES[name])
+    return make_document(document_id, passages, text=f"{name} text", structure=SHAPES[name])
 
 
 def versions(ids: Sequence[str], name: str) -> list[WholeDocument]:
@@ -119,10 +119,10 @@ def test_the_requests_grow_with_the_batches_and_not_with_the_documents(server: Q
 def test_what_is_too_large_for_one_request_is_cut(server: QdrantServer) -> None:
     store = connected(server)
     store.create_collection("c", SPACE)
-    many = [whole(f"many-{each}", [f"words {each} {place}" for place in range(90)]) for each in range(8)]
-    long = [whole(f"long-{each}", ["word"], text="t" * 3_000_000) for each in range(4)]
-    wide = [whole("wide", ["word " * 60_000 + str(each) for each in range(30)])]
-    none = [whole(f"none-{each}", []) for each in range(250)]
+    many = [make_document(f"many-{each}", [f"words {each} {place}" for place in range(90)]) for each in range(8)]
+    long = [make_document(f"long-{each}", ["word"], text="t" * 3_000_000) for each in range(4)]
+    wide = [make_document("wide", ["word " * 60_000 + str(each) for each in range(30)])]
+    none = [make_document(f"none-{each}", []) for each in range(250)]
     told: list[str] = []
     store.open("c").publish([*many, *long, *wide, *none], told.append)
     assert told == [each.record.id for each in (*many, *long, *wide, *none)]

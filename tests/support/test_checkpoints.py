@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from knowledge_mcp.support.checkpoints import checked, checkpoint, watched
+from knowledge_mcp.support.checkpoints import check_each, checkpoint, watch_for_stop
 
 
 class StopError(Exception):
@@ -19,11 +19,11 @@ def stop() -> None:
 
 def test_a_checkpoint_does_nothing_where_nobody_watches() -> None:
     checkpoint()
-    assert list(checked("abc")) == ["a", "b", "c"]
+    assert list(check_each("abc")) == ["a", "b", "c"]
 
 
 def test_a_checkpoint_below_a_watch_raises_what_the_watch_raises() -> None:
-    with pytest.raises(StopError), watched(stop):
+    with pytest.raises(StopError), watch_for_stop(stop):
         checkpoint()
     checkpoint()
 
@@ -37,12 +37,12 @@ def test_items_are_checked_one_by_one() -> None:
             raise StopError
 
     def work() -> None:
-        for item in checked(range(10)):
+        for item in check_each(range(10)):
             seen.append(item)
             if item == 3:
                 told.set()
 
-    with watched(look, every=0.0), pytest.raises(StopError):
+    with watch_for_stop(look, every=0.0), pytest.raises(StopError):
         work()
     assert seen == [0, 1, 2, 3]
 
@@ -54,7 +54,7 @@ def test_a_watch_of_one_thread_stops_no_other() -> None:
         checkpoint()
         ended.append("went on")
 
-    with watched(stop):
+    with watch_for_stop(stop):
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()

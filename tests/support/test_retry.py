@@ -22,7 +22,7 @@ from knowledge_mcp.model.errors import (
     may_pass,
 )
 from knowledge_mcp.support.events import EVENT_FIELDS
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Service:
 
     def ask(self) -> str:
         policy = RetryPolicy(SPECIFIED.pauses, self.pauses.append)
-        return retrying(self.answer, service="the service", may_pass=may_pass, policy=policy)
+        return call_with_retries(self.answer, service="the service", may_pass=may_pass, policy=policy)
 
 
 def _fields(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def test_jitter_lengthens_a_pause_by_chance_and_never_shortens_it(
 ) -> None:
     service = Service([RateLimitedError("slower", retry_after=asked)])
     policy = RetryPolicy(sleep=service.pauses.append, jitter=0.25, chance=lambda: chance)
-    assert retrying(service.answer, service="x", may_pass=may_pass, policy=policy) == "answer"
+    assert call_with_retries(service.answer, service="x", may_pass=may_pass, policy=policy) == "answer"
     assert service.pauses == [pytest.approx(pause)]
 
 
@@ -120,7 +120,7 @@ def test_the_pauses_of_many_clients_are_spread_over_their_jitter() -> None:
     for _ in range(200):
         policy = RetryPolicy((1.0,), pauses.append, jitter=0.5)
         service = Service([TimedOutError("late")])
-        assert retrying(service.answer, service="x", may_pass=may_pass, policy=policy) == "answer"
+        assert call_with_retries(service.answer, service="x", may_pass=may_pass, policy=policy) == "answer"
     assert 1.0 <= min(pauses) < 1.2
     assert 1.3 < max(pauses) <= 1.5
 
@@ -136,7 +136,9 @@ def test_an_interrupt_is_never_retried() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        retrying(interrupted, service="x", may_pass=lambda _: True, policy=RetryPolicy((0.0,), _refuse_to_sleep))
+        call_with_retries(
+            interrupted, service="x", may_pass=lambda _: True, policy=RetryPolicy((0.0,), _refuse_to_sleep)
+        )
 
 
 def test_every_kind_of_error_says_whether_it_may_pass() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.support.sandbox import FailureKind, Given, Limits, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import FailureKind, InputFile, Limits, Sandbox, SandboxFailure
 from tests.support.test_sandbox import is_gone
 
 JOBS = "benchmarks.attacks.sandbox_jobs"
@@ -129,7 +129,7 @@ def test_a_child_that_starts_threads_without_end_is_stopped(sandbox: Sandbox) ->
 
 def test_a_file_is_handed_over_by_its_bytes_and_gone_after_the_job(secret: Path) -> None:
     with closing(Sandbox()) as fresh:
-        files: dict[str, Given] = {"target": Given(io.BytesIO(b"given"), ".txt")}
+        files: dict[str, InputFile] = {"target": InputFile(io.BytesIO(b"given"), ".txt")}
         (said,) = fresh.run(f"{JOBS}:attempt", {"what": "read"}, files=files)
         assert said == "got through: b'given'"
         (environment,) = fresh.run(f"{JOBS}:environment", {})

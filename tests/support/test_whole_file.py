@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.files import write_atomically
 
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_file_is_made_with_its_folder_and_replaced_as_a_whole(tmp_path: Path, durable: bool) -> None:
     path = tmp_path / "folder" / "state.json"
-    write_whole(path, b"first", durable=durable)
-    write_whole(path, b"second", durable=durable)
+    write_atomically(path, b"first", durable=durable)
+    write_atomically(path, b"second", durable=durable)
     assert path.read_bytes() == b"second"
     assert list(path.parent.iterdir()) == [path], "nothing is left beside it"
 
@@ -22,5 +22,5 @@ def test_a_write_that_fails_leaves_nothing_beside_what_is_there(tmp_path: Path) 
     path = tmp_path / "state.json"
     path.mkdir()
     with pytest.raises(OSError, match=r"state\.json"):
-        write_whole(path, b"content")
+        write_atomically(path, b"content")
     assert list(tmp_path.iterdir()) == [path]

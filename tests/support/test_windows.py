@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.support import locks, sandbox, sandbox_worker
-from knowledge_mcp.support.files import NotRegularError, open_beneath, remove_folder, write_whole
+from knowledge_mcp.support.files import NotRegularError, open_beneath, remove_folder, write_atomically
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
 from knowledge_mcp.support.system import processes, windows
 from knowledge_mcp.support.system.locking import open_folder, release_folder, try_lock
@@ -141,10 +141,10 @@ def test_the_layouts_are_those_of_a_64_bit_system() -> None:
 
 
 def test_a_lock_is_held_by_one_at_a_time_and_its_file_stays_readable(kernel: Kernel, tmp_path: Path) -> None:
-    with locks.locked(tmp_path, "thing") as mine:
+    with locks.hold_lock(tmp_path, "thing") as mine:
         assert mine
         assert not locks.is_free(tmp_path, "thing")
-        with locks.locked(tmp_path, "thing", give_up=lambda: True) as other:
+        with locks.hold_lock(tmp_path, "thing", give_up=lambda: True) as other:
             assert not other
         (file,) = tmp_path.iterdir()
         assert file.read_bytes() == b""
@@ -310,7 +310,7 @@ def test_a_file_is_opened_beneath_its_root_and_no_link_leads_out(kernel: Kernel,
 
 
 def test_a_file_is_written_whole_without_asking_for_its_folder(kernel: Kernel, tmp_path: Path) -> None:
-    write_whole(tmp_path / "made" / "one", b"whole", durable=True, private=True)
+    write_atomically(tmp_path / "made" / "one", b"whole", durable=True, private=True)
     assert (tmp_path / "made" / "one").read_bytes() == b"whole"
 
 

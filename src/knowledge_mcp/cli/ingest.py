@@ -19,20 +19,20 @@ from knowledge_mcp.cli.shared.failures import (
     ask_password,
     can_ask,
     exit_code_of,
+    notify,
     one_line,
     print_failure,
-    say,
 )
 from knowledge_mcp.cli.shared.progress import BarProgress, IngestTally, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
-    left_out_lines,
+    list_left_out,
+    list_unreadable,
     print_dry_run,
     print_summary,
     report_as_json,
-    unreadable_lines,
 )
-from knowledge_mcp.cli.shared.session import CONTEXT, Version, given_labels, out, run_command, settings_of
+from knowledge_mcp.cli.shared.session import CONTEXT, Version, open_console, parse_labels, run_command, settings_of
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, noticing, reason_of
 from knowledge_mcp.model.ingest import (
     IngestEvent,
@@ -84,30 +84,30 @@ class IngestRun:
         self._progress: ProgressBars = LineProgress(verbose=choices.verbose)
         self._aborted = False
         self._left_out: tuple[LeftOut, ...] = ()
-        self._seen: set[str] = set()
+        self._sources: set[str] = set()
         self._vanished: list[DocumentRecord] = []
         self._pruned = False
 
     def run(self) -> ExitCode:
-        """Do it, and tell how it went; returns the exit code."""
+        """Run it and report the result; returns the exit code."""
         try:
             settings = self._settings()
             if not os.path.exists(self._choices.source):  # noqa: PTH110 - Path.exists raises for a name too long
-                say(
+                notify(
                     f"Error: there is no file or folder '{one_line(str(self._choices.source))}'.\nNext: Check the path."
                 )
-                return self._nothing()
+                return self._write_nothing()
             report = self._ingest(settings)
         except KnowledgeError as exc:
-            return self._failed(exc)
+            return self._report_failure(exc)
         except KeyboardInterrupt:
-            return self._interrupted()
+            return self._report_interrupt()
         except Exception as exc:
             _logger.debug("ingest failed", exc_info=True)
-            return self._failed(InternalError(f"Ingestion failed. {reason_of(exc)}"))
+            return self._report_failure(InternalError(f"Ingestion failed. {reason_of(exc)}"))
         finally:
             self._progress.close()
-        return self._finished(report, settings)
+        return self._finish(report, settings)
 
     def _settings(self) -> Settings:
         return settings_of(self._choices.config, self._choices.collection, verbose=self._choices.verbose)
@@ -128,22 +128,22 @@ class IngestRun:
             labels = (*labels, (ALLOWED, allowed_label(self._choices.allow)))
         if labels:
             source = LabelledSource(files, labels)
-        knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._asks() else None)
+        knowledge = wiring.build_knowledge(settings, ask_password=self._ask_password if self._can_ask() else None)
         try:
             with noticing():  # what is damaged is made good by the ingest
-                gone = files.vanished(knowledge.documents())
+                vanished = files.vanished(knowledge.documents())
             options = IngestOptions(
                 force=self._choices.force,
                 dry_run=self._choices.dry_run,
                 max_cost=self._choices.max_cost,
-                vanished=tuple(each.source_path for each in gone),
+                vanished=tuple(each.source_path for each in vanished),
             )
-            report = knowledge.ingest(source, options, on_event=self._on_event, on_unreadable=self._goes_on)
-            if gone and not self._aborted:
+            report = knowledge.ingest(source, options, on_event=self._on_event, on_unreadable=self._should_continue)
+            if vanished and not self._aborted:
                 with noticing():
-                    left = {each.source_path for each in gone}
+                    paths = {each.source_path for each in vanished}
                     after = files.vanished(knowledge.documents())
-                    self._vanished = [each for each in after if each.source_path in left]
+                    self._vanished = [each for each in after if each.source_path in paths]
                 self._prune(knowledge, prune=settings.prune if self._choices.prune is None else self._choices.prune)
             return report
         finally:
@@ -151,55 +151,55 @@ class IngestRun:
             self._left_out = files.left_out
 
     def _prune(self, knowledge: Knowledge, *, prune: bool) -> None:
-        """Name what is gone from the folder, and remove it where that was asked for."""
-        whole = not self._seen and not self._choices.prune_all
-        self._pruned = bool(self._vanished) and prune and not whole and not self._choices.dry_run
+        """Report what is gone from the folder, and remove it if that was requested."""
+        is_empty = not self._sources and not self._choices.prune_all
+        self._pruned = bool(self._vanished) and prune and not is_empty and not self._choices.dry_run
         for each in self._vanished:
             if self._pruned:
                 knowledge.remove(each.id)
             became = "removed" if self._pruned else "it still answers"
-            say(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
-        if self._vanished and prune and whole:
-            say("Nothing was removed: the folder holds no file at all now. If that is meant: --prune --prune-all.")
+            notify(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
+        if self._vanished and prune and is_empty:
+            notify("Nothing was removed: the folder holds no file at all now. If that is meant: --prune --prune-all.")
         elif self._vanished and not self._pruned and not self._choices.dry_run:
-            say("Next: --prune removes what is gone from the folder (PRUNE=true does so always).")
+            notify("Next: --prune removes what is gone from the folder (PRUNE=true does so always).")
 
     def _on_event(self, event: IngestEvent) -> None:
         if event.kind in {IngestEventKind.FOUND, IngestEventKind.SKIPPED}:
-            self._seen.add(event.source)
+            self._sources.add(event.source)
         self._tally.note(event)
         self._progress.show(event)
 
     # ---- the questions (clarification 1)
 
-    def _asks(self) -> bool:
+    def _can_ask(self) -> bool:
         return self._choices.on_error is None and not self._choices.as_json and can_ask()
 
     def _ask_password(self, name: str, why: str) -> str | None:
         self._progress.pause()
         return ask_password(name, why)
 
-    def _goes_on(self, files: Sequence[SkippedFile]) -> bool:
+    def _should_continue(self, files: Sequence[SkippedFile]) -> bool:
         if self._choices.dry_run:
             return True
-        if not self._asks():
-            goes_on = self._choices.on_error != "abort"
+        if not self._can_ask():
+            continues = self._choices.on_error != "abort"
         else:
             self._progress.pause()
-            goes_on = _ask(files, self._tally.checked)
-        self._aborted = not goes_on
-        return goes_on
+            continues = _ask(files, self._tally.checked)
+        self._aborted = not continues
+        return continues
 
     # ---- the end
 
-    def _finished(self, report: IngestReport, settings: Settings) -> ExitCode:
+    def _finish(self, report: IngestReport, settings: Settings) -> ExitCode:
         from knowledge_mcp.settings import choose_embedding
 
         code = exit_code_for(report, aborted=self._aborted)
         if self._choices.as_json:
             self._write_json(report, code)
         else:
-            console = out()
+            console = open_console()
             if self._choices.dry_run and report.planned:
                 from knowledge_mcp.support.lanes import usable_cores
 
@@ -213,22 +213,22 @@ class IngestRun:
                 )
             elif report.documents or report.skipped or report.failed:
                 print_summary(console, report, aborted=self._aborted)
-            for line in left_out_lines(self._left_out):
+            for line in list_left_out(self._left_out):
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
-        self._tell_what_failed()
+        self._report_failures()
         if self._aborted:
-            say("Aborted: nothing was ingested.")
+            notify("Aborted: nothing was ingested.")
         elif not (report.documents or report.planned or report.skipped or report.failed):
             place = "" if self._choices.recursive else " (subfolders were left out)"
-            wanted = self._choices.patterns
-            what = f"No files match {','.join(wanted)}" if wanted is not None else "There are no documents"
-            say(f"{what} in '{one_line(str(self._choices.source))}'{place}.")
-            say("Next: Give another folder, or the names to look for with --pattern.")
+            patterns = self._choices.patterns
+            what = f"No files match {','.join(patterns)}" if patterns is not None else "There are no documents"
+            notify(f"{what} in '{one_line(str(self._choices.source))}'{place}.")
+            notify("Next: Give another folder, or the names to look for with --pattern.")
         return code
 
-    def _failed(self, error: KnowledgeError) -> ExitCode:
+    def _report_failure(self, error: KnowledgeError) -> ExitCode:
         self._progress.close()
-        self._tell_what_failed()
+        self._report_failures()
         print_failure(error, verbose=self._choices.verbose)
         code = exit_code_of(error, ExitCode.FAILURE if self._tally.stored else ExitCode.NOTHING_DONE)
         if self._choices.as_json:
@@ -238,25 +238,25 @@ class IngestRun:
             )
             self._write_json(IngestReport(failed=failed), code, error)
         elif self._tally.stored:
-            say(f"Documents stored before that: {len(self._tally.stored)}; not stored: {len(self._tally.failures)}.")
+            notify(f"Documents stored before that: {len(self._tally.stored)}; not stored: {len(self._tally.failures)}.")
         return code
 
-    def _tell_what_failed(self) -> None:
+    def _report_failures(self) -> None:
         """Say at which chunk it failed (clarification 6)."""
         partial = {source: at for source, at in self._tally.failed_at.items() if at[1]}
         for source, (stored, _) in partial.items():
-            say(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({one_line(source)})")
+            notify(f"Ingestion failed at chunk {stored + 1}. {stored} chunks successfully stored. ({one_line(source)})")
         if partial:
-            say("Once the issue is resolved, run the same command again: it embeds only what is missing.")
-            say("To embed everything again instead:")
-            say("Re-run with --force after resolving the issue to replace partial ingestion.")
+            notify("Once the issue is resolved, run the same command again: it embeds only what is missing.")
+            notify("To embed everything again instead:")
+            notify("Re-run with --force after resolving the issue to replace partial ingestion.")
 
-    def _interrupted(self) -> ExitCode:
+    def _report_interrupt(self) -> ExitCode:
         self._progress.close()
-        say(f"Interrupted. Documents stored: {len(self._tally.stored)}. Run again to finish the others.")
+        notify(f"Interrupted. Documents stored: {len(self._tally.stored)}. Run again to finish the others.")
         return ExitCode.INTERRUPTED
 
-    def _nothing(self) -> ExitCode:
+    def _write_nothing(self) -> ExitCode:
         if self._choices.as_json:
             self._write_json(IngestReport(), ExitCode.NOTHING_DONE)
         return ExitCode.NOTHING_DONE
@@ -278,10 +278,10 @@ class IngestRun:
 
 def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
     many = how_many(len(files), "file")
-    say(f"{many} cannot be read:")
-    for line in unreadable_lines(list(files)):
-        say(line)
-    say(f"Continue without, or abort before anything is embedded? {readable} readable files are waiting.")
+    notify(f"{many} cannot be read:")
+    for line in list_unreadable(list(files)):
+        notify(line)
+    notify(f"Continue without, or abort before anything is embedded? {readable} readable files are waiting.")
     while True:
         sys.stderr.write("[c]ontinue / [a]bort: ")
         sys.stderr.flush()
@@ -408,7 +408,7 @@ def ingest(
         config=config,
         labels=(
             *((name, value) for name, value in (("family", family), ("edition", edition)) if value),
-            *given_labels(meta),
+            *parse_labels(meta),
         ),
         allow=tuple(allow or ()),
         prune=prune,

@@ -1,33 +1,39 @@
 """How good the answers are: sets of questions, the run through the product, measures, comparison, report, drafts."""
 
-from knowledge_mcp.evals.comparing import DEFAULT_TOLERANCE, RunComparison, compare, configured_otherwise, fallen
+from knowledge_mcp.evals.comparing import (
+    DEFAULT_TOLERANCE,
+    RunComparison,
+    compare,
+    list_configuration_changes,
+    list_fallen,
+)
 from knowledge_mcp.evals.drafting import Draft, draft_questions, drafts_as_jsonl
 from knowledge_mcp.evals.measures import COLUMNS
 from knowledge_mcp.evals.questions import AnswerPlace, EvalSet, Question
 from knowledge_mcp.evals.report import report_html
 from knowledge_mcp.evals.results import Run, SetResult, commit_of_build, read_run, run_as_json
-from knowledge_mcp.evals.running import Asking, ask_set, ingest_set
+from knowledge_mcp.evals.running import QuestionOptions, ask_set, ingest_set
 from knowledge_mcp.evals.sets import open_set
 
 __all__ = [
     "COLUMNS",
     "DEFAULT_TOLERANCE",
     "AnswerPlace",
-    "Asking",
     "Draft",
     "EvalSet",
     "Question",
+    "QuestionOptions",
     "Run",
     "RunComparison",
     "SetResult",
     "ask_set",
     "commit_of_build",
     "compare",
-    "configured_otherwise",
     "draft_questions",
     "drafts_as_jsonl",
-    "fallen",
     "ingest_set",
+    "list_configuration_changes",
+    "list_fallen",
     "open_set",
     "read_run",
     "report_html",

@@ -1,4 +1,4 @@
-"""Two runs beside each other: differences with their chance, questions won and lost, and a gate for CI."""
+"""Two runs compared: differences with their chance, questions won and lost, and a gate for CI."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.evals.measures import COLUMNS, LEVEL, RunDifference, difference, holm
-from knowledge_mcp.evals.results import KEPT_DIGITS, QuestionResult, Run, SetResult
+from knowledge_mcp.evals.results import STORED_DIGITS, QuestionResult, Run, SetResult
 from knowledge_mcp.model.errors import InvalidInputError
 
 DEFAULT_TOLERANCE = 0.005
@@ -25,7 +25,7 @@ class MeasureChange:
 
     @property
     def significant(self) -> bool:
-        """Tell whether chance alone would hardly do this."""
+        """Return whether chance alone would hardly do this."""
         return self.adjusted < 1 - LEVEL
 
 
@@ -86,7 +86,7 @@ def compare(before: Run, after: Run) -> tuple[RunComparison, ...]:
     Raises:
         InvalidInputError: they have nothing in common.
     """
-    found = [_compared(one, other) for one, other in _pairs(before.results, after.results)]
+    found = [_compare(one, other) for one, other in _pairs(before.results, after.results)]
     made = tuple(each for each in found if each is not None)
     if not made:
         raise InvalidInputError(
@@ -97,14 +97,14 @@ def compare(before: Run, after: Run) -> tuple[RunComparison, ...]:
     return made
 
 
-def configured_otherwise(before: Run, after: Run) -> list[str]:
-    """List what two runs were configured differently in; what one of them does not tell counts as none."""
+def list_configuration_changes(before: Run, after: Run) -> list[str]:
+    """List what two runs were configured differently in; what one of them does not record counts as none."""
     names = sorted(before.configuration.keys() | after.configuration.keys())
     values = [(name, before.configuration.get(name, "none"), after.configuration.get(name, "none")) for name in names]
     return [f"{name}: {one} before, {other} after." for name, one, other in values if one != other]
 
 
-def fallen(comparisons: Sequence[RunComparison], *, tolerance: float = DEFAULT_TOLERANCE) -> list[str]:
+def list_fallen(comparisons: Sequence[RunComparison], *, tolerance: float = DEFAULT_TOLERANCE) -> list[str]:
     """List the measures that fell by more than the tolerance, and significantly; one sentence each."""
     return [
         f"{each.label}: {change.measure} fell from {change.before:.4f} to {change.after:.4f} "
@@ -132,13 +132,13 @@ def _pairs(before: Sequence[SetResult], after: Sequence[SetResult]) -> list[tupl
     return pairs
 
 
-def _compared(before: SetResult, after: SetResult) -> RunComparison | None:
+def _compare(before: SetResult, after: SetResult) -> RunComparison | None:
     ones = {query: row for query, row in before.rows.items() if row.values}
     others = {query: row for query, row in after.rows.items() if row.values}
     shared = [query for query in ones if query in others]
     if not shared:
         return None
-    values = {query: (_as_kept(ones[query]), _as_kept(others[query])) for query in shared}
+    values = {query: (_round(ones[query]), _round(others[query])) for query in shared}
     columns = [
         ([values[query][0][place] for query in shared], [values[query][1][place] for query in shared])
         for place in range(len(COLUMNS))
@@ -171,6 +171,6 @@ def _compared(before: SetResult, after: SetResult) -> RunComparison | None:
     )
 
 
-def _as_kept(row: QuestionResult) -> list[float]:
+def _round(row: QuestionResult) -> list[float]:
     """Round as a file holds them: a run that was just made is no better or worse than its own file."""
-    return [round(value, KEPT_DIGITS) for value in row.values]
+    return [round(value, STORED_DIGITS) for value in row.values]

@@ -85,11 +85,11 @@ def drafts_as_jsonl(drafts: Sequence[Draft]) -> str:
 
 
 def _fields(draft: Draft) -> dict[str, Any]:
-    told = {"document": draft.document, "clause": draft.clause, "page": draft.page, "quote": draft.quote}
+    place = {"document": draft.document, "clause": draft.clause, "page": draft.page, "quote": draft.quote}
     return {
         "id": draft.id,
         "question": draft.question,
-        **{name: value for name, value in told.items() if value is not None},
+        **{name: value for name, value in place.items() if value is not None},
         "kind": draft.kind,
         "draft": True,
     }
@@ -111,7 +111,7 @@ def _definitions(chunks: Sequence[Chunk]) -> Iterator[Draft]:
         for each in chunk.definitions:
             term = " ".join(each.term.split())
             if 2 < len(term) <= _LONGEST_SUBJECT and len(each.text.split()) >= 4:
-                quote = _within(each.text, chunk)
+                quote = _quote_in(each.text, chunk)
                 yield Draft(
                     "definition",
                     f"What does “{term}” mean?",
@@ -128,7 +128,7 @@ def _requirements(chunks: Sequence[Chunk]) -> Iterator[Draft]:
             if each.modality is not Modality.REQUIREMENT:
                 continue
             question = _question_of(each, chunk.section_title)
-            quote = _within(each.text, chunk)
+            quote = _quote_in(each.text, chunk)
             if question is not None and quote is not None:
                 clause = each.clause_number or chunk.clause_number
                 yield Draft("requirement", question, chunk.document_id, clause, _page(chunk), quote)
@@ -142,15 +142,15 @@ def _question_of(statement: Statement, section: str) -> str | None:
     subject = re.split(r"[;:]\s", statement.text[: found.start()])[-1].strip(" ,-–—•*")
     if not _SUBJECT.match(subject) or _CLAUSE.search(subject) or not 2 <= len(subject.split()) <= 14:
         return None
-    named = _titled(section)
-    if not named and len(subject.split()) < 4:
+    has_title = _has_title(section)
+    if not has_title and len(subject.split()) < 4:
         return None  # of "the system" every page demands something
     subject, negated = f"{subject[:1].lower()}{subject[1:]}", " not" if found[2] else ""
     if found[3] and _PARTICIPLE.fullmatch(found[4] or ""):
-        asked = f"what must{negated} be done with {subject}?"
+        question = f"what must{negated} be done with {subject}?"
     else:
-        asked = f"what must {subject}{negated} {'be' if found[3] else 'do'}?"
-    return f"{section.strip()}: {asked}" if named else f"{asked[:1].upper()}{asked[1:]}"
+        question = f"what must {subject}{negated} {'be' if found[3] else 'do'}?"
+    return f"{section.strip()}: {question}" if has_title else f"{question[:1].upper()}{question[1:]}"
 
 
 def _headings(
@@ -161,7 +161,7 @@ def _headings(
         dict.fromkeys((chunk.clause_number, chunk.section_title, _page(chunk)) for chunk in chunks)
     )
     for number, heading, page in found:
-        if len(heading.split()) >= 2 and _titled(heading) and heading.casefold() != title.casefold():
+        if len(heading.split()) >= 2 and _has_title(heading) and heading.casefold() != title.casefold():
             quote = heading if number is None and page is None else None
             if quote is not None and not any(heading in chunk.content for chunk in chunks):
                 continue
@@ -169,16 +169,16 @@ def _headings(
             yield Draft("heading", question, document_id, number, page if number is None else None, quote)
 
 
-def _within(text: str, chunk: Chunk) -> str | None:
-    """Cut words that stand in the passage just so, blanks aside; None where they do not."""
+def _quote_in(text: str, chunk: Chunk) -> str | None:
+    """Cut words that are in the passage exactly, except for blanks; None where they are not."""
     quote = _MARKER.sub("", " ".join(text.split()))
     if len(quote) > _LONGEST_QUOTE:
         quote = quote[:_LONGEST_QUOTE].rsplit(" ", 1)[0]
     return quote if quote in " ".join(chunk.content.split()) else None
 
 
-def _titled(heading: str) -> bool:
-    """Tell whether a heading says what its section is about."""
+def _has_title(heading: str) -> bool:
+    """Return whether a heading says what its section is about."""
     return 1 <= len(heading.split()) <= 14 and not _FRONT.match(heading.strip())
 
 

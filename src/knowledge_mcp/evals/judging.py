@@ -37,7 +37,7 @@ class Judged:
     first: int | None
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """Bring a text to the form in which quotes are compared: case, blanks, ligatures, quotation marks, dashes."""
     folded = unicodedata.normalize("NFKC", text).translate(_MARKS).casefold()
     return re.sub(r"\s+", " ", re.sub(r"(?<=\w)-\s*\n\s*(?=\w)", "", folded)).strip()
@@ -52,16 +52,16 @@ def names_of(chunk: Chunk, keys: Mapping[str, str]) -> frozenset[str]:
 
 
 def fits(place: AnswerPlace, chunk: Chunk, keys: Mapping[str, str]) -> bool:
-    """Tell whether a passage is what a place means; of a quote it must hold all words."""
+    """Return whether a passage is what a place means; of a quote it must hold all words."""
     if place.document is not None:
-        wanted = place.document if keys else place.document.casefold()
-        if wanted not in names_of(chunk, keys):
+        document = place.document if keys else place.document.casefold()
+        if document not in names_of(chunk, keys):
             return False
     if place.clause is not None and not _is_below(chunk.clause_number, place.clause):
         return False
     if place.page is not None and place.page not in chunk.page_numbers:
         return False
-    return place.quote is None or plain(place.quote) in plain(chunk.content)
+    return place.quote is None or normalize(place.quote) in normalize(chunk.content)
 
 
 def judge(question: Question, hits: Sequence[Hit], keys: Mapping[str, str]) -> Judged:
@@ -72,14 +72,14 @@ def judge(question: Question, hits: Sequence[Hit], keys: Mapping[str, str]) -> J
         right = [f"+{number}" for number, place in enumerate(question.places) if fits(place, hit.chunk, keys)]
         if right and first is None:
             first = rank
-        for unit in right or [_wrong(question.places, hit.chunk, keys)]:
+        for unit in right or [_describe_wrong(question.places, hit.chunk, keys)]:
             units.setdefault(unit)
     grades = {f"+{number}": place.grade for number, place in enumerate(question.places)}
     return Judged(tuple(units), grades, first)
 
 
-def _wrong(places: Sequence[AnswerPlace], chunk: Chunk, keys: Mapping[str, str]) -> str:
-    """Name a wrong passage as finely as the question's places are told."""
+def _describe_wrong(places: Sequence[AnswerPlace], chunk: Chunk, keys: Mapping[str, str]) -> str:
+    """Name a wrong passage as finely as the question's places are given."""
     if any(place.quote is not None for place in places) or not places:
         return f"-{chunk.id}"
     parts = [keys.get(chunk.source_path, chunk.document_id)]
@@ -93,14 +93,14 @@ def _wrong(places: Sequence[AnswerPlace], chunk: Chunk, keys: Mapping[str, str])
 def _is_below(number: str | None, clause: str) -> bool:
     if number is None:
         return False
-    wanted = re.sub(r"(?i)^(annex|clause|section|§)\s*", "", clause).rstrip(".").casefold()
-    return number.casefold() == wanted or number.casefold().startswith(f"{wanted}.")
+    expected = re.sub(r"(?i)^(annex|clause|section|§)\s*", "", clause).rstrip(".").casefold()
+    return number.casefold() == expected or number.casefold().startswith(f"{expected}.")
 
 
 CHECKED_HITS = 5
 """Hits of a question whose citations are checked."""
 
-_TEXTS_KEPT = 16
+_MAX_TEXTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Share:
 
 
 class CitationCheck:
-    """Check the citations of hits against the documents as the knowledge base holds them.
+    """Check the citations of hits against the documents as the knowledge base stores them.
 
     Attributes:
         shares: by what was checked: `text` (the canonical text at the hit's place is the hit's content, and hashes to
@@ -133,21 +133,21 @@ class CitationCheck:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
-        self._kept: OrderedDict[str, tuple[str, DocumentStructure]] = OrderedDict()
-        self._done: set[str] = set()
+        self._texts: OrderedDict[str, tuple[str, DocumentStructure]] = OrderedDict()
+        self._checked: set[str] = set()
         self.shares = {name: Share() for name in ("text", "page", "clause", "expected")}
         self.wrong: list[str] = []
 
     def note(self, question: Question, hits: Sequence[Hit], keys: Mapping[str, str]) -> None:
         """Check the first hits of a question, each passage once in all, and what the question expects of its quote."""
         for hit in hits[:CHECKED_HITS]:
-            if hit.chunk.id not in self._done:
-                self._done.add(hit.chunk.id)
+            if hit.chunk.id not in self._checked:
+                self._checked.add(hit.chunk.id)
                 self._check(hit.chunk)
         for place in question.places:
             if place.quote is not None and (place.page is not None or place.clause is not None):
-                holding = AnswerPlace(document=place.document, quote=place.quote)
-                first = next((hit.chunk for hit in hits if fits(holding, hit.chunk, keys)), None)
+                quoted = AnswerPlace(document=place.document, quote=place.quote)
+                first = next((hit.chunk for hit in hits if fits(quoted, hit.chunk, keys)), None)
                 verdict = None if first is None else fits(place, first, keys)
                 self._count("expected", verdict, f"question {question.id}: the quote is found, its place is another")
 
@@ -168,21 +168,21 @@ class CitationCheck:
             self.wrong.append(complaint)
 
     def _document(self, document_id: str) -> tuple[str, DocumentStructure]:
-        if document_id in self._kept:
-            self._kept.move_to_end(document_id)
-            return self._kept[document_id]
+        if document_id in self._texts:
+            self._texts.move_to_end(document_id)
+            return self._texts[document_id]
         found = (self._knowledge.document_text(document_id), self._knowledge.document_structure(document_id))
-        self._kept[document_id] = found
-        if len(self._kept) > _TEXTS_KEPT:
-            self._kept.popitem(last=False)
+        self._texts[document_id] = found
+        if len(self._texts) > _MAX_TEXTS:
+            self._texts.popitem(last=False)
         return found
 
 
 def _pages_are_true(chunk: Chunk, text: str, structure: DocumentStructure) -> bool | None:
     if not chunk.page_numbers or not structure.pages:
         return None
-    standing = {page.number for page in structure.pages if _share_words(page.span, chunk.span, text)}
-    return standing == set(chunk.page_numbers)
+    numbers = {page.number for page in structure.pages if _share_words(page.span, chunk.span, text)}
+    return numbers == set(chunk.page_numbers)
 
 
 def _share_words(one: Span, other: Span, text: str) -> bool:

@@ -51,7 +51,7 @@ def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
         ) from exc
     top = max((grade for each in judged.values() for grade in each.grades.values()), default=1)
     gains = {grade: 2**grade - 1 for grade in range(top + 1)}
-    wanted: dict[str, Measure] = {
+    measures: dict[str, Measure] = {
         "nDCG@10": ir_measures.nDCG(gains=gains) @ 10,
         "R@5": ir_measures.R @ 5,
         "R@10": ir_measures.R @ 10,
@@ -60,7 +60,7 @@ def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
         "Success@1": ir_measures.Success @ 1,
         "Success@5": ir_measures.Success @ 5,
     }
-    columns = {str(each): name for name, each in wanted.items()}
+    columns = {str(each): name for name, each in measures.items()}
     qrels = {query: dict(each.grades) for query, each in judged.items()}
     ranking = {
         query: {unit: float(len(each.units) - rank) for rank, unit in enumerate(each.units)}
@@ -68,9 +68,9 @@ def measure(judged: Mapping[str, Judged]) -> dict[str, tuple[float, ...]]:
         if each.units
     }
     values: dict[str, dict[str, float]] = {query: {} for query in judged}
-    whole: Any = ir_measures  # its `iter_calc` names types of pandas, which need not be there
-    found_of: Callable[..., Iterator[Metric]] = whole.iter_calc
-    for found in found_of(list(wanted.values()), qrels, ranking) if ranking else ():
+    library: Any = ir_measures  # its `iter_calc` names types of pandas, which need not be there
+    found_of: Callable[..., Iterator[Metric]] = library.iter_calc
+    for found in found_of(list(measures.values()), qrels, ranking) if ranking else ():
         values[found.query_id][columns[str(found.measure)]] = float(found.value)
     for query, each in judged.items():
         values[query]["hit@5"] = float(each.first is not None and each.first <= 5)
@@ -151,7 +151,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> RunDifference
     wins, losses = int((data > _TIE).sum()), int((data < -_TIE).sum())
     changed = data[np.abs(data) > _TIE]
     return RunDifference(
-        around.mean, around.low, around.high, _randomised(changed), wins, losses, len(data) - wins - losses
+        around.mean, around.low, around.high, _randomise(changed), wins, losses, len(data) - wins - losses
     )
 
 
@@ -199,22 +199,22 @@ def _resampled_means(data: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate(parts)
 
 
-def _randomised(changed: NDArray[np.float64]) -> float:
+def _randomise(changed: NDArray[np.float64]) -> float:
     """Test by random signs; only the questions that differ count, the others change no sum."""
     import numpy as np
 
     if not len(changed):
         return 1.0
-    seen = abs(float(changed.sum())) - _TIE
+    observed = abs(float(changed.sum())) - _TIE
     if len(changed) <= _EXACT:
         every = list(product((1.0, -1.0), repeat=len(changed)))
-        return float((np.abs(np.asarray(every, dtype=np.float64) @ changed) >= seen).mean())
+        return float((np.abs(np.asarray(every, dtype=np.float64) @ changed) >= observed).mean())
     source = np.random.default_rng(_SEED)
     step = max(1, 4_000_000 // len(changed))
     beyond = 0
     for start in range(0, _SIGNS, step):
         signs = 1.0 - 2.0 * source.integers(0, 2, (min(step, _SIGNS - start), len(changed)), dtype=np.int8)
-        beyond += int((np.abs(signs @ changed) >= seen).sum())
+        beyond += int((np.abs(signs @ changed) >= observed).sum())
     return (beyond + 1) / (_SIGNS + 1)
 
 
@@ -224,8 +224,8 @@ SIGNALS = {
     "cosine": "best cosine among the hits",
     "bm25": "best BM25 among the hits",
 }
-KEPT = 0.95
-"""Share of the answerable questions that must still be answered where a share of declined ones is told."""
+ANSWERED_SHARE = 0.95
+"""Share of the answerable questions that must still be answered where a share of declined ones is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,14 +248,14 @@ class Abstention:
 
 
 def signals_of(answer: SearchAnswer) -> dict[str, float]:
-    """Read what an answer shows of its own worth; without hits every signal is 0."""
+    """Read how an answer rates itself; without hits every signal is 0."""
     found = {
         "score": answer.hits[0].score if answer.hits else 0.0,
         "cosine": max((hit.dense.score for hit in answer.hits if hit.dense is not None), default=0.0),
         "bm25": max((hit.lexical.score for hit in answer.hits if hit.lexical is not None), default=0.0),
     }
-    said = getattr(answer, "answerability", None)  # a hint that not every engine gives
-    return {"answerability": float(said), **found} if isinstance(said, int | float) else found
+    answerability = getattr(answer, "answerability", None)  # a hint that not every engine gives
+    return {"answerability": float(answerability), **found} if isinstance(answerability, int | float) else found
 
 
 def abstention(
@@ -272,7 +272,7 @@ def abstention(
         wrong = [each[name] for each in unanswerable]
         if not any((*right, *wrong)):
             continue
-        threshold = percentile(right, 1 - KEPT)
+        threshold = percentile(right, 1 - ANSWERED_SHARE)
         found.append(
             Abstention(
                 signal=name,
@@ -317,7 +317,7 @@ class Reliability:
         bins: by estimate.
         error: expected calibration error: mean distance of `estimated` and `happened`, weighted by count.
         brier: mean square of estimate minus outcome (0 or 1); always saying the share that happened gives `base_brier`.
-        base_brier: see there; a smaller `brier` is worth something.
+        base_brier: see there; only a smaller `brier` is an improvement.
         area: under the ROC curve; 0.5 where only one outcome was seen.
         count: how many estimates.
     """

@@ -56,9 +56,9 @@ def whiskers(rows: Sequence[Whisker], *, low: float = 0.0, high: float = 1.0, ca
     for number, row in enumerate(rows):
         y = _TOP + step * (number + 0.5)
         colour = f"s{row.series % _SERIES}"
-        told = f"{row.label}: {row.mean:.4f} [{row.low:.4f}, {row.high:.4f}]"
+        title = f"{row.label}: {row.mean:.4f} [{row.low:.4f}, {row.high:.4f}]"
         parts.append(
-            f'<g class="{colour}"><title>{escape(told)}</title>'
+            f'<g class="{colour}"><title>{escape(title)}</title>'
             f'<line class="whisker" x1="{scale.at(row.low):.1f}" x2="{scale.at(row.high):.1f}" y1="{y}" y2="{y}"/>'
             f'<circle class="dot" cx="{scale.at(row.mean):.1f}" cy="{y}" r="4.5"/></g>'
             f'<text class="end" x="{left - 10}" y="{y + 4}">{escape(_cut(row.label, 28))}</text>'
@@ -197,12 +197,12 @@ def reliability_diagram(series: Mapping[str, Sequence[Point]], *, across: str, u
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in at)
         parts.append(f'<g class="s{number % _SERIES}"><polyline class="line" points="{path}"/>')
         for x, y, each in at:
-            told = f"{name}: estimated {each.across:.2f}, happened {each.up:.2f} of {each.count}"
+            title = f"{name}: estimated {each.across:.2f}, happened {each.up:.2f} of {each.count}"
             parts.append(
                 f'<line class="whisker see-through" x1="{x:.1f}" x2="{x:.1f}" '
                 f'y1="{up_scale.at(each.low):.1f}" y2="{up_scale.at(each.high):.1f}"/>'
                 f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="{2 + 4 * math.sqrt(each.count / most):.1f}">'
-                f"<title>{escape(told)}</title></circle>"
+                f"<title>{escape(title)}</title></circle>"
             )
         parts.append("</g>")
     parts += _legend(list(series), _LEFT + side + 24, _TOP + 8) if len(series) > 1 else []
@@ -242,9 +242,9 @@ def _horizontal_grid(scale: _Scale, left: float, right: float, *, percent: bool 
     parts: list[str] = []
     for tick in _ticks(scale.low, scale.high):
         y = scale.at(tick)
-        shown = f"{tick:.0%}" if percent else _number(tick)
+        label = f"{tick:.0%}" if percent else _number(tick)
         parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="end" x="{left - 6}" y="{y + 4:.1f}">{shown}</text>')
+        parts.append(f'<text class="end" x="{left - 6}" y="{y + 4:.1f}">{label}</text>')
     return parts
 
 

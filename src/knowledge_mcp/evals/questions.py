@@ -53,7 +53,7 @@ class Question:
 
     @property
     def unanswerable(self) -> bool:
-        """Tell whether the right answer is that there is none."""
+        """Return whether the right answer is that there is none."""
         return not self.places
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from knowledge_mcp.evals.comparing import QuestionChange, RunComparison
-from knowledge_mcp.evals.measures import COLUMNS, KEPT, MEANINGS, SIGNALS, reliability
+from knowledge_mcp.evals.measures import ANSWERED_SHARE, COLUMNS, MEANINGS, SIGNALS, reliability
 from knowledge_mcp.evals.plots import (
     STYLE,
     Bar,
@@ -33,7 +33,7 @@ def report_html(run: Run, *, before: Run | None = None, comparisons: Sequence[Ru
     body = [
         f"<h1>{escape(title)}</h1>",
         *_about(run, before),
-        *(_compared(comparisons) if comparisons else ()),
+        *(_comparisons(comparisons) if comparisons else ()),
         *_overview(run.results),
         *(part for result in run.results for part in _set(result)),
         *_legend(),
@@ -63,12 +63,12 @@ def _build(run: Run) -> str:
 # ---- comparison
 
 
-def _compared(comparisons: Sequence[RunComparison]) -> Iterator[str]:
+def _comparisons(comparisons: Sequence[RunComparison]) -> Iterator[str]:
     yield "<h2>What changed</h2>"
     for each in comparisons:
         yield f"<h3>{escape(each.label)}</h3>"
-        left = each.only_before + each.only_after
-        other = f" {left} questions stand in one run only and are left out." if left else ""
+        excluded = each.only_before + each.only_after
+        other = f" {excluded} questions stand in one run only and are left out." if excluded else ""
         yield (
             f"<p>{each.questions} questions in both.{other} Median search {each.latency[0]:.1f} → "
             f"{each.latency[1]:.1f} ms.</p>"
@@ -97,10 +97,10 @@ def _compared(comparisons: Sequence[RunComparison]) -> Iterator[str]:
         yield whiskers(dots, low=-span, high=span, caption="Mean change of each measure with its 95 % interval.")
         moved = [change for change in each.each if change.change]
         if moved:
-            shown = [Bar(c.change, f"{c.question}: {c.change:+.3f} {c.text[:80]}") for c in moved]
+            changed = [Bar(c.change, f"{c.question}: {c.change:+.3f} {c.text[:80]}") for c in moved]
             same = each.questions - len(moved)
             caption = f"Change of nDCG@10 by question; {same} questions that did not change are left out."
-            yield bars(shown, across="questions, worst first", up="change", low=-1, high=1, caption=caption)
+            yield bars(changed, across="questions, worst first", up="change", low=-1, high=1, caption=caption)
         yield from _changes("Questions lost", each.losses)
         yield from _changes("Questions won", each.wins)
 
@@ -164,11 +164,11 @@ def _overview(results: Sequence[SetResult]) -> Iterator[str]:
     ]
     if dots:
         yield whiskers(dots, caption="nDCG@10 of each set with its 95 % interval.")
-    shown = results[:_TOGETHER]
-    some = "" if len(shown) == len(results) else f" The first {_TOGETHER} of {len(results)}."
-    if curved := {each.label: each.curve for each in shown if each.curve}:
+    first = results[:_TOGETHER]
+    some = "" if len(first) == len(results) else f" The first {_TOGETHER} of {len(results)}."
+    if curved := {each.label: each.curve for each in first if each.curve}:
         yield _recall(curved, f"Recall by depth.{some}")
-    if times := _times(shown):
+    if times := _times(first):
         yield steps(times, across="milliseconds a search", caption=f"How long searches take.{some}")
 
 
@@ -178,10 +178,10 @@ def _recall(series: Mapping[str, Mapping[int, float]], caption: str) -> str:
 
 def _set(result: SetResult) -> Iterator[str]:
     yield f"<h2>{escape(result.label)}</h2>"
-    taken = "" if result.ingest_seconds is None else f", ingested in {result.ingest_seconds:.0f} s"
+    time = "" if result.ingest_seconds is None else f", ingested in {result.ingest_seconds:.0f} s"
     yield (
         f"<p>{result.questions} questions ({result.unanswerable} without an answer) over {result.documents:,} "
-        f"documents in {result.chunks:,} passages{taken}. Search: median {result.latency.p50:.1f} ms, 95th percentile "
+        f"documents in {result.chunks:,} passages{time}. Search: median {result.latency.p50:.1f} ms, 95th percentile "
         f"{result.latency.p95:.1f} ms.</p>"
     )
     yield from (f'<p class="note">{escape(note)}</p>' for note in result.notes)
@@ -199,8 +199,8 @@ def _set(result: SetResult) -> Iterator[str]:
             f"95 % {result.latency.p95:.1f}": result.latency.p95,
         }
         top = 2.5 * result.latency.p95
-        kept = {name: [min(value, top) for value in values] for name, values in times.items()}
-        yield histogram(kept, across="milliseconds a search", marks=marks, caption="How long searches take.")
+        clipped = {name: [min(value, top) for value in values] for name, values in times.items()}
+        yield histogram(clipped, across="milliseconds a search", marks=marks, caption="How long searches take.")
     yield from _citations(result)
     yield from _abstention(result)
     yield from _reliability(result)
@@ -210,9 +210,9 @@ def _set(result: SetResult) -> Iterator[str]:
 def _distribution(answered: Sequence[tuple[str, QuestionResult]]) -> str:
     ordered = sorted(answered, key=lambda pair: -pair[1].values[0])
     none = sum(row.values[0] == 0 for _, row in ordered)
-    shown = [Bar(row.values[0], f"{query}: {row.values[0]:.3f} {row.text[:80]}") for query, row in ordered]
+    columns = [Bar(row.values[0], f"{query}: {row.values[0]:.3f} {row.text[:80]}") for query, row in ordered]
     caption = f"nDCG@10 of each question, best first; {none} of {len(ordered)} have nothing right among the first ten."
-    return bars(shown, across="questions", up="nDCG@10", caption=caption)
+    return bars(columns, across="questions", up="nDCG@10", caption=caption)
 
 
 def _times(results: Sequence[SetResult]) -> dict[str, list[float]]:
@@ -241,7 +241,7 @@ def _abstention(result: SetResult) -> Iterator[str]:
     if not result.abstentions:
         return
     yield "<h3>Questions without an answer</h3>"
-    kept = f"{KEPT:.0%}"
+    share = f"{ANSWERED_SHARE:.0%}"
     rows = [
         (
             SIGNALS.get(each.signal, each.signal),
@@ -253,7 +253,7 @@ def _abstention(result: SetResult) -> Iterator[str]:
         for each in result.abstentions
     ]
     yield _table(
-        ("Signal", "Area under ROC", f"Threshold for {kept}", "Unanswerable declined", "Answerable answered"), rows
+        ("Signal", "Area under ROC", f"Threshold for {share}", "Unanswerable declined", "Answerable answered"), rows
     )
     best = max(result.abstentions, key=lambda each: each.area)
     right = [row.signals[best.signal] for row in result.rows.values() if row.values and best.signal in row.signals]
@@ -268,16 +268,16 @@ def _abstention(result: SetResult) -> Iterator[str]:
 
 
 def _reliability(result: SetResult) -> Iterator[str]:
-    """Show whether what answers say of their own worth is so; one of the first ten passages must be right."""
-    told = [
+    """Show whether the ratings that answers give themselves are right; one of the first ten passages must be right."""
+    pairs = [
         (row.signals["answerability"], row.first is not None and row.first <= _AS_USERS_ASK)
         for row in result.rows.values()
         if "answerability" in row.signals
     ]
-    if not told:
+    if not pairs:
         return
     yield "<h3>What answers say of themselves</h3>"
-    found = reliability([estimate for estimate, _ in told], [outcome for _, outcome in told])
+    found = reliability([estimate for estimate, _ in pairs], [outcome for _, outcome in pairs])
     points = [Point(each.estimated, each.happened, each.low, each.high, each.count) for each in found.bins]
     yield reliability_diagram(
         {result.label: points},

@@ -16,7 +16,7 @@ from knowledge_mcp.evals.sets import text_of
 from knowledge_mcp.model.errors import InvalidInputError
 
 FORMAT = "knowledge-eval/1"
-KEPT_DIGITS = 4
+STORED_DIGITS = 4
 """Digits of a measure in a file; `compare` looks at no more of them."""
 _HERE = "\x00rows"
 
@@ -127,10 +127,10 @@ def run_as_json(run: Run, *, compact: bool = False) -> str:
         "results": [_result(each, compact=compact) for each in run.results],
     }
     places: list[str] = []
-    for result, shown in zip(run.results, content["results"], strict=True):
+    for result, fields in zip(run.results, content["results"], strict=True):
         rows = {query: _row(row, compact=compact) for query, row in result.rows.items()}
         lines = ",\n".join(f"{json.dumps(query)}: {json.dumps(row, ensure_ascii=False)}" for query, row in rows.items())
-        shown["rows"] = _HERE
+        fields["rows"] = _HERE
         places.append(f"{{\n{lines}\n}}")
     parts = json.dumps(content, indent=1, ensure_ascii=False).split(json.dumps(_HERE))
     return "".join(part + rows for part, rows in zip(parts, [*places, "\n"], strict=True))
@@ -143,7 +143,7 @@ def _result(result: SetResult, *, compact: bool) -> dict[str, Any]:
         "mode": result.mode,
         "documents": result.documents,
         "chunks": result.chunks,
-        "ingest_seconds": _rounded(result.ingest_seconds, 1),
+        "ingest_seconds": _round(result.ingest_seconds, 1),
         "questions": result.questions,
         "unanswerable": result.unanswerable,
         "measures": {
@@ -163,19 +163,19 @@ def _result(result: SetResult, *, compact: bool) -> dict[str, Any]:
 
 
 def _row(row: QuestionResult, *, compact: bool) -> Any:
-    values = [round(value, KEPT_DIGITS) for value in row.values]
+    values = [round(value, STORED_DIGITS) for value in row.values]
     if compact:
         return values
     return {
         "values": values,
         "first": row.first,
-        "ms": _rounded(row.ms, 2),
+        "ms": _round(row.ms, 2),
         "text": row.text,
         "signals": {name: round(value, 5) for name, value in row.signals.items()},
     }
 
 
-def _rounded(value: float | None, digits: int) -> float | None:
+def _round(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
 
 
@@ -234,8 +234,8 @@ def _read_result(content: dict[str, Any]) -> SetResult:
 def _read_row(row: Any, columns: list[str]) -> QuestionResult:
     small = isinstance(row, list)
     values = cast("list[Any]", row if small else row["values"])
-    known = dict(zip(columns, values, strict=False))
-    ordered = tuple(float(known[name]) for name in COLUMNS) if values else ()
+    by_column = dict(zip(columns, values, strict=False))
+    ordered = tuple(float(by_column[name]) for name in COLUMNS) if values else ()
     if small:
         return QuestionResult(ordered)
     return QuestionResult(ordered, row["first"], row["ms"], row["text"], row["signals"])
@@ -265,7 +265,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
     """Run git; returns what it says, None where it fails or is not there."""
     command = ["git", "-C", str(folder), "--no-optional-locks", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

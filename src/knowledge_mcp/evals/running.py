@@ -71,16 +71,16 @@ def choices_by(name: str) -> str:
 
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is done, how much of it, of how much in all (0 where nobody knows)."""
+"""Called with the step, how much of it is done, of how much in all (0 where unknown)."""
 
 _LONGEST_QUESTION = 2000
 _AS_USERS_ASK = 10
 _AS_MEASURES_NEED = 100
-_WARNINGS_TOLD = 3
+_MAX_WARNINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class QuestionOptions:
     """Choose how questions are asked; `weight` None for the product's own default."""
 
     mode: SearchMode = SearchMode.HYBRID
@@ -88,10 +88,10 @@ class Asking:
 
     def query(self, text: str, limit: int) -> SearchQuery:
         """Make the search of a question, cut at what a search may hold."""
-        asked = text[:_LONGEST_QUESTION]
+        question = text[:_LONGEST_QUESTION]
         if self.weight is None:
-            return SearchQuery(text=asked, limit=limit, mode=self.mode)
-        return SearchQuery(text=asked, limit=limit, mode=self.mode, weight=self.weight)
+            return SearchQuery(text=question, limit=limit, mode=self.mode)
+        return SearchQuery(text=question, limit=limit, mode=self.mode, weight=self.weight)
 
 
 class _Listed:
@@ -129,10 +129,10 @@ def ingest_set(
     options = IngestOptions(ids_are_settled=files is None, max_cost=max_cost)
     report = knowledge.ingest(source, options, on_event=note, on_unreadable=lambda _: True)
     if not report.documents:
-        said = [*report.skipped, *report.failed]
+        problems = [*report.skipped, *report.failed]
         raise InvalidInputError(
             f"No document of {chosen.name} could be ingested.",
-            details="\n".join(each.message for each in said[:20]),
+            details="\n".join(each.message for each in problems[:20]),
             suggestion="Check the documents; `knowledge-ingest --dry-run` tells more.",
         )
     return report
@@ -141,14 +141,14 @@ def ingest_set(
 def ask_set(
     knowledge: Knowledge,
     chosen: EvalSet,
-    asking: Asking,
+    options: QuestionOptions,
     progress: Progress,
     *,
     ingested: IngestReport | None = None,
 ) -> SetResult:
     """Ask every question of a set and measure the answers.
 
-    Each is asked for ten passages, which is timed and gives the signals of the answer's worth, then for a hundred,
+    Each is asked for ten passages, which is timed and gives the signals of the answer's quality, then for a hundred,
     which the measures need. The first one is asked twice, once before all others.
 
     Raises:
@@ -159,21 +159,21 @@ def ask_set(
     if not chosen.questions:
         raise InvalidInputError(f"{chosen.name} has no question that can be asked.")
     knowledge.warm_up()
-    knowledge.search(asking.query(chosen.questions[0].text, _AS_USERS_ASK))
+    knowledge.search(options.query(chosen.questions[0].text, _AS_USERS_ASK))
     judged: dict[str, Judged] = {}
     times: dict[str, float] = {}
     signals: dict[str, dict[str, float]] = {}
     degraded: Counter[str] = Counter()
     citations = CitationCheck(knowledge)
     for number, question in enumerate(chosen.questions, 1):
-        first, times[question.id] = _ask(knowledge, asking.query(question.text, _AS_USERS_ASK))
+        first, times[question.id] = _ask(knowledge, options.query(question.text, _AS_USERS_ASK))
         signals[question.id] = signals_of(first)
         degraded.update(first.degraded)
-        answer = knowledge.search(asking.query(question.text, _AS_MEASURES_NEED))
+        answer = knowledge.search(options.query(question.text, _AS_MEASURES_NEED))
         citations.note(question, answer.hits, chosen.keys)
         if not question.unanswerable:
             judged[question.id] = judge(question, answer.hits, chosen.keys)
-        progress(f"Asking {chosen.name} ({asking.mode.value})", number, len(chosen.questions))
+        progress(f"Asking {chosen.name} ({options.mode.value})", number, len(chosen.questions))
     values = measure(judged)
     spent = list(times.values())
     columns = {name: [row[place] for row in values.values()] for place, name in enumerate(COLUMNS)}
@@ -181,7 +181,7 @@ def ask_set(
     return SetResult(
         set=chosen.name,
         kind=chosen.kind,
-        mode=asking.mode.value,
+        mode=options.mode.value,
         documents=counted.documents,
         chunks=counted.chunks,
         ingest_seconds=None if ingested is None else ingested.seconds,
@@ -196,7 +196,7 @@ def ask_set(
             [signals[each.id] for each in chosen.questions if each.unanswerable],
         ),
         rows={each.id: _row(each, judged, values, times, signals) for each in chosen.questions},
-        notes=(*chosen.notes, *_told(knowledge, chosen, ingested, degraded), *citations.wrong[:_WARNINGS_TOLD]),
+        notes=(*chosen.notes, *_notes(knowledge, chosen, ingested, degraded), *citations.wrong[:_MAX_WARNINGS]),
     )
 
 
@@ -223,13 +223,13 @@ def _row(
     )
 
 
-def _told(
+def _notes(
     knowledge: Knowledge, chosen: EvalSet, ingested: IngestReport | None, degraded: Counter[str]
 ) -> Iterator[str]:
     """Yield what a reader must know to believe the figures."""
     if ingested is not None and (lost := [*ingested.skipped, *ingested.failed]):
         yield f"{how_many(len(lost), 'document')} could not be ingested; the first: {lost[0].message}"
-    for sentence, count in degraded.most_common(_WARNINGS_TOLD):
+    for sentence, count in degraded.most_common(_MAX_WARNINGS):
         yield f"{count} answers were degraded: {sentence}"
     long = sum(len(each.text) > _LONGEST_QUESTION for each in chosen.questions)
     if long:
@@ -237,16 +237,16 @@ def _told(
     if not chosen.keys:
         missing = _unknown_documents(knowledge, chosen)
         if missing:
-            shown = ", ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
-            yield f"Questions expect {how_many(len(missing), 'document')} not in the knowledge base: {shown}."
+            examples = ", ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
+            yield f"Questions expect {how_many(len(missing), 'document')} not in the knowledge base: {examples}."
     if chosen.kind in {"beir", "pages"}:
         yield choices_by(chosen.name)
 
 
 def _unknown_documents(knowledge: Knowledge, chosen: EvalSet) -> list[str]:
-    known: set[str] = set()
+    names: set[str] = set()
     for record in knowledge.documents():
         name = record.source_path.rsplit("/", 1)[-1]
-        known |= {each.casefold() for each in (record.id, record.title, name, name.rsplit(".", 1)[0])}
-    wanted = {place.document for question in chosen.questions for place in question.places if place.document}
-    return sorted(document for document in wanted if document.casefold() not in known)
+        names |= {each.casefold() for each in (record.id, record.title, name, name.rsplit(".", 1)[0])}
+    expected = {place.document for question in chosen.questions for place in question.places if place.document}
+    return sorted(document for document in expected if document.casefold() not in names)

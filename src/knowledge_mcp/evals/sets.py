@@ -1,4 +1,4 @@
-"""From a path to a set: which form it has is told by what lies there."""
+"""From a path to a set: its form follows from the files there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.source import SourceItem
 
 MOST_PROBLEMS = 20
-"""Mistakes that are told of one file."""
+"""Mistakes that are reported of one file."""
 
 
 def text_of(path: Path) -> str:
@@ -33,8 +33,8 @@ def text_of(path: Path) -> str:
     except FileNotFoundError as exc:
         raise NotFoundError(f"There is no file {path}.", suggestion="Check the path.") from exc
     except (OSError, UnicodeDecodeError) as exc:
-        said = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
-        raise InvalidInputError(f"{path} cannot be read: {said}.") from exc
+        reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
+        raise InvalidInputError(f"{path} cannot be read: {reason}.") from exc
 
 
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -59,7 +59,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a CSV file with a header, with their line numbers; commas or semicolons, empty cells left out.
 
     Raises:
-        InvalidInputError: a row has more cells than the header, or a name stands in the header twice.
+        InvalidInputError: a row has more cells than the header, or a name is in the header twice.
     """
     lines = text_of(path).splitlines(keepends=True)
     separator = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
@@ -85,13 +85,13 @@ def refuse(path: Path, problems: list[str]) -> None:
     """
     if not problems:
         return
-    shown = problems[:MOST_PROBLEMS]
-    if len(problems) > len(shown):
-        shown.append(f"… and {len(problems) - len(shown)} more")
+    listed = problems[:MOST_PROBLEMS]
+    if len(problems) > len(listed):
+        listed.append(f"… and {len(problems) - len(listed)} more")
     count = "One thing is" if len(problems) == 1 else f"{len(problems)} things are"
     raise InvalidInputError(
-        f"{count} wrong in {path}: {'; '.join(shown[:3])}{' …' if len(shown) > 3 else ''}.",
-        details="\n".join(shown),
+        f"{count} wrong in {path}: {'; '.join(listed[:3])}{' …' if len(listed) > 3 else ''}.",
+        details="\n".join(listed),
         suggestion="Correct the lines named, then run again.",
     )
 
@@ -100,7 +100,7 @@ _PREFERRED = ("test", "dev")
 
 
 def is_beir(folder: Path) -> bool:
-    """Tell whether a folder looks like a set of this form."""
+    """Return whether a folder looks like a set of this form."""
     return (folder / "corpus.jsonl").is_file() and (folder / "queries.jsonl").is_file()
 
 
@@ -120,26 +120,26 @@ def read_beir(folder: Path, *, split: str | None = None, hold_back: float = 0.0)
     """
     judged = _judgements(folder, split)
     texts = {str(row["_id"]): str(row.get("text", "")) for _, row in _rows(folder / "queries.jsonl")}
-    asked = [query for query in texts if judged.get(query) and texts[query].strip()]
-    if not asked:
+    answerable = [query for query in texts if judged.get(query) and texts[query].strip()]
+    if not answerable:
         raise InvalidInputError(f"{folder}: no query has a relevant document.")
-    removed = _held_back(asked, judged, hold_back)
+    removed = _choose_removed(answerable, judged, hold_back)
     items: list[SourceItem] = []
     keys: dict[str, str] = {}
     for number, (_, row) in enumerate(_rows(folder / "corpus.jsonl")):
         if str(row["_id"]) not in removed:
             items.append(_item(number, str(row.get("title") or ""), str(row.get("text") or "")))
             keys[items[-1].uri] = str(row["_id"])
-    known = set(keys.values())
-    missing = {key for query in asked for key in judged[query]} - known - removed
+    present = set(keys.values())
+    missing = {key for query in answerable for key in judged[query]} - present - removed
     notes = [f"{len(missing)} judged documents are not in the corpus."] if missing else []
     if removed:
         notes.append(f"{len(removed)} documents were held back, so that some questions have no answer.")
-    places = {query: _judged_places(judged[query], removed) for query in asked}
+    places = {query: _judged_places(judged[query], removed) for query in answerable}
     return EvalSet(
         name=folder.resolve().name,
         kind="beir",
-        questions=tuple(Question(query, texts[query], places[query]) for query in asked),
+        questions=tuple(Question(query, texts[query], places[query]) for query in answerable),
         documents=tuple(items),
         keys=keys,
         notes=tuple(notes),
@@ -198,15 +198,15 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _held_back(asked: list[str], judged: Mapping[str, Mapping[str, int]], share: float) -> set[str]:
+def _choose_removed(queries: list[str], judged: Mapping[str, Mapping[str, int]], share: float) -> set[str]:
     """Choose queries by a hash of their ids; returns the documents that go."""
-    count = round(share * len(asked))
-    chosen = sorted(asked, key=lambda query: hashlib.sha256(query.encode()).hexdigest())[:count]
+    count = round(share * len(queries))
+    chosen = sorted(queries, key=lambda query: hashlib.sha256(query.encode()).hexdigest())[:count]
     return {key for query in chosen for key in judged[query]}
 
 
 def _item(number: int, title: str, text: str) -> SourceItem:
-    """Make a Markdown file in memory, its title as heading; its name tells nothing that could be found."""
+    """Make a Markdown file in memory, its title as heading; its name says nothing that could be found."""
     heading = f"# {' '.join(title.split())}\n\n" if title.strip() else ""
     data = f"{heading}{text}\n".encode()
     name = f"d{number:06d}"
@@ -230,12 +230,12 @@ _TRUE = {"true", "yes", "1"}
 _FALSE = {"false", "no", "0", ""}
 
 
-def is_own(path: Path) -> bool:
+def is_question_file(path: Path) -> bool:
     """Tell by its name whether a file may hold questions."""
     return path.suffix.lower() in {".jsonl", ".ndjson", ".csv"}
 
 
-def read_own(path: Path, *, documents: Path | None = None) -> EvalSet:
+def read_questions(path: Path, *, documents: Path | None = None) -> EvalSet:
     """Read a file of questions; lines of one id, or without ids of one question, add their places to one another.
 
     Args:
@@ -251,7 +251,7 @@ def read_own(path: Path, *, documents: Path | None = None) -> EvalSet:
     problems: list[str] = []
     for number, row in rows:
         try:
-            question = _question(_named(row), number)
+            question = _question(_rename_fields(row), number)
         except ValueError as exc:
             problems.append(f"line {number}: {exc}")
             continue
@@ -278,18 +278,18 @@ def _same(earlier: Question, question: Question, row: dict[str, Any]) -> bool:
     return "id" not in row and "_id" not in row and earlier.text == question.text
 
 
-def _named(row: dict[str, Any]) -> dict[str, Any]:
+def _rename_fields(row: dict[str, Any]) -> dict[str, Any]:
     """Give every field its one name."""
-    named: dict[str, Any] = {}
+    renamed: dict[str, Any] = {}
     for name, value in row.items():
-        known = _OTHER_NAMES.get(name, name)
-        if known not in FIELDS:
+        canonical = _OTHER_NAMES.get(name, name)
+        if canonical not in FIELDS:
             near = difflib.get_close_matches(name, FIELDS, 1)
             hint = f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(FIELDS)}"
             raise ValueError(f"unknown field '{name}'{hint}")
         if value is not None:
-            named[known] = value
-    return named
+            renamed[canonical] = value
+    return renamed
 
 
 def _question(row: dict[str, Any], number: int) -> Question:
@@ -297,7 +297,7 @@ def _question(row: dict[str, Any], number: int) -> Question:
     if not isinstance(text, str) or not text.strip():
         raise ValueError("there is no question")
     unanswerable = _flag(row, "unanswerable")
-    places = _own_places(row)
+    places = _places(row)
     if unanswerable and places:
         raise ValueError("it is marked unanswerable, and says where the answer stands")
     if not unanswerable and not places:
@@ -311,15 +311,15 @@ def _question(row: dict[str, Any], number: int) -> Question:
     )
 
 
-def _own_places(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
+def _places(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
     places = list(_place(row))
     listed: object = row.get("expected", [])
     if not isinstance(listed, list):
-        raise ValueError("`expected` is a list of places")  # noqa: TRY004 - told with the line, as all mistakes are
+        raise ValueError("`expected` is a list of places")  # noqa: TRY004 - reported with the line, as all mistakes are
     for each in cast("list[object]", listed):
         if not isinstance(each, dict):
             raise ValueError("`expected` is a list of objects")  # noqa: TRY004 - as above
-        more = _named(cast("dict[str, Any]", each))
+        more = _rename_fields(cast("dict[str, Any]", each))
         if not set(more) <= set(_PLACE) or not (set(more) - {"grade"}):
             raise ValueError(f"a place in `expected` has some of {', '.join(_PLACE)}, and nothing else")
         places.extend(_place(more))
@@ -332,8 +332,8 @@ def _place(row: dict[str, Any]) -> tuple[AnswerPlace, ...]:
         "document"
     ):
         return ()
-    named: object = row.get("document")
-    documents = cast("list[object]", named) if isinstance(named, list) else [named]
+    documents_value: object = row.get("document")
+    documents = cast("list[object]", documents_value) if isinstance(documents_value, list) else [documents_value]
     page = _number(row, "page")
     clause, quote = row.get("clause"), row.get("quote")
     return tuple(
@@ -362,10 +362,10 @@ def _number(row: dict[str, Any], name: str) -> int | None:
 
 
 def _flag(row: dict[str, Any], name: str) -> bool:
-    said = str(row.get(name, "")).strip().casefold()
-    if said not in _TRUE | _FALSE:
+    value = str(row.get(name, "")).strip().casefold()
+    if value not in _TRUE | _FALSE:
         raise ValueError(f"`{name}` is true or false, not {row[name]!r}")
-    return said in _TRUE
+    return value in _TRUE
 
 
 _DOCUMENT = ("doc", "doc_name", "evidence_doc_name")
@@ -373,7 +373,7 @@ _PAGE = ("page", "evidence_page_num")
 
 
 def is_pages(folder: Path) -> bool:
-    """Tell whether a folder looks like a set of this form."""
+    """Return whether a folder looks like a set of this form."""
     return (folder / "questions.jsonl").is_file() and (folder / "pdfs").is_dir()
 
 
@@ -450,19 +450,19 @@ def open_set(path: Path, *, split: str | None = None, hold_back: float = 0.0, do
     if not path.exists():
         raise NotFoundError(f"There is no file or folder {path}.", suggestion=_FORMS)
     if path.is_dir() and is_beir(path):
-        _only(path, "brings its own documents", documents=documents)
+        _refuse_options(path, "brings its own documents", documents=documents)
         return read_beir(path, split=split, hold_back=hold_back)
-    _only(path, "is not in the form of BEIR", split=split, hold_back=hold_back or None)
+    _refuse_options(path, "is not in the form of BEIR", split=split, hold_back=hold_back or None)
     if path.is_dir() and is_pages(path):
-        _only(path, "brings its own documents", documents=documents)
+        _refuse_options(path, "brings its own documents", documents=documents)
         return read_pages(path)
-    if path.is_file() and is_own(path):
-        return read_own(path, documents=documents)
+    if path.is_file() and is_question_file(path):
+        return read_questions(path, documents=documents)
     raise InvalidInputError(f"{path} is no evaluation set.", suggestion=_FORMS)
 
 
-def _only(path: Path, why: str, **given: object) -> None:
-    for name, value in given.items():
+def _refuse_options(path: Path, why: str, **options: object) -> None:
+    for name, value in options.items():
         if value is not None:
             option = {"documents": "--docs", "split": "--split", "hold_back": "--hold-back"}[name]
             raise InvalidInputError(f"{option} says nothing about {path}, which {why}.")

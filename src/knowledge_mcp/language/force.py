@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from knowledge_mcp.language.multilingual.force import FORCEFUL, KEY_WORDS, forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.model.chunk import Modality
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
     condition_end = 0
     if not convention.capitals and _CONDITION.match(masked):
         condition_end = max(masked.find(","), 0)
-    begun = (match for match in checked(pattern.finditer(masked)) if match.start() >= condition_end)
+    begun = (match for match in check_each(pattern.finditer(masked)) if match.start() >= condition_end)
     found = (_judge(masked, match, convention) for match in begun)
     return [force for force in found if force is not None]
 
@@ -185,7 +185,7 @@ def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
 def _forces_in(sentence: str, convention: Convention) -> list[Force]:
     """List the forces of a sentence in another language; a sentence in English among them has its own."""
     plain = masked(_MASK.sub(lambda m: " " * len(m.group()), sentence))
-    found = [Force(*each) for each in checked(forces(plain, convention.language, capitals=convention.capitals))]
+    found = [Force(*each) for each in check_each(forces(plain, convention.language, capitals=convention.capitals))]
     if not found and language_of(sentence) == "en":
         return forces_of(sentence, Convention(capitals=convention.capitals))
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.language.force import Convention, force_of
 from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _WORD = r"[A-Za-z][A-Za-z0-9_./-]{0,47}(?:\(\w{1,3}\)){0,3}"
 _BRACKETED = re.compile(rf"\[(?P<id>{_WORD})\]")
@@ -206,7 +206,7 @@ class Labels:
 def detect_labels(document: Document, convention: Convention) -> Labels:
     """Find the families of labels: at least three numbers each, and force behind at least half of them."""
     found: dict[str, _Family] = {}
-    for words in checked(_openings(document)):
+    for words in check_each(_openings(document)):
         match = _match(words)
         if match is None or is_foreign(match.group("id")):
             continue

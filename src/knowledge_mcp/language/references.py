@@ -10,7 +10,7 @@ from dataclasses import replace
 from knowledge_mcp.language.multilingual.places import ENGLISH_PLACES, PLACE_WORDS, PlaceWords
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
-from knowledge_mcp.support.checkpoints import checked, checkpoint
+from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 _NUMBER = r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*"
 _DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
@@ -154,7 +154,7 @@ def find_references(
     if _ANY.search(text, start, end) is None:
         return found
     taken = start
-    for match in checked(_PLACES[language].finditer(text, start, end)):
+    for match in check_each(_PLACES[language].finditer(text, start, end)):
         if match.start() < taken:
             continue  # the owner of the reference before
         read = _read(match, clauses)
@@ -313,7 +313,7 @@ def document_references(document: Document) -> list[Reference]:
 
 def _links(text: str, within: Span, names: Collection[str]) -> Iterator[Reference]:
     """Yield the links in braces that lead to named places of the document."""
-    for match in checked(_BRACED.finditer(text, within.start, within.end)) if names else ():
+    for match in check_each(_BRACED.finditer(text, within.start, within.end)) if names else ():
         name = match["braced"] or match["hashed"]
         if name in names:
             yield Reference(match.group(), ReferenceKind.LINK, f"#{name}", Span(match.start(), match.end()))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _ABBREVIATIONS = frozenset(
     "e.g i.e cf viz resp approx incl excl fig figs tab no nos vol ch chap sec sect cl art par para paras eq eqs"
@@ -52,7 +52,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[Sp
     quote_starts = [q[0] for q in quotes]
     spans: list[Span] = []
     begin = _skip_blank(text, start, end)
-    for match in checked(_CANDIDATE.finditer(text, start, end)):
+    for match in check_each(_CANDIDATE.finditer(text, start, end)):
         cut = match.end("mark") if match.group("stop") is not None else match.start()
         if match.group("colon") is not None:
             cut += 1

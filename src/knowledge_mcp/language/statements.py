@@ -28,7 +28,7 @@ from knowledge_mcp.language.requirements.weak import with_weak
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _EXEMPT = frozenset(
     {BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.CODE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
@@ -92,7 +92,7 @@ def find_statements(
     """
     facts = facts or SectionFacts(document)
     finder = _Finder(document, facts, convention or detect_convention(document.text), exempt)
-    for block in checked(document.blocks):
+    for block in check_each(document.blocks):
         finder.take(block)
     found = finder.statements if finder.convention.capitals else with_weak(document, facts, finder.statements, exempt)
     return with_declared(document, facts, found)
@@ -170,7 +170,7 @@ class _Finder:
         identifier = label or trailing_tag(sentences[-1].of(self.text))
         last: tuple[Span, Modality, bool] | None = None
         inherited_last = False
-        for position, span in enumerate(checked(sentences)):
+        for position, span in enumerate(check_each(sentences)):
             words = span.of(self.text)
             aside = _ASIDE.match(words)
             if aside is not None:
@@ -233,7 +233,7 @@ class _Finder:
         start = block.span.start
         lines = block.span.of(self.text).split("\n")
         header = [cell.of(lines[0]) for cell in row_cells(0, lines[0])]
-        for row_number, line in enumerate(checked(lines)):
+        for row_number, line in enumerate(check_each(lines)):
             if line.strip(" |:-") and (row_number > 0 or force_of(line, self.convention) is not None):
                 self._take_row(block, start, line, header)
             start += len(line) + 1

@@ -42,6 +42,6 @@ class Call:
             if self.cancelled():
                 raise CancelledError(message)
 
-        with checkpoints.watched(look):
+        with checkpoints.watch_for_stop(look):
             look()
             yield

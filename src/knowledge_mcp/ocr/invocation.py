@@ -52,7 +52,7 @@ def find_program(program: str) -> str:
 def run_program(
     command: list[str],
     *,
-    given: bytes = b"",
+    input_bytes: bytes = b"",
     readable: tuple[str, ...] = (),
     seconds: float,
     memory: int,
@@ -63,7 +63,7 @@ def run_program(
     Args:
         command: the program's absolute path and its arguments.
         readable: files and folders that it may read besides what is installed.
-        given: bytes for its standard input, fed only once the limits hold.
+        input_bytes: bytes for its standard input, fed only once the limits hold.
         seconds: wall-clock time, after which it is killed with whatever it started.
         memory: bytes of address space, where the system can limit them for another process (Linux).
         accepted: exit codes that are no failure.
@@ -76,11 +76,11 @@ def run_program(
         InvalidInputError: it ran out of memory: the image is too large.
         InternalError: it could not be started, crashed or failed; details hold its last words.
     """
-    process = _started(command, readable)
+    process = _start(command, readable)
     with process:
         limit(process, memory=memory, seconds=seconds)
         try:
-            output, errors = process.communicate(given, timeout=max(seconds, 0.01))
+            output, errors = process.communicate(input_bytes, timeout=max(seconds, 0.01))
         except subprocess.TimeoutExpired as error:
             _kill(process)
             raise TimedOutError(
@@ -90,17 +90,17 @@ def run_program(
         except BaseException:
             _kill(process)
             raise
-    said = errors.decode(errors="replace").strip()
+    message = errors.decode(errors="replace").strip()
     if process.returncode not in accepted:
-        raise _failure(process.returncode, said)
-    return output.decode(errors="replace"), said
+        raise _failure(process.returncode, message)
+    return output.decode(errors="replace"), message
 
 
-def _started(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[bytes]:
+def _start(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[bytes]:
     # the environment is empty but for this: nothing secret reaches a program that works on untrusted bytes
     environment = {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C", "PATH": os.defpath}
     try:
-        started = _confined(command, readable)
+        started = _confine(command, readable)
         return start_process(
             lambda: start_tree(
                 started, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -112,7 +112,7 @@ def _started(command: list[str], readable: tuple[str, ...]) -> subprocess.Popen[
         ) from error
 
 
-def _confined(command: list[str], readable: tuple[str, ...]) -> list[str]:
+def _confine(command: list[str], readable: tuple[str, ...]) -> list[str]:
     """Put the interpreter before a command that confines itself and then becomes it; scripts stay as they are."""
     with open(command[0], "rb") as program:  # noqa: PTH123 - the path is a string everywhere here
         is_binary = program.read(4) == _ELF
@@ -128,11 +128,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _failure(code: int, said: str) -> KnowledgeError:
-    words = said[-500:]
+def _failure(code: int, message: str) -> KnowledgeError:
+    words = message[-500:]
     if code == sandbox_linux.NOT_STARTED:
         return InternalError("Text recognition could not be started.", details=words)
-    if any(sign in said for sign in _TOO_LARGE):
+    if any(sign in message for sign in _TOO_LARGE):
         return InvalidInputError(
             "The page needs more memory for text recognition than allowed.",
             details=words,
@@ -210,16 +210,16 @@ def weight_of(words: Sequence[OcrWord]) -> float:
 
 
 def is_sideways(words: Sequence[OcrWord]) -> bool:
-    """Tell whether most words of several letters are taller than wide: the page was read lying on its side."""
-    telling = [word.box for word in words if len(word.text) > 3]
-    tall = sum(bottom - top > right - left for left, top, right, bottom in telling)
-    return len(telling) >= 3 and tall * 2 > len(telling)
+    """Return whether most words of several letters are taller than wide: the page was read lying on its side."""
+    boxes = [word.box for word in words if len(word.text) > 3]
+    tall = sum(bottom - top > right - left for left, top, right, bottom in boxes)
+    return len(boxes) >= 3 and tall * 2 > len(boxes)
 
 
 def skew_of(words: Sequence[OcrWord]) -> float:
     """Measure how many degrees lines fall to the right, by the middles of their first and last words; 0 if unknown.
 
-    Only lines long enough to tell are asked; the answer is their median.
+    Only lines long enough are measured; the answer is their median.
     """
     lines: defaultdict[int, list[OcrWord]] = defaultdict(list)
     for word in words:

@@ -36,7 +36,7 @@ from knowledge_mcp.ocr.invocation import (
     words_of,
 )
 from knowledge_mcp.support.lanes import usable_cores
-from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -161,13 +161,13 @@ class TesseractEngine:
         if not _LANGUAGE.fullmatch(language):
             raise InvalidInputError(
                 f"{language[:80]!r} is not a language of Tesseract.",
-                suggestion=f"Give one of {_listed(installed)}, or several joined by `+`.",
+                suggestion=f"Give one of {_list(installed)}, or several joined by `+`.",
             )
         missing = [name for name in language.split("+") if name not in installed]
         if missing:
             packages = " ".join(f"tesseract-ocr-{name.replace('_', '-').lower()}" for name in missing)
             raise InvalidInputError(
-                f"Tesseract has no data for the language {' and '.join(missing)}; installed: {_listed(installed)}.",
+                f"Tesseract has no data for the language {' and '.join(missing)}; installed: {_list(installed)}.",
                 suggestion=f"Install it: `apt-get install {packages}` (Debian, Ubuntu) or "
                 "`brew install tesseract-lang` (macOS), or choose an installed language.",
             )
@@ -184,13 +184,13 @@ class TesseractEngine:
         self.ready(language)
         key = (hashlib.sha256(png).digest(), language)
         with self._lock:
-            known = self._recent.get(key)
-        if known is not None:
-            return known
+            cached = self._recent.get(key)
+        if cached is not None:
+            return cached
         with self._slots:
             best = _Attempts(self, language, time.monotonic() + self.seconds).best(png)
             boxes = [word.box for word in best.words]
-            page = _page(best, self.picture("unread", best.png, boxes=boxes))
+            page = _page(best, self.picture("measure_unread", best.png, boxes=boxes))
         with self._lock:
             self._recent[key] = page
             while len(self._recent) > _REMEMBERED:
@@ -211,7 +211,7 @@ class TesseractEngine:
         return words_of(output)
 
     def detects_orientation(self) -> bool:
-        """Tell whether the data is installed by which Tesseract detects how a page lies."""
+        """Return whether the data is installed by which Tesseract detects how a page lies."""
         return "osd" in self.languages()
 
     def orientation(self, png: bytes, deadline: float) -> int | None:
@@ -229,9 +229,9 @@ class TesseractEngine:
 
     def picture(self, function: str, png: bytes, **arguments: Any) -> Any:
         """Run a job of `turning` over an image in a child process and return its one value."""
-        given = {"path": Given(io.BytesIO(png), ".png")}
+        files = {"path": InputFile(io.BytesIO(png), ".png")}
         try:
-            (value,) = self._sandbox.run(f"{_JOB}:{function}", arguments, files=given, limits=_LIMITS)
+            (value,) = self._sandbox.run(f"{_JOB}:{function}", arguments, files=files, limits=_LIMITS)
         except (Refusal, SandboxFailure) as failure:
             raise InternalError("The page image could not be turned upright.", details=reason_of(failure)) from failure
         return value
@@ -239,8 +239,8 @@ class TesseractEngine:
     def _run(
         self, options: list[str], png: bytes, deadline: float, accepted: tuple[int, ...] = (0,)
     ) -> tuple[str, str]:
-        left = deadline - time.monotonic()
-        if left <= 0:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
             raise TimedOutError(f"Text recognition took longer than {self.seconds:.0f} seconds and was stopped.")
         command = [find_program(self._program), *self._tessdata, "stdin", "stdout", *options]
         # a list of one file: an image on its standard input the program takes in letter by letter, in a tenth of the
@@ -248,10 +248,10 @@ class TesseractEngine:
         with tempfile.NamedTemporaryFile(prefix="page-", suffix=".png") as file:
             file.write(png)
             file.flush()
-            given = os.fsencode(file.name) + b"\n"
+            paths = os.fsencode(file.name) + b"\n"
             readable = (file.name, *self._tessdata[1:])
             return run_program(
-                command, given=given, readable=readable, seconds=left, memory=self._memory, accepted=accepted
+                command, input_bytes=paths, readable=readable, seconds=remaining, memory=self._memory, accepted=accepted
             )
 
 
@@ -281,24 +281,24 @@ class _Attempts:
             skew = skew_of(first.words)
             if abs(skew) < _SKEWED:
                 return first
-            return self._better(first, self._attempt(self._straightened(first, -skew)))
+            return self._better(first, self._attempt(self._straighten(first, -skew)))
         look: dict[str, float] = self._engine.picture("look", png)
         if not first.words and look["ink"] < _BLANK:
             return first
         if look["specks"] > look["ink"]:  # they hide letters, and take the program many times as long as letters do
-            cleaned: bytes = self._engine.picture("cleaned", png)
+            cleaned: bytes = self._engine.picture("clean", png)
             first = self._better(first, self._attempt(_Reading(cleaned, ())))
             if first.confidence >= _GOOD and not is_sideways(first.words) and abs(skew_of(first.words)) < _SKEWED:
                 return first
         straight = first
         if look["skew"]:
-            straight = self._straightened(first, look["skew"])
+            straight = self._straighten(first, look["skew"])
         turn = self._engine.orientation(straight.png, self._half())
         best = first if straight is first else self._better(first, self._attempt(straight))
         for degrees in self._turns(turn, best):
             if best.confidence >= _GOOD and not is_sideways(best.words):
                 return best
-            best = self._better(best, self._attempt(self._turned(straight, degrees)))
+            best = self._better(best, self._attempt(self._turn(straight, degrees)))
         return best if best.confidence >= _WEAK else self._scattered(best, sure=turn is not None)
 
     def _turns(self, turn: int | None, best: _Reading) -> tuple[int, ...]:
@@ -316,7 +316,7 @@ class _Attempts:
             return best
         upright = best
         for degrees in (90, 180, 270):
-            turned = self._attempt(self._turned(upright, degrees), _SCATTERED)
+            turned = self._attempt(self._turn(upright, degrees), _SCATTERED)
             if turned.weight > _CLEARLY * upright.weight:
                 best = self._better(best, turned)
         return best
@@ -339,12 +339,12 @@ class _Attempts:
             return other if other.weight > 0.8 * one.weight else one
         return other if other.weight > one.weight else one
 
-    def _straightened(self, reading: _Reading, degrees: float) -> _Reading:
-        turned: bytes = self._engine.picture("turned", reading.png, degrees=degrees)
+    def _straighten(self, reading: _Reading, degrees: float) -> _Reading:
+        turned: bytes = self._engine.picture("turn", reading.png, degrees=degrees)
         return replace(reading, png=turned, words=(), skew=degrees)
 
-    def _turned(self, reading: _Reading, degrees: int) -> _Reading:
-        turned: bytes = self._engine.picture("turned", reading.png, degrees=degrees)
+    def _turn(self, reading: _Reading, degrees: int) -> _Reading:
+        turned: bytes = self._engine.picture("turn", reading.png, degrees=degrees)
         return replace(reading, png=turned, words=(), rotation=degrees)
 
 
@@ -374,7 +374,7 @@ def _size(png: bytes) -> tuple[int, int]:
     return width, height
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list(names: tuple[str, ...]) -> str:
     return ", ".join(name for name in names if name != "osd") or "none"
 
 
@@ -392,7 +392,7 @@ def look(path: str) -> Iterator[dict[str, float]]:
     import numpy as np
     from PIL import ImageChops, ImageFilter
 
-    with _opened(path) as image:
+    with _open(path) as image:
         small = image.copy()
         alone = ImageChops.difference(image, image.filter(ImageFilter.MedianFilter(3))).histogram()
     small.thumbnail((_SMALL, _SMALL))
@@ -434,13 +434,13 @@ _RUN = 3
 """Squares side by side from which on they are a word, not a speck, and strokes from which on a line is a rule."""
 
 
-def unread(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[float]:
+def measure_unread(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[float]:
     """Yield the share 0..1 of a page's print that is in no word's box: stamps, writing, pictures, lost words.
 
     Rules are no print. Print is counted in squares as high as the words are.
     """
     np: Any = importlib.import_module("numpy")
-    with _opened(path) as image:
+    with _open(path) as image:
         shades = np.asarray(image.reduce(_REDUCED), dtype=np.int16)
     ink = np.abs(shades - np.median(shades)) > _INKED
     size = max(round(statistics.median(bottom - top for _, top, _, bottom in boxes) / _REDUCED) if boxes else 10, 6)
@@ -448,8 +448,8 @@ def unread(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[float]:
     squares = _squares(ink, size)
     for left, top, right, bottom in ([edge // _REDUCED for edge in box] for box in boxes):
         ink[max(top - size // 3, 0) : bottom + size // 3, max(left - size // 3, 0) : right + size // 3] = False
-    left_over, printed = int(_squares(ink, size).sum()), int(squares.sum())
-    yield min(left_over / printed, 1.0) if printed else 0.0
+    remaining, printed = int(_squares(ink, size).sum()), int(squares.sum())
+    yield min(remaining / printed, 1.0) if printed else 0.0
 
 
 def _strokes(ink: Any, length: int) -> Any:
@@ -458,8 +458,8 @@ def _strokes(ink: Any, length: int) -> Any:
     if ink.shape[1] <= length:
         return np.zeros_like(ink)
     before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
-    whole = before[:, length:] - before[:, :-length] >= 0.95 * length  # a scanner breaks a rule here and there
-    reach = np.cumsum(np.pad(whole, ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
+    solid = before[:, length:] - before[:, :-length] >= 0.95 * length  # a scanner breaks a rule here and there
+    reach = np.cumsum(np.pad(solid, ((0, 0), (length, length - 1))), axis=1, dtype=np.int32)
     marked = reach[:, length:] - reach[:, :-length] > 0
     marked[1:] |= marked[:-1].copy()
     marked[:-1] |= marked[1:].copy()
@@ -476,34 +476,34 @@ def _squares(ink: Any, size: int) -> Any:
     return runs[:, :-2] | runs[:, 1:-1] | runs[:, 2:]
 
 
-def cleaned(path: str) -> Iterator[bytes]:
+def clean(path: str) -> Iterator[bytes]:
     """Yield the image as PNG, each pixel as dark as the middle one of the nine around it: specks and grain go."""
     from PIL import ImageFilter
 
     printed = io.BytesIO()
-    with _opened(path) as image:
+    with _open(path) as image:
         dpi = image.info.get("dpi", (300, 300))
         image.filter(ImageFilter.MedianFilter(3)).save(printed, "PNG", compress_level=1, dpi=dpi)
     yield printed.getvalue()
 
 
-def turned(path: str, *, degrees: float) -> Iterator[bytes]:
+def turn(path: str, *, degrees: float) -> Iterator[bytes]:
     """Yield the image, turned clockwise by `degrees` on white paper that holds all of it, as PNG."""
     from PIL import Image
 
-    with _opened(path) as image:
+    with _open(path) as image:
         dpi = image.info.get("dpi", (300, 300))
         quarter = degrees / 90
         if quarter == int(quarter):
-            done = _quarter_turned(image, int(quarter) % 4)
+            result = _turn_quarters(image, int(quarter) % 4)
         else:
-            done = image.rotate(-degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=_WHITE)
+            result = image.rotate(-degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=_WHITE)
     printed = io.BytesIO()
-    done.save(printed, "PNG", compress_level=1, dpi=dpi)
+    result.save(printed, "PNG", compress_level=1, dpi=dpi)
     yield printed.getvalue()
 
 
-def _quarter_turned(image: Image, turns: int) -> Image:
+def _turn_quarters(image: Image, turns: int) -> Image:
     from PIL.Image import Transpose
 
     # Pillow turns against the clock
@@ -511,7 +511,7 @@ def _quarter_turned(image: Image, turns: int) -> Image:
     return image.transpose(ways[turns]) if turns else image.copy()
 
 
-def _opened(path: str) -> Image:
+def _open(path: str) -> Image:
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None  # the caller has checked the header's size

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.support.checkpoints import checked, checkpoint
+from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 Matrix = NDArray[np.float32]
 ODDS = (-3.86, 2.28, 5.35)
@@ -64,7 +64,7 @@ def shares(queries: Sequence[str], sentences: Sequence[str], terms: Terms, embed
     A word counts by the logarithm of how rare it is among the sentences; one that is in none counts most.
     """
     postings: dict[str, list[int]] = {}
-    for place, sentence in enumerate(checked(sentences)):
+    for place, sentence in enumerate(check_each(sentences)):
         for term in set(terms(sentence)):
             postings.setdefault(term, []).append(place)
     count = len(sentences) + 1
@@ -127,7 +127,7 @@ def embed_as_matrix(embed: Callable[[Sequence[str]], Sequence[bytes]]) -> Embed:
 
     def all_of(texts: Sequence[str]) -> Matrix:
         slices = (list(texts[at : at + _AT_ONCE]) for at in range(0, len(texts), _AT_ONCE))
-        return np.stack([np.frombuffer(vector, "<f4") for part in checked(slices) for vector in embed(part)])
+        return np.stack([np.frombuffer(vector, "<f4") for part in check_each(slices) for vector in embed(part)])
 
     return all_of
 
@@ -190,7 +190,7 @@ def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embe
     without_common_words = total == 0
     _standardise(total)
     total *= _WORDS
-    runs = _cosines(*([_runs(text) for text in checked(texts)] for texts in (ours, theirs)))
+    runs = _cosines(*([_runs(text) for text in check_each(texts)] for texts in (ours, theirs)))
     _standardise(runs)
     total += runs
     del runs
@@ -285,7 +285,7 @@ class _Bag:
 def _bags(texts: Iterable[Sequence[str]], numbers: dict[str, int]) -> list[_Bag]:
     """Make bags of terms; `numbers` has one for each and gets those of new ones."""
     found: list[_Bag] = []
-    for terms in checked(texts):
+    for terms in check_each(texts):
         keys = np.array([numbers.setdefault(term, len(numbers)) for term in terms], np.uint64)
         found.append(_Bag(*np.unique(keys, return_counts=True)))
     return found
@@ -316,7 +316,7 @@ def _cosines(sources: Sequence[_Bag], targets: Sequence[_Bag]) -> Matrix:
     rows = np.repeat(np.arange(len(targets), dtype=np.int32), [len(bag.keys) for bag in targets])[order]
     values = np.concatenate([weights(bag) for bag in targets]).astype(np.float32)[order]
     cosines = np.zeros((len(sources), len(targets)), np.float32)
-    for row, bag in enumerate(checked(sources)):
+    for row, bag in enumerate(check_each(sources)):
         first, last = (np.searchsorted(keys, bag.keys, side) for side in ("left", "right"))
         lengths = last - first
         places: NDArray[np.int64] = np.arange(int(lengths.sum())) + np.repeat(
@@ -333,7 +333,7 @@ def _best_pieces(
     """Raise each pair's cosine to that of the best piece of either text with the whole of the other."""
     for side, lines in ((1, cosines.T), (0, cosines)):
         others = vectors[1 - side]
-        for place, text in enumerate(checked(texts[side])):
+        for place, text in enumerate(check_each(texts[side])):
             words = text.split()
             if len(words) > _PIECE:
                 pieces = [" ".join(words[at : at + _PIECE]) for at in range(0, len(words), _PIECE)][:_MOST_PIECES]

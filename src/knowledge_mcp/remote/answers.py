@@ -104,7 +104,7 @@ class RemoteJob(_ServiceAnswer):
 
     def value(self) -> IngestJob:
         """Return the value."""
-        error, done = self.failure(), self.result
+        error, result = self.failure(), self.result
         return IngestJob(
             id=self.job_id,
             state=self.state,
@@ -114,7 +114,7 @@ class RemoteJob(_ServiceAnswer):
             updated_at=self.updated_at,
             collection=self.collection,
             source=self.source,
-            result=done.value(self.collection) if done is not None else None,
+            result=result.value(self.collection) if result is not None else None,
             error=error.code.value if error is not None else "",
             suggestion=error.suggestion if error is not None else "",
         )
@@ -126,9 +126,9 @@ class RemoteJob(_ServiceAnswer):
         if isinstance(self.error, dict):
             return error_from_payload(self.error)
         words = self.progress.message or self.error or "The ingestion failed."
-        told = self.error if self.error in ErrorCode.__members__.values() else ErrorCode.INVALID_INPUT.value
+        code = self.error if self.error in ErrorCode.__members__.values() else ErrorCode.INVALID_INPUT.value
         return error_from_payload(
-            {"detail": words, "suggestion": self.suggestion, "knowledge_error": {"classes": [_CLASS[ErrorCode(told)]]}}
+            {"detail": words, "suggestion": self.suggestion, "knowledge_error": {"classes": [_CLASS[ErrorCode(code)]]}}
         )
 
 
@@ -181,14 +181,14 @@ class _Passage(_ServiceAnswer):
     def chunk(self) -> Chunk:
         about = self.metadata
         pages = about.pages or ((about.page,) if about.page is not None else ())
-        known = about.chunk_type in ChunkType.__members__.values()
+        is_known = about.chunk_type in ChunkType.__members__.values()
         return Chunk(
             **about.values_of(_OfChunk),
             content=self.text,
             content_hash=hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
             span=Span(*about.span),
             section_hierarchy=about.section_hierarchy or about.sections,
-            chunk_type=ChunkType(about.chunk_type) if known else ChunkType.GUIDANCE,
+            chunk_type=ChunkType(about.chunk_type) if is_known else ChunkType.GUIDANCE,
             page_numbers=pages,
             page_labels=about.page_labels if len(about.page_labels) == len(pages) else tuple(map(str, pages)),
         )
@@ -224,9 +224,9 @@ class FoundPassages(_ServiceAnswer):
     also_asked: tuple[str, ...] = ()
     note: str = ""
 
-    def value(self, asked: SearchMode) -> SearchAnswer:
-        """Return the value; `asked` is the mode that was asked for."""
-        mode = SearchMode(self.mode) if self.mode in SearchMode.__members__.values() else asked
+    def value(self, requested: SearchMode) -> SearchAnswer:
+        """Return the value; `requested` is the mode that was asked for."""
+        mode = SearchMode(self.mode) if self.mode in SearchMode.__members__.values() else requested
         hits = tuple(result.hit() for result in self.results)
         searched = self.searched_documents
         documents = len({hit.chunk.document_id for hit in hits}) if searched is None else searched
@@ -286,11 +286,11 @@ class _Document(_OfRecord):
     metadata: dict[str, Any] = {}
 
     def record(self, chunk_count: int) -> DocumentRecord:
-        known = self.status in DocumentStatus.__members__.values()
+        is_known = self.status in DocumentStatus.__members__.values()
         return DocumentRecord(
             **self.values_of(_OfRecord),
             chunk_count=chunk_count,
-            status=DocumentStatus(self.status) if known else DocumentStatus.READY,
+            status=DocumentStatus(self.status) if is_known else DocumentStatus.READY,
             metadata=tuple((name, str(value)) for name, value in self.metadata.items()),
         )
 
@@ -310,7 +310,7 @@ class DocumentPage(_ServiceAnswer):
         return [each.record(each.chunks) for each in self.documents]
 
 
-class Whole(_Document):
+class FullDocument(_Document):
     """One document with its passages."""
 
     chunks: tuple[_Passage, ...]

@@ -82,8 +82,8 @@ class RemoteLibrary:
 
     def drop_collection(self, collection: str) -> int:
         """Remove one."""
-        gone = self._connection.ask(Ask("DELETE", f"/collections/{_quoted(collection)}", repeatable=False))
-        return answers.Counted.read(gone).documents
+        answer = self._connection.ask(Ask("DELETE", f"/collections/{_quote(collection)}", repeatable=False))
+        return answers.Counted.read(answer).documents
 
     # ---- taking in
 
@@ -111,10 +111,10 @@ class RemoteLibrary:
 
     def cancel_job(self, job_id: str) -> IngestJob:
         """Tell one to stop; again does no more."""
-        return answers.RemoteJob.read(self._connection.ask(Ask("DELETE", f"/jobs/{_quoted(job_id)}"))).value()
+        return answers.RemoteJob.read(self._connection.ask(Ask("DELETE", f"/jobs/{_quote(job_id)}"))).value()
 
     def job_counts(self) -> Mapping[str, int]:
-        """Count nothing: the service itself tells its jobs at `/metrics`."""
+        """Count nothing: the service itself reports its jobs at `/metrics`."""
         return {}
 
     # ---- asking
@@ -145,27 +145,27 @@ class RemoteLibrary:
                     glances.append(self._glance(document_id))
             return [each.record for each in glances if each.collection == collection]
         found: dict[str, DocumentRecord] = {}
-        seen = 0
+        offset = 0
         while True:
-            asked = self._get("/documents", collection=collection, limit=PAGE, offset=seen)
-            page = answers.DocumentPage.read(asked)
+            answer = self._get("/documents", collection=collection, limit=PAGE, offset=offset)
+            page = answers.DocumentPage.read(answer)
             found.update((record.id, record) for record in page.values())
-            seen += len(page.documents)
-            if not page.documents or page.total is None or seen >= page.total:
+            offset += len(page.documents)
+            if not page.documents or page.total is None or offset >= page.total:
                 return [found[name] for name in sorted(found)]
 
     def find(self, document_id: str) -> LibraryDocument:
         """Return one whole."""
-        return answers.Whole.read(self._get(f"/documents/{_quoted(document_id)}", text="true")).value()
+        return answers.FullDocument.read(self._get(f"/documents/{_quote(document_id)}", text="true")).value()
 
     def record(self, document_id: str, *, collection: str | None = None) -> DocumentRecord:
         """Return one's record."""
-        held = self._glance(document_id)
-        if collection is not None and held.collection != collection:
+        found = self._glance(document_id)
+        if collection is not None and found.collection != collection:
             raise NotFoundError(
-                f"Document not found in '{collection}': {document_id}", suggestion=f"It is in '{held.collection}'."
+                f"Document not found in '{collection}': {document_id}", suggestion=f"It is in '{found.collection}'."
             )
-        return held.record
+        return found.record
 
     def where(self, document_id: str) -> str:
         """Name its collection."""
@@ -173,8 +173,8 @@ class RemoteLibrary:
 
     def remove_document(self, document_id: str) -> int:
         """Remove one."""
-        gone = self._connection.ask(Ask("DELETE", f"/documents/{_quoted(document_id)}", repeatable=False))
-        return answers.Counted.read(gone).chunks
+        answer = self._connection.ask(Ask("DELETE", f"/documents/{_quote(document_id)}", repeatable=False))
+        return answers.Counted.read(answer).chunks
 
     # ---- itself
 
@@ -198,10 +198,10 @@ class RemoteLibrary:
 
     def _glance(self, document_id: str) -> LibraryDocument:
         """Look at a document without fetching all of it."""
-        return answers.Whole.read(self._get(f"/documents/{_quoted(document_id)}", limit=1)).value()
+        return answers.FullDocument.read(self._get(f"/documents/{_quote(document_id)}", limit=1)).value()
 
     def _job(self, job_id: str) -> answers.RemoteJob:
-        return answers.RemoteJob.read(self._get(f"/jobs/{_quoted(job_id)}"))
+        return answers.RemoteJob.read(self._get(f"/jobs/{_quote(job_id)}"))
 
     def _followed(
         self,
@@ -209,12 +209,12 @@ class RemoteLibrary:
         on_progress: Progress | None,
         cancelled: Callable[[], bool] | None,
     ) -> answers.Ingested:
-        """Wait for a job to end, and tell how far it is when that has changed."""
-        told: tuple[float, str] | None = None
+        """Wait for a job to end, and report its progress when that has changed."""
+        reported: tuple[float, str] | None = None
         waited, looks = 0.0, 0
         while True:
             if cancelled is not None and cancelled():
-                self._connection.ask(Ask("DELETE", f"/jobs/{_quoted(job_id)}"))
+                self._connection.ask(Ask("DELETE", f"/jobs/{_quote(job_id)}"))
                 raise GaveUpError
             job = self._job(job_id)
             error = job.failure()
@@ -227,9 +227,9 @@ class RemoteLibrary:
                     raise InternalError("The RAG API does not tell what came of the ingestion.", details=job_id)
                 return job.result
             now = (job.progress.done, job.progress.message)
-            if on_progress is not None and now != told:
+            if on_progress is not None and now != reported:
                 on_progress(now[0], 100.0, now[1])
-                told = now
+                reported = now
             pause = LOOKS[min(looks, len(LOOKS) - 1)]
             waited, looks = waited + pause, looks + 1
             if waited > self._ingest_timeout:
@@ -242,7 +242,7 @@ class RemoteLibrary:
                 raise InternalError("The connection to the RAG API is closed.", details=f"job {job_id} goes on")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """Put a name into a path as one segment; dots alone would be taken for folders."""
     if name.strip(".") == "":
         raise InvalidInputError(f"{name!r} is no name.")
@@ -285,19 +285,19 @@ def _file(deposit: Deposit, content: bytes) -> Ask:
     )
 
 
-def _filters(wanted: Filter) -> dict[str, Any]:
+def _filters(condition: Filter) -> dict[str, Any]:
     """Put a filter into the service's form, where each field is named once and all hold together.
 
     Raises:
         InvalidInputError: it has no such form.
     """
-    match wanted:
+    match condition:
         case And(parts):
-            told: dict[str, Any] = {}
+            fields: dict[str, Any] = {}
             for name, value in (pair for part in parts for pair in _filters(part).items()):
-                if told.setdefault(name, value) != value:
+                if fields.setdefault(name, value) != value:
                     raise InvalidInputError(f"The RAG API takes one condition on {name}, not several.")
-            return told
+            return fields
         case Prefix(field, value):
             return {field: value}
         case Equals(field, value) if field != "clause_number":
@@ -306,5 +306,5 @@ def _filters(wanted: Filter) -> dict[str, Any]:
             return {field: list(values)}
         case _:
             raise InvalidInputError(
-                f"The RAG API does not filter {wanted.field} so.", suggestion="Use a prefix of the clause number."
+                f"The RAG API does not filter {condition.field} so.", suggestion="Use a prefix of the clause number."
             )

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError
 from knowledge_mcp.remote.failures import SERVICE, Failed, failure_of_answer, failure_of_transport
 from knowledge_mcp.support.distribution import Secret, install_command
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
 if TYPE_CHECKING:
     import ssl
@@ -115,7 +115,7 @@ class ServiceConnection:
         most_bytes: int = _MOST_BYTES,
         policy: RetryPolicy | None = None,
     ) -> None:
-        self._base, self._local = _checked(url, key)
+        self._base, self._local = _check(url, key)
         self._key = key
         self._timeout = timeout
         self._most_bytes = most_bytes
@@ -126,16 +126,16 @@ class ServiceConnection:
 
     @property
     def key(self) -> str:
-        """Give the key, to strike it out of what is told."""
+        """Give the key, to remove it from messages."""
         return self._key
 
     def ask(self, ask: Ask, *, cancelled: Callable[[], bool] | None = None) -> dict[str, Any]:
         """Ask, again while the failure may pass, and return the JSON object of the answer.
 
-        Whether the caller gave up is looked at before each try; what was sent is waited for, as it tells what to undo.
+        Whether the caller gave up is looked at before each try; what was sent is waited for, as it says what to undo.
 
         Raises:
-            KnowledgeError: as the service tells, or what happened on the way.
+            KnowledgeError: as the service reports, or what happened on the way.
         """
         return self.repeat(lambda: self._once(ask, cancelled), ask, cancelled=cancelled)
 
@@ -147,15 +147,15 @@ class ServiceConnection:
 
         def sleep(seconds: float) -> None:
             end = time.monotonic() + seconds
-            while cancelled is not None and (left := end - time.monotonic()) > _GLANCE:
+            while cancelled is not None and (remaining := end - time.monotonic()) > _GLANCE:
                 if cancelled():
                     raise GaveUpError
-                self._policy.sleep(min(left, _GLANCE))
+                self._policy.sleep(min(remaining, _GLANCE))
             self._policy.sleep(max(end - time.monotonic(), 0.0) if cancelled is not None else seconds)
 
         policy = RetryPolicy(self._policy.pauses, sleep, self._policy.jitter, self._policy.chance)
         try:
-            return retrying(attempt, service=SERVICE, may_pass=may_pass, policy=policy)
+            return call_with_retries(attempt, service=SERVICE, may_pass=may_pass, policy=policy)
         except Failed as exc:
             raise exc.error from exc.__cause__
 
@@ -170,10 +170,10 @@ class ServiceConnection:
         rest = b""
         with self._answer(ask, seconds or self._timeout) as response:
             for piece in self._pieces(response, None, cancelled):
-                *whole, rest = (rest + piece).split(b"\n")
+                *complete, rest = (rest + piece).split(b"\n")
                 if len(rest) > self._most_bytes:
                     raise _too_long(self._most_bytes)
-                yield from (_object(line, response.status_code) for line in whole if line.strip())
+                yield from (_object(line, response.status_code) for line in complete if line.strip())
             if rest.strip():
                 yield _object(rest, response.status_code)
 
@@ -217,8 +217,8 @@ class ServiceConnection:
                 self._ended(response),
             ):
                 if not response.is_success and response.status_code not in ask.accepts:
-                    said = b"".join(self._pieces(response, time.monotonic() + seconds, None))
-                    raise failure_of_answer(response.status_code, response.headers, _payload(said), self._key)
+                    body = b"".join(self._pieces(response, time.monotonic() + seconds, None))
+                    raise failure_of_answer(response.status_code, response.headers, _payload(body), self._key)
                 yield response
         except (Failed, InternalError):
             raise
@@ -227,7 +227,7 @@ class ServiceConnection:
             raise Failed(error) from exc
         except Exception as exc:  # noqa: BLE001 - mapped, all of it
             if self._closing.is_set():  # closed during the request: whatever the library raises then
-                raise _closed() from None
+                raise _closed_error() from None
             # the library's requests, which hold the key, are not kept
             raise failure_of_transport(exc, self._key) from exc.with_traceback(None)
 
@@ -257,13 +257,13 @@ class ServiceConnection:
     def _http(self) -> httpx.Client:
         with self._lock:
             if self._closing.is_set():
-                raise _closed()
+                raise _closed_error()
             if self._client is None:
                 self._client = _new_client(self._key, trust_env=not self._local)
             return self._client
 
 
-def _closed() -> InternalError:
+def _closed_error() -> InternalError:
     return InternalError("The connection to the RAG API is closed.")
 
 
@@ -295,7 +295,7 @@ def _certificates(trust_env: bool) -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=trust_env)
 
 
-def _checked(url: str, key: str) -> tuple[str, bool]:
+def _check(url: str, key: str) -> tuple[str, bool]:
     """Give the address without its last slash, and whether it is on this machine."""
     suggestion = "Set RAG_API_URL to something like https://rag.example.org, and RAG_API_KEY apart from it."
     try:

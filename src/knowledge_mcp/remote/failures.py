@@ -1,7 +1,7 @@
 """Failures on the wire: our errors as the REST error object, and whatever a server answers as one of our errors.
 
 The object is `{"error", "detail", "status_code", "suggestion"}`. The engine's endpoints add `knowledge_error`, from
-which the very class is built again; everything else is told by its status.
+which the very class is built again; everything else follows from its status.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class Failed(Exception):  # noqa: N818 - it never leaves the room
 
     @property
     def details(self) -> str:
-        """Give the error's details, which the log of a retry tells."""
+        """Give the error's details, which the log of a retry contains."""
         return self.error.details
 
 
-# ---- our errors, told
+# ---- our errors, encoded
 
 
 def error_object(error: KnowledgeError) -> dict[str, Any]:
@@ -115,33 +115,33 @@ def _more(error: KnowledgeError) -> dict[str, Any]:
     return {}
 
 
-def _rebuilt(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError | None:
+def _rebuild(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError | None:
     """Build the very class again; None where the object does not hold what that takes."""
-    told = payload.get("knowledge_error")
-    if not isinstance(told, Mapping):
+    content = payload.get("knowledge_error")
+    if not isinstance(content, Mapping):
         return None
-    said = cast("Mapping[str, Any]", told)
-    classes = cast("Sequence[object]", classes) if isinstance(classes := said.get("classes"), list) else ()
+    fields = cast("Mapping[str, Any]", content)
+    classes = cast("Sequence[object]", classes) if isinstance(classes := fields.get("classes"), list) else ()
     kind = next((_CLASSES[name] for name in map(str, classes) if name in _CLASSES), InternalError)
-    named: dict[str, Any] = {
-        "details": _struck(str(said.get("details") or ""), key),
+    arguments: dict[str, Any] = {
+        "details": _redact(str(fields.get("details") or ""), key),
         "suggestion": _suggestion(payload, key),
     }
     try:
         if issubclass(kind, UnreadableDocumentError):
-            facts = {str(name): str(value) for name, value in dict(said.get("facts") or {}).items()}
-            named |= {"reason": UnreadableReason(said["reason"]), "source": str(said["source"]), "facts": facts}
+            facts = {str(name): str(value) for name, value in dict(fields.get("facts") or {}).items()}
+            arguments |= {"reason": UnreadableReason(fields["reason"]), "source": str(fields["source"]), "facts": facts}
         elif issubclass(kind, ContentRefusedError):
-            named["vectors"] = [None if each is None else base64.b64decode(each) for each in said["vectors"]]
-            named["reasons"] = {int(place): str(why) for place, why in dict(said["reasons"]).items()}
+            arguments["vectors"] = [None if each is None else base64.b64decode(each) for each in fields["vectors"]]
+            arguments["reasons"] = {int(place): str(why) for place, why in dict(fields["reasons"]).items()}
         elif issubclass(kind, DamagedError):
-            named |= {name: str(said.get(name) or "") for name in _OF_DAMAGE}
+            arguments |= {name: str(fields.get(name) or "") for name in _OF_DAMAGE}
         elif issubclass(kind, RateLimitedError):
-            named["retry_after"] = None if said.get("retry_after") is None else float(said["retry_after"])
+            arguments["retry_after"] = None if fields.get("retry_after") is None else float(fields["retry_after"])
     except (KeyError, TypeError, ValueError):
         return None
-    error = kind(words, **named)
-    error.recoverable = said.get("recoverable") is True
+    error = kind(words, **arguments)
+    error.recoverable = fields.get("recoverable") is True
     return error
 
 
@@ -150,12 +150,12 @@ def _rebuilt(payload: Mapping[str, Any], words: str, key: str) -> KnowledgeError
 
 def failure_of_answer(status: int, headers: Mapping[str, str], payload: Mapping[str, Any] | None, key: str) -> Failed:
     """Map any answer that is no success; `payload` is its JSON object, None where it holds none."""
-    asked = retry_after(headers)
-    told = payload if payload is not None and isinstance(payload.get("detail"), str) else None
-    error = _of_status(status, told, headers, key)
-    if isinstance(error, RateLimitedError) and "knowledge_error" not in (told or {}):
-        error.retry_after = asked
-    return Failed(error, again=status in REPEATABLE and may_pass(error), retry_after=asked)
+    pause = retry_after(headers)
+    answer = payload if payload is not None and isinstance(payload.get("detail"), str) else None
+    error = _of_status(status, answer, headers, key)
+    if isinstance(error, RateLimitedError) and "knowledge_error" not in (answer or {}):
+        error.retry_after = pause
+    return Failed(error, again=status in REPEATABLE and may_pass(error), retry_after=pause)
 
 
 def error_from_payload(payload: Mapping[str, Any], key: str = "") -> KnowledgeError:
@@ -164,29 +164,29 @@ def error_from_payload(payload: Mapping[str, Any], key: str = "") -> KnowledgeEr
     return failure_of_answer(status if isinstance(status, int) else 500, {}, payload, key).error
 
 
-def _of_status(status: int, told: Mapping[str, Any] | None, headers: Mapping[str, str], key: str) -> KnowledgeError:
+def _of_status(status: int, answer: Mapping[str, Any] | None, headers: Mapping[str, str], key: str) -> KnowledgeError:
     if 300 <= status < 400:
         return _redirected(headers)
-    words = _struck(str(told["detail"]), key) if told is not None else ""
-    if told is not None and (rebuilt := _rebuilt(told, words, key)) is not None:
+    words = _redact(str(answer["detail"]), key) if answer is not None else ""
+    if answer is not None and (rebuilt := _rebuild(answer, words, key)) is not None:
         return rebuilt
-    code = str(told.get("error") or "") if told is not None else ""
+    code = str(answer.get("error") or "") if answer is not None else ""
     details = f"HTTP {status}" + (f" ({code})" if code else "")
-    suggestion = _suggestion(told, key) if told is not None else None
+    suggestion = _suggestion(answer, key) if answer is not None else None
     if status == 401:
-        told_there = f"{details}: {words}" if words else details
-        return AuthError(f"{SERVICE} was asked without an API key.", details=told_there, suggestion="Set RAG_API_KEY.")
+        message = f"{details}: {words}" if words else details
+        return AuthError(f"{SERVICE} was asked without an API key.", details=message, suggestion="Set RAG_API_KEY.")
     if status == 403:
         return AuthError(
             words or f"{SERVICE} refused the API key.",
             details=details,
             suggestion=suggestion or "Check RAG_API_KEY, and what this key may read and write.",
         )
-    if status in {404, 405} and told is None:
+    if status in {404, 405} and answer is None:
         return ConfigError(
             f"There is no RAG API at this address (HTTP {status}).", details=details, suggestion="Check RAG_API_URL."
         )
-    if told is not None and (unreadable := _unreadable(told, words, details, suggestion)) is not None:
+    if answer is not None and (unreadable := _unreadable(answer, words, details, suggestion)) is not None:
         return unreadable
     kind, sentence = _BY_STATUS.get(status) or (
         (InternalError, "failed") if status >= 500 else (InvalidInputError, "refused the request")
@@ -215,13 +215,13 @@ _DEFAULTS = {
 
 
 def _unreadable(
-    told: Mapping[str, Any], words: str, details: str, suggestion: str | None
+    answer: Mapping[str, Any], words: str, details: str, suggestion: str | None
 ) -> UnreadableDocumentError | None:
     try:
-        reason = UnreadableReason(str(told.get("reason")))
+        reason = UnreadableReason(str(answer.get("reason")))
     except ValueError:
         return None
-    source = str(told.get("source") or "")
+    source = str(answer.get("source") or "")
     return UnreadableDocumentError(words, reason=reason, source=source, details=details, suggestion=suggestion)
 
 
@@ -261,7 +261,7 @@ def failure_of_transport(exc: Exception, key: str) -> Failed:
     """Map whatever the HTTP library raised; nothing of the credential is kept."""
     import httpx
 
-    details = _struck(f"{type(exc).__name__}: {exc}", key)
+    details = _redact(f"{type(exc).__name__}: {exc}", key)
     if isinstance(exc, httpx.TimeoutException):
         # a pool or a connection that was not had in time asked for nothing yet
         sent = not isinstance(exc, httpx.ConnectTimeout | httpx.PoolTimeout)
@@ -282,10 +282,10 @@ def failure_of_transport(exc: Exception, key: str) -> Failed:
 
 
 def _suggestion(payload: Mapping[str, Any], key: str) -> str | None:
-    told = payload.get("suggestion")
-    return _struck(told, key) if isinstance(told, str) and told else None
+    suggestion = payload.get("suggestion")
+    return _redact(suggestion, key) if isinstance(suggestion, str) and suggestion else None
 
 
-def _struck(words: str, key: str) -> str:
+def _redact(words: str, key: str) -> str:
     """Shorten what a service said and strike out the key should it repeat it."""
     return (words.replace(key, "[key]") if key else words)[:MOST_WORDS]

@@ -35,8 +35,8 @@ from knowledge_mcp.model.query import (
 from knowledge_mcp.ports import Source
 from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, error_from_payload
-from knowledge_mcp.remote.values import Codec, Parcel, codec_of, joined, method_of, packed, what_is_left
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.remote.values import Codec, Parcel, codec_of, deduct_cost, merge_reports, method_of, pack
+from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.retry import RetryPolicy
 
 _OPTIONS = codec_of(IngestOptions)
@@ -170,7 +170,7 @@ class RemoteKnowledge(_RemoteEngine):
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts as passages are embedded, in order; some at a time, so that none of the requests grows long."""
         slices = (texts[at : at + _EMBEDDED_AT_ONCE] for at in range(0, len(texts), _EMBEDDED_AT_ONCE))
-        return [vector for part in checked(slices) for vector in self._call("embed", texts=part)]
+        return [vector for part in check_each(slices) for vector in self._call("embed", texts=part)]
 
     def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
         """Refuse: a key of the service is for collections of documents, and repositories have others."""
@@ -237,7 +237,7 @@ class _Run:
         self._connection = connection
         self._path = path
         self._options = options
-        self._tell: Callable[[IngestEvent], None] = on_event or (lambda _: None)
+        self._on_event: Callable[[IngestEvent], None] = on_event or (lambda _: None)
         self._cancelled: Callable[[], bool] = cancelled or bool
         self._timeout = timeout
 
@@ -245,21 +245,21 @@ class _Run:
         """Ingest whatever the source yields."""
         started = time.monotonic()
         if on_unreadable is None and not self._options.stop_on_error:
-            return self._all(packed(source.items()), started)
+            return self._all(pack(source.items()), started)
         try:
             found = list(source.items())
-            parcels = packed(found)
+            parcels = pack(found)
             first, second = next(parcels), next(parcels, None)
             if second is None:
-                report, asked = self._send(first, self._options, proceed=False)
-                goes_on = asked and on_unreadable is not None and on_unreadable(report.skipped)
-                return self._all([first], started) if goes_on else report
-            skipped = [each for parcel in packed(found) for each in self._check(parcel)]
+                report, needs_answer = self._send(first, self._options, proceed=False)
+                continues = needs_answer and on_unreadable is not None and on_unreadable(report.skipped)
+                return self._all([first], started) if continues else report
+            skipped = [each for parcel in pack(found) for each in self._check(parcel)]
         except GaveUpError:
-            return joined([], time.monotonic() - started)
+            return merge_reports([], time.monotonic() - started)
         if skipped and (self._options.stop_on_error or on_unreadable is None or not on_unreadable(skipped)):
-            return joined([IngestReport(skipped=tuple(skipped))], time.monotonic() - started)
-        return self._all(packed(found), started)
+            return merge_reports([IngestReport(skipped=tuple(skipped))], time.monotonic() - started)
+        return self._all(pack(found), started)
 
     def _check(self, parcel: Parcel) -> tuple[SkippedFile, ...]:
         return self._send(parcel, self._options, check=True)[0].skipped
@@ -270,22 +270,22 @@ class _Run:
             if self._cancelled():
                 break
             try:
-                reports.append(self._send(parcel, what_is_left(self._options, reports))[0])
+                reports.append(self._send(parcel, deduct_cost(self._options, reports))[0])
             except GaveUpError:
                 break
-        return joined(reports, time.monotonic() - started)
+        return merge_reports(reports, time.monotonic() - started)
 
     def _send(
         self, parcel: Parcel, options: IngestOptions, *, proceed: bool = True, check: bool = False
     ) -> tuple[IngestReport, bool]:
         """Send one parcel; returns the report, and whether it ended because unreadable files are to be asked about."""
-        told = {
+        body = {
             "options": _OPTIONS.encode(options),
             "items": parcel.described,
             "proceed": proceed,
             "check": check,
         }
-        request = json.dumps(told, allow_nan=False).encode()
+        request = json.dumps(body, allow_nan=False).encode()
         files = {"request": ("request.json", request, "application/json"), **parcel.contents}
         ask = Ask("POST", self._path, files=files)
         return self._connection.repeat(lambda: self._once(ask, silent=check), ask, cancelled=self._cancelled)
@@ -294,7 +294,7 @@ class _Run:
         with closing(self._connection.lines(ask, cancelled=self._cancelled, seconds=self._timeout)) as lines:
             for line in lines:
                 if "event" in line and not silent:
-                    self._tell(_read(_EVENT, line["event"]))
+                    self._on_event(_read(_EVENT, line["event"]))
                 if isinstance(line.get("error"), dict):
                     raise error_from_payload(cast("dict[str, Any]", line["error"]), self._connection.key)
                 if "report" in line:
@@ -303,9 +303,9 @@ class _Run:
         raise Failed(error, again=True)
 
 
-def _read(codec: Codec, told: Any) -> Any:
+def _read(codec: Codec, value: Any) -> Any:
     try:
-        return codec.decode(told)
+        return codec.decode(value)
     except ValueError as exc:
         raise InternalError(
             "The engine's answer is not understood.",
@@ -366,11 +366,11 @@ class RemoteTools(_RemoteEngine):
     def warm_up(self) -> None:
         """Do nothing: the engine there does."""
 
-    def _once(self, ask: Ask, tell: Progress, cancelled: Callable[[], bool]) -> dict[str, Any]:
+    def _once(self, ask: Ask, on_progress: Progress, cancelled: Callable[[], bool]) -> dict[str, Any]:
         with closing(self._connection.lines(ask, cancelled=cancelled, seconds=self._timeout)) as lines:
             for line in lines:
                 if isinstance(moved := line.get("progress"), list) and len(cast("list[Any]", moved)) == 3:
-                    tell(*cast("list[Any]", moved))
+                    on_progress(*cast("list[Any]", moved))
                 if isinstance(line.get("error"), dict):
                     raise error_from_payload(cast("dict[str, Any]", line["error"]), self._connection.key)
                 if isinstance(line.get("refused"), dict):

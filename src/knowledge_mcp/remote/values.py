@@ -1,7 +1,7 @@
 """The engine's values as JSON, there and back: one codec for each parameter and result of `ports.Knowledge`'s methods.
 
 Codecs are built by pydantic from the type hints of the Protocol, so that a field added to a value travels by itself.
-Only filters are written by hand: two of their kinds have the same fields, and need a name beside them.
+Only filters are written by hand: two of their kinds have the same fields, and need a name in addition.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ class Method:
     optional: frozenset[str]
     result: Codec
 
-    def arguments(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a call.
 
         Raises:
             InvalidInputError: one is missing, unknown, or of another type; names it.
         """
-        missing = self.parameters.keys() - told.keys() - self.optional
-        if missing or told.keys() - self.parameters.keys():
+        missing = self.parameters.keys() - values.keys() - self.optional
+        if missing or values.keys() - self.parameters.keys():
             raise InvalidInputError(f"This method takes: {', '.join(self.parameters) or 'no arguments'}.")
         read: dict[str, Any] = {}
-        for name, value in told.items():
+        for name, value in values.items():
             try:
                 read[name] = self.parameters[name].decode(value)
             except ValueError as exc:
@@ -97,23 +97,23 @@ def method_of(name: str) -> Method:
 def codec_of(hint: Any) -> Codec:
     """Build the codec of one type."""
     if hint is SearchQuery:
-        return Codec(_encoded_query, _decoded_query)
+        return Codec(_encode_query, _decode_query)
     if hint == list[Vector]:
-        return Codec(_encoded_vectors, _decoded_vectors)
+        return Codec(_encode_vectors, _decode_vectors)
     many = get_origin(hint) in {Iterable, Sequence}
-    wanted: Any = GenericAlias(list, get_args(hint)) if many else hint
-    adapter = TypeAdapter[Any](wanted)
+    target: Any = GenericAlias(list, get_args(hint)) if many else hint
+    adapter = TypeAdapter[Any](target)
     return Codec(
         lambda value: adapter.dump_python(list(value) if many else value, mode="json"), adapter.validate_python
     )
 
 
-def _encoded_vectors(vectors: Sequence[Vector]) -> list[str]:
+def _encode_vectors(vectors: Sequence[Vector]) -> list[str]:
     return [base64.b64encode(each).decode() for each in vectors]
 
 
-def _decoded_vectors(told: Any) -> list[Vector]:
-    return [base64.b64decode(each, validate=True) for each in _texts().validate_python(told)]
+def _decode_vectors(value: Any) -> list[Vector]:
+    return [base64.b64decode(each, validate=True) for each in _texts().validate_python(value)]
 
 
 @functools.cache
@@ -124,16 +124,16 @@ def _texts() -> TypeAdapter[list[str]]:
 # ---- questions, whose filters need a name
 
 
-def _encoded_query(query: SearchQuery) -> Any:
-    told: dict[str, Any] = _plain_query().dump_python(replace(query, filter=None), mode="json")
-    return {**told, "filter": None if query.filter is None else _encoded_filter(query.filter)}
+def _encode_query(query: SearchQuery) -> Any:
+    plain: dict[str, Any] = _plain_query().dump_python(replace(query, filter=None), mode="json")
+    return {**plain, "filter": None if query.filter is None else _encode_filter(query.filter)}
 
 
-def _decoded_query(told: Any) -> SearchQuery:
-    fields = _mapping(told)
-    wanted = fields.get("filter")
-    query = _plain_query().validate_python({**fields, "filter": None})
-    return replace(query, filter=None if wanted is None else _decoded_filter(wanted, 0))
+def _decode_query(value: Any) -> SearchQuery:
+    content = _mapping(value)
+    condition = content.get("filter")
+    query = _plain_query().validate_python({**content, "filter": None})
+    return replace(query, filter=None if condition is None else _decode_filter(condition, 0))
 
 
 @functools.cache
@@ -141,8 +141,8 @@ def _plain_query() -> TypeAdapter[SearchQuery]:
     return TypeAdapter(SearchQuery)
 
 
-def _encoded_filter(wanted: Filter) -> dict[str, Any]:
-    match wanted:
+def _encode_filter(condition: Filter) -> dict[str, Any]:
+    match condition:
         case Equals(field, value):
             return {"kind": "equals", "field": field, "value": value}
         case In(field, values):
@@ -152,21 +152,21 @@ def _encoded_filter(wanted: Filter) -> dict[str, Any]:
         case Prefix(field, value):
             return {"kind": "prefix", "field": field, "value": value}
         case And(parts):
-            return {"kind": "and", "parts": [_encoded_filter(part) for part in parts]}
+            return {"kind": "and", "parts": [_encode_filter(part) for part in parts]}
 
 
-def _decoded_filter(told: Any, depth: int) -> Filter:
-    fields = dict(_mapping(told))
-    kind = fields.pop("kind", None)
+def _decode_filter(value: Any, depth: int) -> Filter:
+    content = dict(_mapping(value))
+    kind = content.pop("kind", None)
     if kind == "and" and depth < _MOST_NESTED:
-        parts = fields.get("parts")
+        parts = content.get("parts")
         if not isinstance(parts, list):
             raise ValueError("the parts of a filter are a list")
-        return And(tuple(_decoded_filter(part, depth + 1) for part in cast("list[Any]", parts)))
+        return And(tuple(_decode_filter(part, depth + 1) for part in cast("list[Any]", parts)))
     adapter = _simple_filters().get(str(kind))
     if adapter is None:
         raise ValueError("a filter is equals, in, not_in, prefix or and, and not nested too deeply")
-    return adapter.validate_python(fields)
+    return adapter.validate_python(content)
 
 
 @functools.cache
@@ -175,10 +175,10 @@ def _simple_filters() -> dict[str, TypeAdapter[Any]]:
     return {name: TypeAdapter(kind) for name, kind in kinds.items()}
 
 
-def _mapping(told: Any) -> Mapping[str, Any]:
-    if not isinstance(told, Mapping):
-        raise ValueError("an object is needed")  # noqa: TRY004 - told as any other value that does not fit
-    return cast("Mapping[str, Any]", told)
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("an object is needed")  # noqa: TRY004 - reported as any other value that does not fit
+    return cast("Mapping[str, Any]", value)
 
 
 def _why(exc: ValueError) -> str:
@@ -218,14 +218,14 @@ class Parcel:
                 part = f"file{len(self.contents)}"
                 self.contents[part] = (part, content, "application/octet-stream")
                 self.described.append(
-                    {"part": part, "digest": hashlib.sha256(content).hexdigest(), "item": described(item)}
+                    {"part": part, "digest": hashlib.sha256(content).hexdigest(), "item": describe(item)}
                 )
                 self.size += len(content)
                 return
         self.described.append({"skipped": _SKIPPED.encode(item)})
 
 
-def packed(items: Iterable[SourceItem | SkippedFile]) -> Iterator[Parcel]:
+def pack(items: Iterable[SourceItem | SkippedFile]) -> Iterator[Parcel]:
     """Pack items in order; reads each one's bytes when its parcel is made, and at least one parcel is made."""
     parcel = Parcel()
     made = False
@@ -239,18 +239,18 @@ def packed(items: Iterable[SourceItem | SkippedFile]) -> Iterator[Parcel]:
         yield parcel
 
 
-def described(item: SourceItem) -> dict[str, Any]:
+def describe(item: SourceItem) -> dict[str, Any]:
     """Describe an item without its bytes."""
-    return {name: codec.encode(getattr(item, name)) for name, codec in _described().items()}
+    return {name: codec.encode(getattr(item, name)) for name, codec in _item_codecs().items()}
 
 
-def opened(told: Mapping[str, Any], local: Mapping[str, Any]) -> SourceItem:
+def build_item(description: Mapping[str, Any], local: Mapping[str, Any]) -> SourceItem:
     """Build an item from its description and from what is local: `open`, and `path` where there is one.
 
     Raises:
         ValueError: a field is missing or of another type.
     """
-    values = {name: codec.decode(told[name]) for name, codec in _described().items() if name in told}
+    values = {name: codec.decode(description[name]) for name, codec in _item_codecs().items() if name in description}
     try:
         return SourceItem(**values, **local)
     except TypeError as exc:
@@ -258,12 +258,12 @@ def opened(told: Mapping[str, Any], local: Mapping[str, Any]) -> SourceItem:
 
 
 @functools.cache
-def _described() -> dict[str, Codec]:
+def _item_codecs() -> dict[str, Codec]:
     hints = get_type_hints(SourceItem)
     return {each.name: codec_of(hints[each.name]) for each in fields(SourceItem) if each.name not in _LOCAL}
 
 
-def joined(reports: Sequence[IngestReport], seconds: float) -> IngestReport:
+def merge_reports(reports: Sequence[IngestReport], seconds: float) -> IngestReport:
     """Sum up the reports of several parcels as one run's."""
     first = reports[0] if reports else IngestReport()
     return replace(
@@ -279,7 +279,7 @@ def joined(reports: Sequence[IngestReport], seconds: float) -> IngestReport:
     )
 
 
-def what_is_left(options: IngestOptions, reports: Sequence[IngestReport]) -> IngestOptions:
+def deduct_cost(options: IngestOptions, reports: Sequence[IngestReport]) -> IngestOptions:
     """Take what earlier parcels cost off the limit of a run."""
     if options.max_cost is None:
         return options
@@ -287,6 +287,6 @@ def what_is_left(options: IngestOptions, reports: Sequence[IngestReport]) -> Ing
 
 
 def _inaccessible(item: SourceItem, exc: OSError) -> SkippedFile:
-    said = exc.strerror or type(exc).__name__
-    message = f"{item.name}: The file cannot be read: {said}."
+    reason = exc.strerror or type(exc).__name__
+    message = f"{item.name}: The file cannot be read: {reason}."
     return SkippedFile(item.uri, UnreadableReason.INACCESSIBLE.value, message, "Check its permissions.")

@@ -221,7 +221,7 @@ class Settings(
         return self.reranker_model_path or self.models_folder / LOCAL_RERANKER
 
 
-def _written(default: object) -> str:
+def _format(default: object) -> str:
     if default is None or default == ():
         return ""
     if isinstance(default, tuple):
@@ -239,7 +239,7 @@ def variables() -> tuple[Variable, ...]:
     for field, info in Settings.model_fields.items():
         declared: Variable = cast("dict[str, Any]", info.json_schema_extra)["variable"]
         secret = "SecretStr" in str(info.annotation)
-        found.append(replace(declared, field=field, default=_written(info.default), secret=secret))
+        found.append(replace(declared, field=field, default=_format(info.default), secret=secret))
     return tuple(found)
 
 
@@ -290,7 +290,7 @@ def choose_embedding(settings: Settings, surface: str = "standards") -> Embeddin
 
 
 def choose_store(settings: Settings) -> StoreChoice:
-    """Select the store: as named, else by whose address is set, else the embedded one."""
+    """Select the store: as configured, else by whose address is set, else the embedded one."""
     if settings.vector_store is not None:
         return StoreChoice(settings.vector_store, f"VECTOR_STORE={settings.vector_store}")
     if settings.qdrant_url is not None:

@@ -1,4 +1,4 @@
-"""What a setting is, with all that is told of it; the settings of stores, embeddings, ranking and the REST service."""
+"""What a setting is, with its description; the settings of stores, embeddings, ranking and the REST service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Variable:
         text: what it does, one or two sentences.
         group: heading in the documentation.
         surface: whose specification names it: `standards`, `planning`, `repositories`, `rag`, or `all` for ours.
-        config: dotted key in a `--config` file beside its own name, empty for none.
+        config: dotted key in a `--config` file in addition to its own name, empty for none.
         example: written after the commented name in `.env.example` where there is no default.
         older: other variable names that mean the same; the first name wins.
         low: smallest value allowed, None for no range.
@@ -99,7 +99,7 @@ def setting(
     key: str = "",
     widens: bool = False,
 ) -> Any:
-    """Declare one field of `Settings` with what `Variable` tells of it."""
+    """Declare one field of `Settings` with what `Variable` says of it."""
     about = Variable(name, text, group, surface, config, example, older, ge, le, key, widens)
     return Field(default, ge=ge, le=le, description=text, json_schema_extra={"variable": cast("Any", about)})
 

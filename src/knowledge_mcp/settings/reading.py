@@ -1,6 +1,6 @@
 """Read the settings once: environment over `.env` over the `--config` file over defaults.
 
-The only module that reads `os.environ`. Every problem is collected and told together.
+The only module that reads `os.environ`. Every problem is collected, and all are reported together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIKE_A_SECRET = re.compile(r"(?:^|_)(?:KEY|KEYS|TOKEN|TOKENS|SECRET|PASSWORD|PA
 _REMEDY = "Set both in one place: the environment, that file, or a file named by --config."
 
 
-def misplaced(
+def find_misplaced(
     table: Collection[Variable], origins: Mapping[str, str], found: Collection[str], file: Path | None, folder: Path
 ) -> dict[str, str]:
     """Find the settings of a `.env` that it must not make.
@@ -59,10 +59,12 @@ def misplaced(
     return refused
 
 
-def borrowed_secrets(text: str, own: Collection[str], environment: Collection[str]) -> list[str]:
+def find_borrowed_secrets(text: str, defined: Collection[str], environment: Collection[str]) -> list[str]:
     """List the variables of the environment that a value of a `.env` refers to and that look like secrets."""
     names = re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)", text)
-    return [each for each in names if each in environment and each not in own and _LIKE_A_SECRET.search(each.upper())]
+    return [
+        each for each in names if each in environment and each not in defined and _LIKE_A_SECRET.search(each.upper())
+    ]
 
 
 UNUSED_CONFIG_KEYS = frozenset({"server.name", "server.version"})
@@ -89,7 +91,7 @@ class SettingValue:
     """Show one setting: its value as text (secrets masked, empty when unset), its origin, what is wrong with it."""
 
     variable: Variable
-    shown: str
+    text: str
     origin: str
     problem: str = ""
 
@@ -131,7 +133,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Settings:
-    """Read the settings, or tell everything that is wrong with them.
+    """Read the settings, or report everything that is wrong with them.
 
     Args:
         config: a JSON or YAML file, the weakest source but the defaults.
@@ -177,9 +179,9 @@ def read_settings(
     for layer in reversed(layers):
         raw.update(layer)
     found = {field for field, value in raw.items() if layers[1].get(field) is value}
-    refused = misplaced(table, {field: value.origin for field, value in raw.items()}, found, env_file, here)
+    refused = find_misplaced(table, {field: value.origin for field, value in raw.items()}, found, env_file, here)
     problems.extend(refused.values())
-    located = {field: _located(field, value) for field, value in raw.items() if field not in refused}
+    located = {field: _locate(field, value) for field, value in raw.items() if field not in refused}
     for variable in table:
         if variable.field in _FOLDER_FIELDS and variable.default and variable.field not in located:
             located[variable.field] = _absolute(variable.default, here)
@@ -187,7 +189,7 @@ def read_settings(
     problems.extend(wrong.values())
     wrong |= refused
     problems.extend(contradictions(settings, surface))
-    values = tuple(_shown(variable, settings, raw.get(variable.field), wrong) for variable in table)
+    values = tuple(_describe(variable, settings, raw.get(variable.field), wrong) for variable in table)
     return Reading(settings, values, tuple(problems), env_file)
 
 
@@ -227,20 +229,20 @@ def _from_env_file(
     except (OSError, UnicodeDecodeError) as exc:
         problems.append(f"{path} could not be read: {_why(exc)}.")
         return {}
-    known = {**{name: value or "" for name, value in pairs.items()}, **environment}
-    wanted = {name for variable in table for name in (variable.name, *variable.older)}
+    defined = {**{name: value or "" for name, value in pairs.items()}, **environment}
+    names = {name for variable in table for name in (variable.name, *variable.older)}
     values: dict[str, str] = {}
     for name, value in pairs.items():
-        if not value or name not in wanted:
+        if not value or name not in names:
             continue
-        borrowed = borrowed_secrets(value, pairs, environment)
+        borrowed = find_borrowed_secrets(value, pairs, environment)
         if borrowed:
             problems.append(
                 f"{name} in {path} is refused, because it refers to {', '.join(borrowed)} of the environment. "
                 f"Set {name} in the environment, or in a file named by --config."
             )
         else:
-            values[name] = _filled(value, known, f"{name} in {path}", problems)
+            values[name] = _fill(value, defined, f"{name} in {path}", problems)
     return _from_names(values, table, str(path), path.parent)
 
 
@@ -249,7 +251,7 @@ def _from_config(
 ) -> dict[str, _Raw]:
     if path is None:
         return {}
-    content = _parsed(path, problems)
+    content = _parse(path, problems)
     by_key = {variable.config: variable for variable in table if variable.config}
     by_key.update({name: variable for variable in table for name in (variable.name, *variable.older)})
     found: dict[str, _Raw] = {}
@@ -263,17 +265,17 @@ def _from_config(
             continue
         if isinstance(value, list):
             items = tuple(
-                _filled(_text(item), environment, f"{key} in {path}", problems) for item in cast("list[Any]", value)
+                _fill(_text(item), environment, f"{key} in {path}", problems) for item in cast("list[Any]", value)
             )
             found[variable.field] = _Raw(items, str(path), folder)
             continue
-        text = _filled(_text(value), environment, f"{key} in {path}", problems)
+        text = _fill(_text(value), environment, f"{key} in {path}", problems)
         if text:
             found[variable.field] = _Raw(text, str(path), folder)
     return found
 
 
-def _parsed(path: Path, problems: list[str]) -> dict[str, Any]:
+def _parse(path: Path, problems: list[str]) -> dict[str, Any]:
     content: object = None
     try:
         text = path.read_text(encoding="utf-8")
@@ -319,18 +321,18 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
-def _filled(text: str, known: Mapping[str, str], where: str, problems: list[str]) -> str:
-    def put(match: re.Match[str]) -> str:
-        value = known.get(match["name"], "")
+def _fill(text: str, defined: Mapping[str, str], where: str, problems: list[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
+        value = defined.get(match["name"], "")
         if value or match["rest"] is not None:
             return value or match["default"]
         problems.append(f"{where} refers to ${{{match['name']}}}, which is not set and has no default.")
         return ""
 
-    return _REFERENCE.sub(put, text).strip()
+    return _REFERENCE.sub(substitute, text).strip()
 
 
-def _located(field: str, raw: _Raw) -> str | tuple[str, ...]:
+def _locate(field: str, raw: _Raw) -> str | tuple[str, ...]:
     """Make a path absolute: against the `.env`'s own folder, else against the working directory."""
     if field not in _FOLDER_FIELDS:
         return raw.value
@@ -375,7 +377,7 @@ def _sentence(variable: Variable, values: Mapping[str, Any], error: Mapping[str,
     return f"{variable.name}{value} must be {expected}."
 
 
-def _shown(variable: Variable, settings: Settings, raw: _Raw | None, wrong: dict[str, str]) -> SettingValue:
+def _describe(variable: Variable, settings: Settings, raw: _Raw | None, wrong: dict[str, str]) -> SettingValue:
     origin = raw.origin if raw is not None else "default"
     problem = wrong.get(variable.field, "")
     value: object = getattr(settings, variable.field)

@@ -1,6 +1,6 @@
 """Places in long work that look whether it is to stop, however deep below whoever may stop it.
 
-Whoever runs long work names what stops it once (`watched`); the loops below pass `checkpoint`, and need no argument for
+Long work names what stops it once (`watch_for_stop`); the loops below pass `checkpoint`, and need no argument for
 it. Outside of `watched` a checkpoint costs next to nothing and does nothing.
 """
 
@@ -21,7 +21,7 @@ _look: ContextVar[Callable[[], None] | None] = ContextVar("knowledge_mcp_checkpo
 
 
 @contextlib.contextmanager
-def watched(stop: Callable[[], None], *, every: float = _EVERY) -> Generator[None]:
+def watch_for_stop(stop: Callable[[], None], *, every: float = _EVERY) -> Generator[None]:
     """Let every checkpoint of this thread below here call `stop`, which raises to end the work.
 
     Args:
@@ -51,7 +51,7 @@ def checkpoint() -> None:
         look()
 
 
-def checked(items: Iterable[_T]) -> Iterator[_T]:
+def check_each(items: Iterable[_T]) -> Iterator[_T]:
     """Yield items, with a checkpoint before each."""
     look = _look.get()
     if look is None:
@@ -62,7 +62,7 @@ def checked(items: Iterable[_T]) -> Iterator[_T]:
         yield item
 
 
-def inherited(function: Callable[[_A], _T]) -> Callable[[_A], _T]:
+def inherit_checkpoints(function: Callable[[_A], _T]) -> Callable[[_A], _T]:
     """Make a function pass its checkpoints on other threads as if it ran on this one, and one before it begins."""
     look = _look.get()
 

@@ -41,23 +41,23 @@ def install_command(extra: str) -> str:
     name = distribution_name()
     if name is None:
         return f'pip install -e ".[{extra}]" (in the folder of the source)'
-    prefix, wanted = Path(sys.prefix), f'"{name}[{extra}]"'
+    prefix, requirement = Path(sys.prefix), f'"{name}[{extra}]"'
     if prefix.as_posix() == _IN_THE_IMAGE:
         return f"podman build --build-arg EXTRAS={extra},… (as deploy/Containerfile says: this is its image)"
     if is_in_cache(prefix):
-        return f"uvx --from {wanted} {_COMMAND}"
+        return f"uvx --from {requirement} {_COMMAND}"
     for sign, command in _SIGNS.items():
         if (prefix / sign).is_file():
-            return f"{command} {wanted}"
+            return f"{command} {requirement}"
     if sys.prefix == sys.base_prefix:
-        return f"pip install {wanted}"
+        return f"pip install {requirement}"
     if importlib.util.find_spec("pip") is None:
-        return f"uv pip install --python {shlex.quote(sys.prefix)} {wanted}"
-    return f"{shlex.quote(sys.executable)} -m pip install {wanted}"
+        return f"uv pip install --python {shlex.quote(sys.prefix)} {requirement}"
+    return f"{shlex.quote(sys.executable)} -m pip install {requirement}"
 
 
 def is_in_cache(prefix: Path) -> bool:
-    """Tell whether an environment lies in a cache, as those of `uvx` and `pipx run` do: it does not last."""
+    """Return whether an environment lies in a cache, as those of `uvx` and `pipx run` do: it does not last."""
     return any(part.lower() in _CACHES or part.startswith(_UV_CACHES) for part in prefix.parts)
 
 

@@ -34,8 +34,8 @@ def in_one_line(text: str, most: int) -> str:
         most: characters that are kept.
     """
     cut = text[:most]
-    return cut if cut.isprintable() else "".join(map(_shown, cut))[:most]
+    return cut if cut.isprintable() else "".join(map(_escape, cut))[:most]
 
 
-def _shown(letter: str) -> str:
+def _escape(letter: str) -> str:
     return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")

@@ -34,7 +34,7 @@ else:
 
 
 class NotRegularError(OSError):
-    """Say that a folder, a pipe, a device or a socket stands where a file was asked for."""
+    """Say that a folder, a pipe, a device or a socket is where a file was expected."""
 
 
 class _OpenHow(ctypes.Structure):
@@ -50,7 +50,7 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
 
     Raises:
         NotRegularError: it is something else than a file.
-        OSError: it is not there, may not be read, or a link stands in the way.
+        OSError: it is not there, may not be read, or a link is in the way.
     """
     place = path.parent if root is None or path == Path(root) else Path(root)
     if sys.platform == "win32":
@@ -217,7 +217,7 @@ def touch_private(path: Path) -> None:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Tell whether a group may write and all others may not, and the group is the folder's own or the platform's."""
+    """Return whether a group may write and all others may not, and the group is the folder's own or the platform's."""
     if sys.platform == "win32":
         return False  # rights are inherited there, and the folder of a person is the person's own
     status = folder.stat()
@@ -248,7 +248,7 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii") if character in _UNSAFE else character
 
 
-def write_whole(path: Path, content: bytes, *, durable: bool = False, private: bool = False) -> None:
+def write_atomically(path: Path, content: bytes, *, durable: bool = False, private: bool = False) -> None:
     """Put content in a file's place in one step; its folder is made where it is missing.
 
     Args:
@@ -258,7 +258,7 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False, private: b
         durable: whether it is on the disk when this returns, so that it outlasts a power failure too.
 
     Raises:
-        OSError: it cannot be written; the file is as it was, and nothing is left beside it.
+        OSError: it cannot be written; the file is as it was, and no temporary file is left.
     """
     if private:
         make_private_folder(path.parent)

@@ -42,12 +42,12 @@ class Lanes:
         stop, taking = threading.Event(), threading.Lock()
 
         def lane() -> None:
-            for index, item in _taken(work, taking):
+            for index, item in _take(work, taking):
                 if stop.is_set():
                     return
                 results[index] = function(item)
 
-        pool = self._started()
+        pool = self._start()
         running: list[Future[None]] = []
         try:
             running += [pool.submit(lane) for _ in range(min(self.width, len(items)))]
@@ -72,7 +72,7 @@ class Lanes:
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _started(self) -> ThreadPoolExecutor:
+    def _start(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._closed:
                 raise self._refusal()
@@ -81,7 +81,7 @@ class Lanes:
             return self._pool
 
 
-def _taken(work: Iterator[tuple[int, A]], taking: threading.Lock) -> Iterator[tuple[int, A]]:
+def _take(work: Iterator[tuple[int, A]], taking: threading.Lock) -> Iterator[tuple[int, A]]:
     while True:
         with taking:
             pair = next(work, None)

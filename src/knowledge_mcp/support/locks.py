@@ -20,7 +20,7 @@ _PAUSE = 0.05
 
 
 @contextlib.contextmanager
-def locked(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) -> Generator[bool]:
+def hold_lock(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) -> Generator[bool]:
     """Hold the lock of a name while the block runs; waits for it until `give_up` says so, and yields whether it came.
 
     Args:
@@ -32,10 +32,10 @@ def locked(folder: Path, name: str, *, give_up: Callable[[], bool] = bool) -> Ge
         OSError: the folder cannot be written.
     """
     path = _file(folder, name)
-    descriptor = _taken(path)
+    descriptor = _try_lock(path)
     while descriptor is None and not give_up():
         time.sleep(_PAUSE)
-        descriptor = _taken(path)
+        descriptor = _try_lock(path)
     try:
         yield descriptor is not None
     finally:
@@ -50,10 +50,10 @@ def acquire(folder: Path, name: str) -> Callable[[], None]:
         OSError: the folder cannot be written.
     """
     path = _file(folder, name)
-    descriptor = _taken(path)
+    descriptor = _try_lock(path)
     while descriptor is None:
         time.sleep(_PAUSE)
-        descriptor = _taken(path)
+        descriptor = _try_lock(path)
     keep = [descriptor]
 
     def free() -> None:
@@ -64,11 +64,11 @@ def acquire(folder: Path, name: str) -> Callable[[], None]:
 
 
 def is_free(folder: Path, name: str) -> bool:
-    """Tell whether nobody holds the lock of a name now."""
+    """Return whether the lock of a name is free now."""
     path = _file(folder, name)
     if not path.exists():
         return True
-    descriptor = _taken(path)
+    descriptor = _try_lock(path)
     if descriptor is None:
         return False
     _free(path, descriptor)
@@ -91,7 +91,7 @@ def _file(folder: Path, name: str) -> Path:
     return folder / f"{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.lock"
 
 
-def _taken(path: Path) -> int | None:
+def _try_lock(path: Path) -> int | None:
     """Lock the file now and return its descriptor; None where another holds it, or has just removed it."""
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
@@ -101,8 +101,8 @@ def _taken(path: Path) -> int | None:
         raise
     try:
         if try_lock(descriptor):
-            mine, there = os.fstat(descriptor), path.stat()
-            if (mine.st_ino, mine.st_dev) == (there.st_ino, there.st_dev):
+            opened, there = os.fstat(descriptor), path.stat()
+            if (opened.st_ino, opened.st_dev) == (there.st_ino, there.st_dev):
                 return descriptor
     except FileNotFoundError:
         pass

@@ -1,4 +1,4 @@
-"""Retries of external requests (A-REQ-REL-002): three at the most, after growing pauses, each told in the log."""
+"""Retries of external requests (A-REQ-REL-002): three at the most, after growing pauses, each logged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from knowledge_mcp.support.events import log_event
 
 _logger = logging.getLogger(__name__)
 
-_MOST_ASKED = 60.0
+_MAX_PAUSE = 60.0
 """A service that asks for a longer pause than this is waited for no longer."""
 _MOST_REASON = 500
 
@@ -44,9 +44,9 @@ SPECIFIED = RetryPolicy()
 """Three retries after 1, 2 and 4 seconds."""
 
 
-def doubling(retries: int) -> tuple[float, ...]:
+def doubling_pauses(retries: int) -> tuple[float, ...]:
     """List the pauses before so many retries: 1, 2, 4 ... seconds, none longer than a minute."""
-    return tuple(min(2.0**number, _MOST_ASKED) for number in range(retries))
+    return tuple(min(2.0**number, _MAX_PAUSE) for number in range(retries))
 
 
 _ONCE: ContextVar[bool] = ContextVar("once", default=False)
@@ -62,7 +62,7 @@ def without_retries() -> Generator[None]:
         _ONCE.reset(before)
 
 
-def retrying(
+def call_with_retries(
     call: Callable[[], T], *, service: str, may_pass: Callable[[Exception], bool], policy: RetryPolicy = SPECIFIED
 ) -> T:
     """Call, and call again after a pause while the failure may pass; the last failure is raised as it came.
@@ -82,7 +82,7 @@ def retrying(
         except Exception as exc:
             if not may_pass(exc):
                 raise
-            wait = _wait(max(pause, min(_asked(exc), _MOST_ASKED)), policy)
+            wait = _wait(max(pause, min(_requested_pause(exc), _MAX_PAUSE)), policy)
             log_event(
                 _logger, logging.WARNING, "retry_attempt",
                 service=service, attempt=attempt, reason=_reason(exc), pause_s=wait,
@@ -93,10 +93,10 @@ def retrying(
 
 def _wait(pause: float, policy: RetryPolicy) -> float:
     """Lengthen a pause by chance, but not beyond a minute."""
-    return max(pause, min(pause * (1.0 + policy.jitter * policy.chance()), _MOST_ASKED))
+    return max(pause, min(pause * (1.0 + policy.jitter * policy.chance()), _MAX_PAUSE))
 
 
-def _asked(exc: Exception) -> float:
+def _requested_pause(exc: Exception) -> float:
     seconds: float | None = getattr(exc, "retry_after", None)
     return seconds or 0.0
 

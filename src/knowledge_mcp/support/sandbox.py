@@ -3,7 +3,7 @@
 A parser of a hostile or broken file can eat all memory, never end, or crash; in a child it takes nothing else with it.
 The child is a fresh interpreter (no fork of a threaded parent), its standard streams are pipes of its own (a server's
 stdin and stdout are never touched), its environment is made from nothing. It has a folder of its own, into which the
-bytes of a job's files are copied from descriptors: it is never told a name elsewhere, and could not open it. What else
+bytes of a job's files are copied from descriptors: it never gets a name elsewhere, and could not open it. What else
 it gives up is in `sandbox_worker`. A child that did its job is kept warm for the next one; after any failure, or once
 it has grown, it goes. Values come back one by one, so that neither side ever holds them all.
 """
@@ -40,7 +40,7 @@ from knowledge_mcp.support.system.processes import (
     limit,
     own_peak,
     ran_out_of_time,
-    reaped,
+    reap,
     start_tree,
 )
 
@@ -61,7 +61,7 @@ _MOST = 0.75
 _THREADS = 512
 """A child with more threads than this is stopped: processes it cannot start, and no limit of its own counts threads."""
 _PREFIX = "knowledge-reading-"
-_LEFT = 60.0
+_ABANDONED_AFTER = 60.0
 _SUFFIX = 20
 """Characters, at most, of a file name's suffix that a job sees."""
 
@@ -103,7 +103,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputFile:
     """Hand a job the bytes of a file.
 
     Attributes:
@@ -115,13 +115,13 @@ class Given:
     suffix: str = ""
 
 
-def stored(files: Mapping[str, Given], folder: Path) -> dict[str, str]:
-    """Copy files into a folder, and tell the path of each by its argument's name; raises OSError."""
+def copy_files(files: Mapping[str, InputFile], folder: Path) -> dict[str, str]:
+    """Copy files into a folder, and return the path of each by its argument's name; raises OSError."""
     paths: dict[str, str] = {}
-    for name, given in files.items():
-        place = folder / f"{name}{given.suffix[:_SUFFIX]}"
+    for name, file in files.items():
+        place = folder / f"{name}{file.suffix[:_SUFFIX]}"
         with place.open("xb") as copy:
-            shutil.copyfileobj(given.stream, copy, 1 << 20)
+            shutil.copyfileobj(file.stream, copy, 1 << 20)
         paths[name] = str(place)
     return paths
 
@@ -160,7 +160,7 @@ class Sandbox:
         function: str,
         arguments: Mapping[str, Any],
         *,
-        files: Mapping[str, Given] | None = None,
+        files: Mapping[str, InputFile] | None = None,
         limits: Limits | None = None,
     ) -> Generator[Any]:
         """Yield what `function` yields, value by value; closing the generator kills the child.
@@ -187,7 +187,7 @@ class Sandbox:
             fit = True
             raise
         finally:
-            self._put_back(child, fit=fit)
+            self._return(child, fit=fit)
 
     def close(self) -> None:
         """End every idle child; jobs under way end theirs when they are done."""
@@ -203,7 +203,7 @@ class Sandbox:
                 self._idle.remove(child)
         _stop_all(ended)
 
-    def _take(self, job: dict[str, Any], files: Mapping[str, Given], bounds: Limits) -> _Child:
+    def _take(self, job: dict[str, Any], files: Mapping[str, InputFile], bounds: Limits) -> _Child:
         """Hand the job to an idle child or to a new one; an idle one may have ended, or have too little left for it."""
         module = job["function"].partition(":")[0]
         while True:
@@ -215,8 +215,8 @@ class Sandbox:
                 child.kill()
                 if warm is None:
                     raise
-                for given in files.values():
-                    given.stream.seek(0)
+                for file in files.values():
+                    file.stream.seek(0)
             except BaseException:
                 child.kill()
                 raise
@@ -232,7 +232,7 @@ class Sandbox:
                 self._idle.remove(found)
         return found
 
-    def _put_back(self, child: _Child, *, fit: bool) -> None:
+    def _return(self, child: _Child, *, fit: bool) -> None:
         child.forget()
         with self._lock:
             if fit and not self._closed and len(self._idle) < self._keep:
@@ -252,24 +252,24 @@ _SWEEP = 10.0
 """Seconds between two looks for children that have ended while they were idle."""
 
 
-def _clear_away_left_folders() -> None:
+def _remove_abandoned_folders() -> None:
     """Remove the folders of children whose parents were killed, once they are a minute old."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            held = open_folder(folder)
-            left = False
+            descriptor = open_folder(folder)
+            is_abandoned = False
             try:
-                left = try_lock(held) and time.time() - os.fstat(held).st_mtime > _LEFT
-                if left:
+                is_abandoned = try_lock(descriptor) and time.time() - os.fstat(descriptor).st_mtime > _ABANDONED_AFTER
+                if is_abandoned:
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
-                release_folder(held, folder) if left else os.close(held)
+                release_folder(descriptor, folder) if is_abandoned else os.close(descriptor)
 
 
 def _sweep() -> None:
     with _REGISTERING:
-        known = list(_SANDBOXES)
-    for sandbox in known:
+        sandboxes = list(_SANDBOXES)
+    for sandbox in sandboxes:
         sandbox.reap()
 
 
@@ -286,24 +286,26 @@ class _Starter:
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._asked: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] | None = None
+        self._requests: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] | None = None
 
     def start(self, make: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
         """Call `make` in that thread and return what it returns, or raise what it raises."""
         with self._lock:
-            if self._asked is None:
-                self._asked = queue.SimpleQueue()
-                _clear_away_left_folders()
+            if self._requests is None:
+                self._requests = queue.SimpleQueue()
+                _remove_abandoned_folders()
                 hide_memory()  # whoever works on bytes of others works beside what is secret here
-                threading.Thread(target=self._serve, args=(self._asked,), name="process-starter", daemon=True).start()
+                threading.Thread(
+                    target=self._serve, args=(self._requests,), name="process-starter", daemon=True
+                ).start()
         future: Future[subprocess.Popen[bytes]] = Future()
-        self._asked.put((future, make))
+        self._requests.put((future, make))
         return future.result()
 
-    def _serve(self, asked: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
+    def _serve(self, requests: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
         while True:
             try:
-                future, make = asked.get(timeout=_SWEEP)
+                future, make = requests.get(timeout=_SWEEP)
             except queue.Empty:
                 _sweep()
                 continue
@@ -371,18 +373,18 @@ class _Child:
         self._memory = 0
         self._inherited = own_peak()
         # the system counts this process's own size, until the child's program began, as the child's
-        self._seen_peak = 0
+        self._observed_peak = 0
 
-    def accept(self, job: Mapping[str, Any], files: Mapping[str, Given], bounds: Limits) -> None:
+    def accept(self, job: Mapping[str, Any], files: Mapping[str, InputFile], bounds: Limits) -> None:
         """Send one job with its files and wait until the child has taken it."""
         self._waited = 0.0
-        self._seen_peak = 0
+        self._observed_peak = 0
         self._memory = bounds.memory
         self._errors.seek(0)  # parent and child share the offset: what earlier jobs printed is overwritten
         self._errors.truncate()
         if sys.platform == "win32":
             limit(self._process, memory=bounds.memory, alone=True)  # elsewhere the child limits itself
-        arguments = {**job["arguments"], **stored(files, self._folder)}
+        arguments = {**job["arguments"], **copy_files(files, self._folder)}
         try:
             self._requests.write(json.dumps({**job, "arguments": arguments}).encode() + b"\n")
         except BrokenPipeError as error:
@@ -414,7 +416,7 @@ class _Child:
                 raise SandboxFailure(FailureKind.FAILED, f"{fields['error']} ({fields['place']})")
 
     def has_ended(self) -> bool:
-        """Tell whether the process is gone."""
+        """Return whether the process is gone."""
         return self._process.poll() is not None
 
     def kill(self) -> None:
@@ -444,12 +446,12 @@ class _Child:
         received, glance = bytearray(), _GLANCE / 32
         while len(received) < length:
             start = time.monotonic()
-            left = max(min(deadline - start, bounds.seconds - self._waited), 0.0)
-            ready = self._end.is_readable(min(left, glance))
+            remaining = max(min(deadline - start, bounds.seconds - self._waited), 0.0)
+            ready = self._end.is_readable(min(remaining, glance))
             self._waited += time.monotonic() - start
-            if not ready and left > glance:
+            if not ready and remaining > glance:
                 peak, threads = worker.parts_of(self._process.pid)
-                self._seen_peak = max(self._seen_peak, peak)
+                self._observed_peak = max(self._observed_peak, peak)
                 if threads > _THREADS:
                     raise SandboxFailure(FailureKind.CRASHED, f"stopped with {threads} threads")
                 glance = min(2 * glance, _GLANCE)
@@ -466,15 +468,15 @@ class _Child:
     def _crash(self) -> SandboxFailure:
         """Say why the child's end of the pipe is closed: it is dead, or will be once it is killed."""
         end_tree(self._process)  # changes nothing for a process that is ending already
-        code, peak = reaped(self._process)
-        peak = peak if peak > self._inherited else self._seen_peak
-        said = self._last_words()
-        words = said.decode(errors="replace")
+        code, peak = reap(self._process)
+        peak = peak if peak > self._inherited else self._observed_peak
+        output = self._last_words()
+        words = output.decode(errors="replace")
         if ran_out_of_time(code):
             return SandboxFailure(FailureKind.TOO_SLOW, "the processor time was used up")
         # native code that gets no memory aborts without a word; one that found itself in disorder says so
-        gave_up = code == worker.MEMORY_EXIT or (code == -signal.SIGABRT and not said)
-        if gave_up or _NO_MEMORY.search(said) or peak > _MOST * self._memory:
+        gave_up = code == worker.MEMORY_EXIT or (code == -signal.SIGABRT and not output)
+        if gave_up or _NO_MEMORY.search(output) or peak > _MOST * self._memory:
             return SandboxFailure(FailureKind.OUT_OF_MEMORY, f"{peak >> 20} MiB of {self._memory >> 20} MiB; {words}")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return SandboxFailure(FailureKind.CRASHED, f"{how}; {words}".strip("; "))

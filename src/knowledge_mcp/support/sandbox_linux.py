@@ -91,7 +91,7 @@ FORBIDDEN: Denied = {
     "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143),
     "setresuid": (117, 147), "setresgid": (119, 149), "setgroups": (116, 159), "setfsuid": (122, 151),
     "setfsgid": (123, 152), "capset": (126, 91),
-    # what stands in folders
+    # what is in folders
     "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53), "chown": (92, -1), "fchown": (93, 55),
     "lchown": (94, -1), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16), "rename": (82, -1),
@@ -108,7 +108,7 @@ FORBIDDEN: Denied = {
 PROGRAMS: Denied = {"execve": (59, 221), "execveat": (322, 281)}
 _ABSENT: Denied = {"clone3": (435, 435), "openat2": (437, 437)}
 """Calls whose arguments no filter can see: they are said to be missing, and callers take the older ones."""
-_LAST_KNOWN = 463
+_LAST_SYSCALL = 463
 
 _CLONE, _TGKILL, _PRCTL, _PRLIMIT = (56, 220), (234, 131), (157, 167), (302, 261)
 _OPEN, _OPENAT, _SOCKETPAIR = (2, -1), (257, 56), (53, 199)
@@ -125,31 +125,31 @@ def system_calls(machine: str, *, process: int, programs: bool = False, writing:
     Args:
         machine: `x86_64` or `aarch64`.
         process: the only process that signals may be sent to, by `tgkill`: a failed assertion aborts that way.
-        programs: whether `execve` is allowed: Landlock then tells what may be executed.
-        writing: whether files may be opened for writing: Landlock then tells which.
+        programs: whether `execve` is allowed: Landlock then decides what may be executed.
+        writing: whether files may be opened for writing: Landlock then decides which.
     """
     column, architecture, _ = MACHINES[machine]
     made: list[tuple[int, ...]] = [
         (_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NUMBER), (_ABOVE, 0, 1, _LAST_KNOWN), (_RETURN, 0, 0, _MISSING),
+        (_LOAD, 0, 0, _NUMBER), (_ABOVE, 0, 1, _LAST_SYSCALL), (_RETURN, 0, 0, _MISSING),
     ]  # fmt: skip
 
-    def judged(call: tuple[int, int], argument: int, test: int, operand: int, then: int, otherwise: int) -> None:
+    def judge(call: tuple[int, int], argument: int, test: int, operand: int, then: int, otherwise: int) -> None:
         """Judge a call by the lower half of one of its arguments; no pointer is among these."""
         if call[column] >= 0:
             place = _FIRST_ARGUMENT + 8 * argument
             made.extend([(_EQUAL, 0, 4, call[column]), (_LOAD, 0, 0, place), (test, 0, 1, operand)])
             made.extend([(_RETURN, 0, 0, then), (_RETURN, 0, 0, otherwise)])
 
-    judged(_CLONE, 0, _ANY_BIT, _CLONE_THREAD, _ALLOW, _DENY)
-    judged(_TGKILL, 0, _EQUAL, process, _ALLOW, _DENY)
-    judged(_PRLIMIT, 0, _EQUAL, 0, _ALLOW, _DENY)
+    judge(_CLONE, 0, _ANY_BIT, _CLONE_THREAD, _ALLOW, _DENY)
+    judge(_TGKILL, 0, _EQUAL, process, _ALLOW, _DENY)
+    judge(_PRLIMIT, 0, _EQUAL, 0, _ALLOW, _DENY)
     # two ends of a process's own, as event loops make them; neither can be connected, or send to a name
-    judged(_SOCKETPAIR, 0, _EQUAL, _AF_UNIX, _ALLOW, _DENY)
-    judged(_PRCTL, 0, _EQUAL, _PR_SET_PDEATHSIG, _DENY, _ALLOW)
+    judge(_SOCKETPAIR, 0, _EQUAL, _AF_UNIX, _ALLOW, _DENY)
+    judge(_PRCTL, 0, _EQUAL, _PR_SET_PDEATHSIG, _DENY, _ALLOW)
     if not writing:
-        judged(_OPEN, 1, _ANY_BIT, _WRITING, _DENY, _ALLOW)
-        judged(_OPENAT, 2, _ANY_BIT, _WRITING, _DENY, _ALLOW)
+        judge(_OPEN, 1, _ANY_BIT, _WRITING, _DENY, _ALLOW)
+        judge(_OPENAT, 2, _ANY_BIT, _WRITING, _DENY, _ALLOW)
     for calls, verdict in (({**FORBIDDEN, **({} if programs else PROGRAMS)}, _DENY), (_ABSENT, _MISSING)):
         for numbers in calls.values():
             if numbers[column] >= 0:
@@ -158,7 +158,7 @@ def system_calls(machine: str, *, process: int, programs: bool = False, writing:
 
 
 def restrict(rules: dict[str, int], *, programs: bool = False) -> dict[str, str]:
-    """Give up, for good, everything but what is named.
+    """Give up, for good, everything but what is listed.
 
     Args:
         rules: rights by path, of a folder with all below it or of a file; what is not there is left out.
@@ -168,14 +168,16 @@ def restrict(rules: dict[str, int], *, programs: bool = False) -> dict[str, str]
         For `privileges`, `files` and `system calls`: empty where it holds, else why not.
     """
     system = _System()
-    held = {"privileges": system.no_new_privileges()}
-    held["files"] = system.landlock(rules)
-    held["system calls"] = system.seccomp(programs=programs and not held["files"], writing=not held["files"])
-    return held
+    protections = {"privileges": system.no_new_privileges()}
+    protections["files"] = system.landlock(rules)
+    protections["system calls"] = system.seccomp(
+        programs=programs and not protections["files"], writing=not protections["files"]
+    )
+    return protections
 
 
 def hide_memory() -> bool:
-    """Keep other processes of this user from this one's memory and environment, for good; tells whether that holds."""
+    """Keep other processes of this user from this one's memory and environment, for good; returns whether it worked."""
     if sys.platform != "linux":
         return False
     return _System().control(_PR_SET_DUMPABLE, 0) == 0
@@ -191,21 +193,21 @@ def die_with_parent(parent: int) -> None:
         os._exit(0)
 
 
-def become(told: str) -> None:
+def become(request: str) -> None:
     """Confine this process and become a program.
 
     Args:
-        told: JSON: `parent`, the process that started this one; `command`, the program's path and its arguments;
+        request: JSON: `parent`, the process that started this one; `command`, the program's path and its arguments;
             `readable`, files and folders that it may read besides what is installed.
     """
-    asked = json.loads(told)
-    die_with_parent(asked["parent"])
-    command: list[str] = asked["command"]
+    fields = json.loads(request)
+    die_with_parent(fields["parent"])
+    command: list[str] = fields["command"]
     home = os.path.realpath(command[0]).rsplit("/", 2)[0]
     folders = (f"{home}/lib", f"{home}/lib64", f"{home}/share")
     try:
         programs = (os.path.realpath(command[0]), *_loader_of(command[0]))
-        rules = dict.fromkeys((*INSTALLED, *folders, *asked["readable"]), READ) | {"/dev/null": READ | WRITE}
+        rules = dict.fromkeys((*INSTALLED, *folders, *fields["readable"]), READ) | {"/dev/null": READ | WRITE}
         restrict(rules | dict.fromkeys(programs, READ | EXECUTE), programs=True)
         os.execv(command[0], command)
     except OSError as error:
@@ -240,13 +242,13 @@ class _System:
         if self.control(_PR_SET_NO_NEW_PRIVS, 1) != 0:
             return _reason()
         # a folder that only root may enter may hold the interpreter itself; what may be read is Landlock's business
-        kept = ctypes.create_string_buffer(24)
+        capabilities = ctypes.create_string_buffer(24)
         header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
-        if self._call(_long(125 if _machine() == "x86_64" else 90), header, kept) != 0:
+        if self._call(_long(125 if _machine() == "x86_64" else 90), header, capabilities) != 0:
             return _reason()
-        low = struct.unpack("6I", kept.raw)[1] & 1 << _CAP_DAC_READ_SEARCH
-        left = struct.pack("6I", low, low, 0, 0, 0, 0)
-        return "" if self._call(_long(126 if _machine() == "x86_64" else 91), header, left) == 0 else _reason()
+        low = struct.unpack("6I", capabilities.raw)[1] & 1 << _CAP_DAC_READ_SEARCH
+        reduced = struct.pack("6I", low, low, 0, 0, 0, 0)
+        return "" if self._call(_long(126 if _machine() == "x86_64" else 91), header, reduced) == 0 else _reason()
 
     def landlock(self, rules: dict[str, int]) -> str:
         """Confine to these files, to no connection, and to signals of its own, as far as the kernel's version goes."""
@@ -311,7 +313,7 @@ def _lacking(what: str) -> str:
     """Say that the kernel has not got something.
 
     Raises:
-        OSError: it has, but would not do as it was told; nothing untrusted may be read then.
+        OSError: it has, but refused the call; nothing untrusted may be read then.
     """
     code = ctypes.get_errno()
     if code in _LACKING:

@@ -131,7 +131,7 @@ def _watch_parent(requests: int) -> None:
 
 
 def protections() -> Iterable[dict[str, str]]:
-    """Tell what this process gave up: empty where it holds, else why it does not; a job of its own."""
+    """Yield what this process gave up: empty where it holds, else why it does not; a job of its own."""
     yield _SELF["held"]
 
 
@@ -157,7 +157,7 @@ def serve(requests: int, replies: int, *, idle_seconds: float, confine: Callable
 
 
 def _run(function: str, arguments: dict[str, Any], send: Callable[[bytes, bytes], None]) -> bool:
-    """Run one job and send its verdict; tells whether this process is still fit for another one."""
+    """Run one job and send its verdict; returns whether this process is still fit for another one."""
     try:
         for value in _resolve(function)(**arguments):
             if isinstance(value, bytes):
@@ -210,7 +210,7 @@ def _write_all(descriptor: int, payload: bytes) -> None:
 
 
 def confine(memory: int, seconds: float) -> bool:
-    """Limit this process from here on; tells whether it can do a job of this size: no limit can be raised again.
+    """Limit this process from here on; returns whether it can do a job of this size: no limit can be raised again.
 
     Args:
         memory: bytes of address space beyond what an idle child maps. Where the system has no such limit (macOS ignores
@@ -256,7 +256,7 @@ _START: dict[str, int | None] = {}
 
 
 def _mapped_at_start() -> int | None:
-    """Count the bytes of address space mapped when this was first asked; None where the system does not tell."""
+    """Count the bytes of address space mapped when this was first asked; None where the system does not say."""
     if "mapped" not in _START:
         _START["mapped"] = None
         if sys.platform == "linux":
@@ -283,14 +283,14 @@ def _watch(memory: int) -> None:
 def parts_of(process: int) -> tuple[int, int]:
     """Tell the largest resident size of a process in bytes, and how many threads it has; 0 where there is no /proc."""
     try:
-        return _parsed(Path(f"/proc/{process}/status").read_bytes())
+        return _parse(Path(f"/proc/{process}/status").read_bytes())
     except OSError:
         return 0, 0
 
 
-def _parsed(status: bytes) -> tuple[int, int]:
-    told = dict(line.split(b":", 1) for line in status.splitlines() if b":" in line)
-    return int(told.get(b"VmHWM", b"0").split()[0]) * 1024, int(told.get(b"Threads", b"0"))
+def _parse(status: bytes) -> tuple[int, int]:
+    fields = dict(line.split(b":", 1) for line in status.splitlines() if b":" in line)
+    return int(fields.get(b"VmHWM", b"0").split()[0]) * 1024, int(fields.get(b"Threads", b"0"))
 
 
 def _peak_memory() -> int:
@@ -298,5 +298,5 @@ def _peak_memory() -> int:
     if sys.platform != "linux":
         return own_peak()
     status: int | None = _SELF["status"]
-    own = _parsed(os.pread(status, 8192, 0))[0] if status is not None else parts_of(os.getpid())[0]
-    return own or own_peak()
+    peak = _parse(os.pread(status, 8192, 0))[0] if status is not None else parts_of(os.getpid())[0]
+    return peak or own_peak()

@@ -109,7 +109,7 @@ class HashingEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         reasons = {
             place: "the content filter refused it"
-            for place, text in enumerate(self._checked(texts))
+            for place, text in enumerate(self._check(texts))
             if self._refused and self._refused in text
         }
         vectors = [None if place in reasons else self._embed(text, self.documents) for place, text in enumerate(texts)]
@@ -121,7 +121,7 @@ class HashingEmbedder:
     def embed_each(
         self, texts: Sequence[str], on_answer: Callable[[Sequence[str], Sequence[Vector]], None]
     ) -> list[Vector]:
-        """Embed each text by itself, and tell of it at once."""
+        """Embed each text by itself, and report it at once."""
         vectors: list[Vector] = []
         for text in texts:
             vectors += self.embed_documents([text])
@@ -133,7 +133,7 @@ class HashingEmbedder:
         return {}
 
     def embed_query(self, text: str) -> Vector:
-        return self._embed(self._checked([text])[0], self.queries)
+        return self._embed(self._check([text])[0], self.queries)
 
     def warm_up(self) -> None:
         self._refuse_when_closed()
@@ -147,7 +147,7 @@ class HashingEmbedder:
         if self.closed:
             raise InternalError("The embedder is closed.")
 
-    def _checked(self, texts: Sequence[str]) -> Sequence[str]:
+    def _check(self, texts: Sequence[str]) -> Sequence[str]:
         self._refuse_when_closed()
         for position, text in enumerate(texts):
             if not text.strip():
@@ -165,10 +165,10 @@ class HashingEmbedder:
                 billed = self._usage.tokens + self.count_tokens(text)
                 self._usage = EmbeddingUsage(self._usage.requests + 1, billed, self._usage.cached)
         tokens = [match.group().casefold() for match in TOKEN.finditer(text)][: self._max_tokens]
-        return _hashed(tokens, self._space.dimensions)
+        return _hash(tokens, self._space.dimensions)
 
 
-def _hashed(tokens: Sequence[str], dimensions: int) -> Vector:
+def _hash(tokens: Sequence[str], dimensions: int) -> Vector:
     components = [0.0] * dimensions
     for token, count in Counter(tokens).items():
         times = 1.0 + math.log(count)
@@ -185,12 +185,12 @@ def _features(token: str, dimensions: int) -> tuple[tuple[int, float], ...]:
     """Give a token's places in the vector with their signed weights: itself, and its trigrams with less weight."""
     edged = f"<{token}>"
     trigrams = [edged[start : start + 3] for start in range(len(edged) - 2)] if len(token) > 3 else []
-    named: list[Feature] = [(token, 1.0 if len(token) > 3 or not token.isalpha() else 0.3)]
-    named += [(f"#{trigram}", 0.35) for trigram in trigrams]
-    return tuple(_placed(name, weight, dimensions) for name, weight in named)
+    features: list[Feature] = [(token, 1.0 if len(token) > 3 or not token.isalpha() else 0.3)]
+    features += [(f"#{trigram}", 0.35) for trigram in trigrams]
+    return tuple(_feature(name, weight, dimensions) for name, weight in features)
 
 
-def _placed(name: str, weight: float, dimensions: int) -> tuple[int, float]:
+def _feature(name: str, weight: float, dimensions: int) -> tuple[int, float]:
     digest = int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest())
     return (digest >> 1) % dimensions, weight if digest & 1 else -weight
 
@@ -269,8 +269,8 @@ class EmbedderContract(ABC):
                 spans = list(embedder.token_spans(text))
                 assert spans == sorted(spans), "spans are in the order of the text"
                 assert all(0 <= start < end <= len(text) for start, end in spans), "a span lies in the text"
-                seen = {position for start, end in spans for position in range(start, end)}
-                lost = [text[i] for i in range(len(text)) if i not in seen and text[i].isalnum()]
+                covered = {position for start, end in spans for position in range(start, end)}
+                lost = [text[i] for i in range(len(text)) if i not in covered and text[i].isalnum()]
                 assert not lost, f"no token holds {lost}"
 
     def test_counting_agrees_with_the_spans_and_truncates_nothing(self) -> None:

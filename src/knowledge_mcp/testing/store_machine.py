@@ -24,7 +24,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, Prefix
 from knowledge_mcp.ports import Analyser, Store
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.testing.store_search import same_ranking, structure_of, text_of, whole
+from knowledge_mcp.testing.store_search import make_document, same_ranking, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, record, structure, unit_vector
 
 WORDS = ("alpha", "beta", "gamma", "REQ-12", "5.3.1", "東京", "naïve", "shall")
@@ -88,26 +88,26 @@ class StoreMachine(RuleBasedStateMachine):
 
     def agree(self, call: Callable[[Store], Any]) -> None:
         """Make sure that both give the same."""
-        mine, theirs = self.both(call)
-        assert mine == theirs, f"the store says {mine!r}, the memory store {theirs!r}"
+        actual, expected = self.both(call)
+        assert actual == expected, f"the store says {actual!r}, the memory store {expected!r}"
 
     @rule(document=documents, found=st.lists(passages, max_size=8), shape=structures)
     def publish(self, document: str, found: list[SamplePassage], shape: DocumentStructure) -> None:
-        made = whole(document, found, text="one", structure=shape)
+        made = make_document(document, found, text="one", structure=shape)
         self.agree(lambda store: store.open("c").publish([made], lambda _: None))
 
     @rule(document=documents, found=st.lists(passages, max_size=3), announced=st.integers(0, 3))
     def publish_as_announced(self, document: str, found: list[SamplePassage], announced: int) -> None:
-        made = whole(document, found, text=f"text {announced}", structure=structure(announced))
-        told = replace(made, record=record(document, embedded(document, ["x"] * announced)))
-        self.agree(lambda store: store.open("c").publish([told], lambda _: None))
+        made = make_document(document, found, text=f"text {announced}", structure=structure(announced))
+        published = replace(made, record=record(document, embedded(document, ["x"] * announced)))
+        self.agree(lambda store: store.open("c").publish([published], lambda _: None))
 
     @rule(found=st.dictionaries(documents, st.lists(passages, max_size=4), min_size=1), shape=structures)
     def publish_several(self, found: dict[str, list[SamplePassage]], shape: DocumentStructure) -> None:
-        made = [whole(document, each, text="several", structure=shape) for document, each in found.items()]
-        told: list[str] = []
-        self.agree(lambda store: store.open("c").publish(made, told.append))
-        assert told == [*found, *found], "each store tells of each document"
+        made = [make_document(document, each, text="several", structure=shape) for document, each in found.items()]
+        reported: list[str] = []
+        self.agree(lambda store: store.open("c").publish(made, reported.append))
+        assert reported == [*found, *found], "each store tells of each document"
 
     @rule(document=documents)
     def delete(self, document: str) -> None:
@@ -125,13 +125,17 @@ class StoreMachine(RuleBasedStateMachine):
             self.store.close()
             self.store = second
 
-    @rule(text=queries, direction=st.sampled_from(("north", "south", "alpha")), kept=filters, limit=st.integers(0, 6))
-    def search(self, text: str, direction: str, kept: Filter | None, limit: int) -> None:
-        mine, theirs = self.both(
-            lambda store: store.open("c").search(vector=unit_vector(direction), text=text, filter=kept, limit=limit)
+    @rule(
+        text=queries, direction=st.sampled_from(("north", "south", "alpha")), condition=filters, limit=st.integers(0, 6)
+    )
+    def search(self, text: str, direction: str, condition: Filter | None, limit: int) -> None:
+        actual, expected = self.both(
+            lambda store: store.open("c").search(
+                vector=unit_vector(direction), text=text, filter=condition, limit=limit
+            )
         )
-        assert same_ranking(mine.dense, theirs.dense, self.tolerance), (mine.dense, theirs.dense)
-        assert same_ranking(mine.lexical, theirs.lexical, self.tolerance), (mine.lexical, theirs.lexical)
+        assert same_ranking(actual.dense, expected.dense, self.tolerance), (actual.dense, expected.dense)
+        assert same_ranking(actual.lexical, expected.lexical, self.tolerance), (actual.lexical, expected.lexical)
 
     @rule(term=st.sampled_from(("alpha", "beta", "gamma", "none")))
     def define(self, term: str) -> None:
@@ -151,8 +155,12 @@ class StoreMachine(RuleBasedStateMachine):
     def records_and_counts_agree(self) -> None:
         self.agree(lambda store: store.open("c").documents())
         self.agree(lambda store: store.open("c").documents(["b", "a"]))
-        mine, theirs = self.both(lambda store: counts_of(store.open("c")))
-        assert (mine.documents, mine.chunks, mine.tokens) == (theirs.documents, theirs.chunks, theirs.tokens)
+        actual, expected = self.both(lambda store: counts_of(store.open("c")))
+        assert (actual.documents, actual.chunks, actual.tokens) == (
+            expected.documents,
+            expected.chunks,
+            expected.tokens,
+        )
 
     def teardown(self) -> None:
         findings = self.store.open("c").verify()

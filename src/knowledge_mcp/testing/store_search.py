@@ -67,7 +67,7 @@ def expect(error: type[E], call: Callable[[], object]) -> E:
     raise AssertionError(f"{error.__name__} was not raised")
 
 
-def whole(
+def make_document(
     document_id: str,
     passages: Sequence[SamplePassage | str],
     *,
@@ -91,15 +91,15 @@ def put(
     structure: DocumentStructure = NO_STRUCTURE,
 ) -> list[EmbeddedChunk]:
     """Publish a document of passages, and return its chunks."""
-    made = whole(document_id, passages, text=text, sha256=sha256, structure=structure)
+    made = make_document(document_id, passages, text=text, sha256=sha256, structure=structure)
     store.open(collection).publish([made], lambda _: None)
     return list(made.chunks)
 
 
 def cosines(collection: Collection, vector: Vector, chunk_ids: Sequence[str]) -> dict[str, float]:
     """Score some chunks, by their ids."""
-    kept = In("chunk_id", tuple(chunk_ids))
-    legs = collection.search(vector=vector, text=None, filter=kept, limit=len(chunk_ids))
+    condition = In("chunk_id", tuple(chunk_ids))
+    legs = collection.search(vector=vector, text=None, filter=condition, limit=len(chunk_ids))
     assert legs.dense is not None, legs.dense_error
     return {hit.chunk_id: hit.score for hit in legs.dense}
 
@@ -117,7 +117,7 @@ def structure_of(collection: Collection, document_id: str) -> DocumentStructure 
 
 
 def same_ranking(found: Sequence[LegHit], expected: Sequence[LegHit], tolerance: float) -> bool:
-    """Tell whether two rankings agree: scores within the tolerance, other chunks only where scores are that close."""
+    """Return whether two rankings agree: scores within the tolerance, other chunks only where scores are that close."""
     if len(found) != len(expected):
         return False
     if any(abs(one.score - other.score) > tolerance for one, other in zip(found, expected, strict=True)):
@@ -125,8 +125,8 @@ def same_ranking(found: Sequence[LegHit], expected: Sequence[LegHit], tolerance:
     if not expected:
         return True
     cut = expected[-1].score
-    known = {hit.chunk_id: hit.score for hit in expected}
-    return all(abs(known.get(hit.chunk_id, cut) - hit.score) <= tolerance for hit in found)
+    scores = {hit.chunk_id: hit.score for hit in expected}
+    return all(abs(scores.get(hit.chunk_id, cut) - hit.score) <= tolerance for hit in found)
 
 
 class SearchContract:
@@ -153,7 +153,7 @@ class SearchContract:
         return None
 
     @contextlib.contextmanager
-    def opened(self) -> Generator[Store]:
+    def open_store(self) -> Generator[Store]:
         """Open an empty store and close it at the end."""
         store = self.make_store(self.analyser)
         try:
@@ -162,9 +162,9 @@ class SearchContract:
             store.close()
 
     @contextlib.contextmanager
-    def filled(self) -> Generator[Store]:
+    def open_filled(self) -> Generator[Store]:
         """Open a store with the empty collection `c`."""
-        with self.opened() as store:
+        with self.open_store() as store:
             store.create_collection("c", SPACE)
             yield store
 
@@ -183,12 +183,12 @@ class SearchContract:
         return [hit.chunk_id for hit in legs.dense]
 
     def test_an_empty_collection_gives_empty_legs(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             assert self.found(store, "words") == []
             assert self.nearest(store, "words") == []
 
     def test_each_leg_is_there_exactly_where_it_was_asked_for(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", ["alpha words"])
             both = store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=5)
             assert both.dense is not None
@@ -199,7 +199,7 @@ class SearchContract:
             assert (neither.dense, neither.lexical) == (None, None)
 
     def test_a_chunk_without_any_word_of_the_query_is_no_lexical_hit(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", [SamplePassage("alpha beta", id="1"), SamplePassage("gamma delta", id="2")])
             assert self.found(store, "alpha omega") == ["1"]
             assert self.found(store, "omega") == []
@@ -207,7 +207,7 @@ class SearchContract:
             assert self.found(store, "") == []
 
     def test_the_context_of_a_chunk_is_searched_too(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(
                 store,
                 "d",
@@ -216,7 +216,7 @@ class SearchContract:
             assert self.found(store, "verification") == ["1"]
 
     def test_identifiers_and_other_scripts_are_found(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(
                 store,
                 "d",
@@ -236,7 +236,7 @@ class SearchContract:
             assert self.found(store, "5.3.1.2") == ["5"]
 
     def test_any_text_at_all_may_be_asked(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", [SamplePassage("alpha beta", id="1")])
             for text in (
                 'alpha"',
@@ -251,27 +251,27 @@ class SearchContract:
                 assert self.found(store, text) == ["1"], text
 
     def test_filters_apply_before_ranking_in_both_legs(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", MANY)
             put(store, "e", [SamplePassage("alpha alone", id="6")])
-            for kept, expected in FILTERS:
-                assert "".join(sorted(self.found(store, "alpha", kept))) == expected, kept
-                assert "".join(sorted(self.nearest(store, "alpha", kept))) == expected, kept
+            for condition, expected in FILTERS:
+                assert "".join(sorted(self.found(store, "alpha", condition))) == expected, condition
+                assert "".join(sorted(self.nearest(store, "alpha", condition))) == expected, condition
                 assert (
-                    len(self.found(store, "alpha", kept, 1))
-                    == len(self.nearest(store, "x", kept, 1))
+                    len(self.found(store, "alpha", condition, 1))
+                    == len(self.nearest(store, "x", condition, 1))
                     == min(1, len(expected))
                 )
 
     def test_words_are_weighed_as_if_absent_documents_were_not_stored(self) -> None:
         absent = NotIn("document_id", frozenset({"e", "unknown"}), absent=True)
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", MANY)
             put(store, "e", [SamplePassage("alpha shall shall be very much longer than others", id="6")])
-            asked = ("alpha shall", "be", "longer")
-            with_it = [store.open("c").search(vector=None, text=text, filter=absent, limit=9) for text in asked]
+            queries = ("alpha shall", "be", "longer")
+            with_it = [store.open("c").search(vector=None, text=text, filter=absent, limit=9) for text in queries]
             store.open("c").delete("e")
-            for text, found in zip(asked, with_it, strict=True):
+            for text, found in zip(queries, with_it, strict=True):
                 without = store.open("c").search(vector=None, text=text, filter=None, limit=9).lexical
                 assert found.lexical is not None
                 assert without is not None
@@ -280,7 +280,7 @@ class SearchContract:
                     assert same_ranking(found.lexical, without, self.lexical_tolerance), (text, found, without)
 
     def test_a_filter_that_keeps_little_still_fills_the_limit(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", [SamplePassage(f"alpha {number}", direction="near") for number in range(120)])
             rare = put(store, "e", [SamplePassage("omega alpha", direction=f"far {number}") for number in range(3)])
             expected = {each.chunk.id for each in rare}
@@ -288,25 +288,25 @@ class SearchContract:
             assert set(self.found(store, "alpha", Equals("document_id", "e"), 3)) == expected
 
     def test_an_unknown_filter_field_is_refused(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             unknown: Any = "colour"
-            for kept in (Equals(unknown, "red"), In(unknown, ("red",)), And((Equals(unknown, "red"),))):
+            for condition in (Equals(unknown, "red"), In(unknown, ("red",)), And((Equals(unknown, "red"),))):
                 refused = ""
                 try:
-                    store.open("c").search(vector=None, text="x", filter=kept, limit=1)
+                    store.open("c").search(vector=None, text="x", filter=condition, limit=1)
                 except InvalidInputError as error:
                     refused = error.message
                 assert "colour" in refused, "an unknown field was passed over"
 
     def test_no_leg_gives_more_than_the_limit(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", [f"alpha {number}" for number in range(30)])
             for limit in (0, 1, 7, 29, 30, 31):
                 assert len(self.found(store, "alpha", None, limit)) == min(limit, 30)
                 assert len(self.nearest(store, "x", None, limit)) == min(limit, 30)
 
     def test_equal_scores_are_ordered_by_chunk_id_at_the_cut_too(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             ids = ["07", "03", "11", "01", "09", "05"]
             put(store, "d", [SamplePassage("alpha beta", id=each, direction="one") for each in ids])
             put(store, "e", [SamplePassage("alpha beta", id="02", direction="one")])
@@ -321,7 +321,7 @@ class SearchContract:
             " ".join(words[(number * factor) % (1 + number % len(words))] for factor in range(1, 3 + number % 17))
             for number in range(90)
         ]
-        with self.filled() as store:
+        with self.open_filled() as store:
             oracle = MemoryStore(self.analyser)
             oracle.create_collection("c", SPACE)
             for target in (store, oracle):
@@ -329,24 +329,28 @@ class SearchContract:
                 put(target, "e", passages[60:])
                 put(target, "d", passages[10:50])
             for text in ("alpha", "beta gamma", "zeta eta theta nothing", "delta delta alpha"):
-                for kept in (None, Equals("document_id", "d")):
-                    mine, theirs = (
-                        each.open("c").search(vector=unit_vector(text), text=text, filter=kept, limit=12)
+                for condition in (None, Equals("document_id", "d")):
+                    actual, expected = (
+                        each.open("c").search(vector=unit_vector(text), text=text, filter=condition, limit=12)
                         for each in (store, oracle)
                     )
-                    assert mine.dense is not None
-                    assert theirs.dense is not None
-                    assert same_ranking(mine.dense, theirs.dense, self.dense_tolerance), (
+                    assert actual.dense is not None
+                    assert expected.dense is not None
+                    assert same_ranking(actual.dense, expected.dense, self.dense_tolerance), (
                         text,
-                        mine.dense,
-                        theirs.dense,
+                        actual.dense,
+                        expected.dense,
                     )
-                    assert mine.lexical is not None
-                    assert theirs.lexical is not None
-                    assert same_ranking(mine.lexical, theirs.lexical, self.lexical_tolerance), (text, mine, theirs)
+                    assert actual.lexical is not None
+                    assert expected.lexical is not None
+                    assert same_ranking(actual.lexical, expected.lexical, self.lexical_tolerance), (
+                        text,
+                        actual,
+                        expected,
+                    )
 
     def test_the_best_match_comes_first_with_its_cosine(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", [SamplePassage(f"passage {number}", id=f"{number:02}") for number in range(20)])
             legs = store.open("c").search(vector=unit_vector("passage 7"), text=None, filter=None, limit=20)
             assert legs.dense is not None
@@ -357,25 +361,25 @@ class SearchContract:
             assert scores == sorted(scores, reverse=True)
 
     def test_some_chunks_are_compared_as_the_dense_leg_compares_them(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", [SamplePassage(f"passage {number}", id=f"{number:03}") for number in range(230)])
             put(store, "e", [SamplePassage("old", id="old"), SamplePassage("kept", id="kept")])
             put(store, "e", [SamplePassage("kept", id="kept"), SamplePassage("new", id="new")])
-            asked = unit_vector("passage 7")
-            legs = store.open("c").search(vector=asked, text=None, filter=None, limit=300)
+            query = unit_vector("passage 7")
+            legs = store.open("c").search(vector=query, text=None, filter=None, limit=300)
             assert legs.dense is not None
             expected = {hit.chunk_id: hit.score for hit in legs.dense}
             assert len(expected) == 232
-            found = cosines(store.open("c"), asked, [*expected, "old", "unknown", "007"])
+            found = cosines(store.open("c"), query, [*expected, "old", "unknown", "007"])
             assert found.keys() == expected.keys()
             assert all(abs(found[each] - score) <= self.dense_tolerance for each, score in expected.items())
-            assert cosines(store.open("c"), asked, ["new", "kept"]).keys() == {"new", "kept"}
-            assert cosines(store.open("c"), asked, []) == cosines(store.open("c"), asked, ["old"]) == {}
-            expect(InvalidInputError, lambda: cosines(store.open("c"), asked + asked, ["007"]))
-            expect(NotFoundError, lambda: cosines(store.open("none"), asked, ["007"]))
+            assert cosines(store.open("c"), query, ["new", "kept"]).keys() == {"new", "kept"}
+            assert cosines(store.open("c"), query, []) == cosines(store.open("c"), query, ["old"]) == {}
+            expect(InvalidInputError, lambda: cosines(store.open("c"), query + query, ["007"]))
+            expect(NotFoundError, lambda: cosines(store.open("none"), query, ["007"]))
 
     def test_searches_beside_a_writer_see_one_generation_or_the_other(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             generations = [
                 [SamplePassage(f"alpha {turn}", id=f"{turn}-{number}") for number in range(5)] for turn in range(8)
             ]
@@ -387,11 +391,11 @@ class SearchContract:
             def look() -> None:
                 try:
                     while not done.is_set():
-                        seen = (self.found(store, "alpha"), self.nearest(store, "alpha"))
+                        answers = (self.found(store, "alpha"), self.nearest(store, "alpha"))
                         mixed.extend(
-                            ids for ids in seen if len(ids) != 5 or len({each.split("-")[0] for each in ids}) != 1
+                            ids for ids in answers if len(ids) != 5 or len({each.split("-")[0] for each in ids}) != 1
                         )
-                except BaseException as exc:  # noqa: BLE001 - told to the test's own thread
+                except BaseException as exc:  # noqa: BLE001 - passed to the test's own thread
                     failures.append(exc)
 
             watchers = [threading.Thread(target=look) for _ in range(2)]
@@ -408,7 +412,7 @@ class SearchContract:
             assert mixed == []
 
     def test_a_record_may_change_while_its_chunks_stay(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             chunks = put(store, "d", [SamplePassage("alpha", id="1")])
             changed = replace(record("d", chunks), title="Another title")
             store.open("c").publish([WholeDocument(changed, "", chunks)], lambda _: None)

@@ -27,17 +27,17 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.ports import Store
 from knowledge_mcp.testing.store_parts import SnapshotContract
-from knowledge_mcp.testing.store_search import expect, put, text_of, whole
+from knowledge_mcp.testing.store_search import expect, make_document, put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, full_chunk, record, unit_vector
 
-__all__ = ["StoreContract", "expect", "put", "whole"]
+__all__ = ["StoreContract", "expect", "make_document", "put"]
 
 
 class StoreContract(SnapshotContract):
     """Hold a store to what `ports.Store` promises; each test makes and closes its own."""
 
     def test_a_collection_is_made_once_described_listed_and_dropped(self) -> None:
-        with self.opened() as store:
+        with self.open_store() as store:
             assert store.open("b").info() is None
             made = store.create_collection("b", SPACE)
             store.create_collection("a", SPACE)
@@ -51,7 +51,7 @@ class StoreContract(SnapshotContract):
             assert [each.name for each in store.collections()] == ["a"]
 
     def test_a_dropped_collection_leaves_nothing_behind_for_a_new_one_of_its_name(self) -> None:
-        with self.opened() as store:
+        with self.open_store() as store:
             store.create_collection("c", SPACE)
             put(store, "d", ["alpha beta"])
             store.drop_collection("c")
@@ -61,14 +61,14 @@ class StoreContract(SnapshotContract):
             assert self.found(store, "alpha") == []
 
     def test_another_embedding_space_is_refused_and_both_are_named(self) -> None:
-        with self.opened() as store:
+        with self.open_store() as store:
             store.create_collection("c", SPACE)
             error = expect(SpaceMismatchError, lambda: store.create_collection("c", replace(SPACE, model="another")))
             assert SPACE.label in error.message
             assert "another" in error.message
 
     def test_an_unknown_collection_is_an_error_and_never_an_empty_answer(self) -> None:
-        with self.opened() as store:
+        with self.open_store() as store:
             calls: list[Callable[[], object]] = [
                 lambda: store.open("none").documents(),
                 lambda: store.open("none").documents(["d"]),
@@ -81,7 +81,7 @@ class StoreContract(SnapshotContract):
                 lambda: store.open("none").vectors(["x"]),
                 lambda: store.open("none").chunks("content", ["x"]),
                 lambda: store.open("none").search(vector=unit_vector("x"), text="x", filter=None, limit=3),
-                lambda: store.open("none").publish([whole("d", ["x"])], lambda _: None),
+                lambda: store.open("none").publish([make_document("d", ["x"])], lambda _: None),
                 lambda: store.open("none").delete("d"),
                 lambda: store.open("none").verify(),
             ]
@@ -89,7 +89,7 @@ class StoreContract(SnapshotContract):
                 expect(NotFoundError, call)
 
     def test_publishing_swaps_chunks_record_and_text_in_one_step(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", ["alpha one", "beta two"], text="first text")
             old = store.open("c").chunks("document", ["d"])
             new = put(store, "d", ["beta two", "gamma three", "delta four"], text="second text", sha256="1" * 64)
@@ -107,7 +107,7 @@ class StoreContract(SnapshotContract):
             assert counts_of(store.open("c")).chunks == 3
 
     def test_a_chunk_that_is_in_both_generations_is_found_once(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", [SamplePassage("same words", id="one")])
             put(store, "d", [SamplePassage("same words", id="one"), SamplePassage("more words", id="two")])
             assert sorted(self.found(store, "words")) == ["one", "two"]
@@ -115,7 +115,7 @@ class StoreContract(SnapshotContract):
             assert [each.id for each in store.open("c").chunks("id", ["one"])] == ["one"]
 
     def test_a_document_without_chunks_is_kept_too(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "empty", [], text="text without chunks")
             assert text_of(store.open("c"), "empty") == "text without chunks"
             assert store.open("c").chunks("document", ["empty"]) == []
@@ -126,25 +126,25 @@ class StoreContract(SnapshotContract):
             assert self.nearest(store, "x") == []
 
     def test_a_deleted_document_is_gone_from_everywhere(self) -> None:
-        with self.filled() as store:
-            gone = put(store, "d", [SamplePassage("alpha words", terms=(("alpha",),)), "beta words"])
-            kept = put(store, "e", ["gamma words"])
+        with self.open_filled() as store:
+            deleted = put(store, "d", [SamplePassage("alpha words", terms=(("alpha",),)), "beta words"])
+            remaining = put(store, "e", ["gamma words"])
             assert store.open("c").delete("d") == 2
             assert store.open("c").delete("d") == 0
             assert store.open("c").delete("never there") == 0
             assert store.open("c").documents(["d"]) == []
             assert store.open("c").parts("d") is None
             assert store.open("c").chunks("document", ["d"]) == []
-            assert store.open("c").chunks("id", [each.chunk.id for each in gone]) == []
+            assert store.open("c").chunks("id", [each.chunk.id for each in deleted]) == []
             assert store.open("c").chunks("term", ["alpha"]) == []
-            assert store.open("c").chunks("content", [each.chunk.content_hash for each in gone]) == []
-            assert store.open("c").vectors([each.embedding_key for each in gone]) == {}
-            assert self.found(store, "words") == [kept[0].chunk.id]
-            assert self.nearest(store, "alpha words") == [kept[0].chunk.id]
+            assert store.open("c").chunks("content", [each.chunk.content_hash for each in deleted]) == []
+            assert store.open("c").vectors([each.embedding_key for each in deleted]) == {}
+            assert self.found(store, "words") == [remaining[0].chunk.id]
+            assert self.nearest(store, "alpha words") == [remaining[0].chunk.id]
             assert counts_of(store.open("c")).documents == 1
 
     def test_what_was_deleted_can_come_back(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", ["alpha words"])
             store.open("c").delete("d")
             back = put(store, "d", ["alpha words"])
@@ -152,7 +152,7 @@ class StoreContract(SnapshotContract):
             assert self.nearest(store, "alpha words") == [back[0].chunk.id]
 
     def test_every_field_of_a_chunk_and_of_a_record_comes_back(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             each = full_chunk("d")
             announced = record("d", [each])
             text = "Zeile\n\n東京 🎉 \u2028 end"
@@ -163,7 +163,7 @@ class StoreContract(SnapshotContract):
             assert text_of(store.open("c"), "d") == text
 
     def test_lists_are_ordered_by_id_and_index(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             for name in ("b", "a", "Z", "ä"):
                 put(store, name, [f"{name} one", f"{name} two", f"{name} three"])
             assert [each.id for each in store.open("c").documents()] == ["Z", "a", "b", "ä"]
@@ -174,7 +174,7 @@ class StoreContract(SnapshotContract):
             assert [each.index for each in store.open("c").chunks("document", ["b"])] == [0, 1, 2]
 
     def test_each_change_of_the_documents_gives_another_state_and_nothing_else_does(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             states = [self._state(store)]
             for change in (
                 lambda: put(store, "d", ["alpha"]),
@@ -198,7 +198,7 @@ class StoreContract(SnapshotContract):
         return info.state
 
     def test_chunks_come_in_the_order_asked_without_those_unknown(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(
                 store, "d", [SamplePassage("one", id="1"), SamplePassage("two", id="2"), SamplePassage("three", id="3")]
             )
@@ -206,7 +206,7 @@ class StoreContract(SnapshotContract):
             assert store.open("c").chunks("id", []) == []
 
     def test_known_vectors_and_equal_contents_are_looked_up_in_any_number(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             one = put(store, "d", [f"passage {number}" for number in range(1200)])
             (copy,) = put(store, "e", ["passage 7"])
             keys = [each.embedding_key for each in one]
@@ -218,7 +218,7 @@ class StoreContract(SnapshotContract):
             assert store.open("c").chunks("content", hashes[8:6:-1]) == [one[8].chunk, one[7].chunk, copy.chunk]
 
     def test_definitions_are_found_by_term_and_alias_in_order(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             second = put(store, "b", [SamplePassage("x", terms=(("Systems", "SOI"),))])
             first = put(
                 store,
@@ -234,7 +234,7 @@ class StoreContract(SnapshotContract):
             }
 
     def test_statistics_count_what_is_visible(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", ["one two", "three"])
             put(store, "e", ["four five six"])
             put(store, "d", ["one two"])
@@ -243,8 +243,8 @@ class StoreContract(SnapshotContract):
             assert counted.storage_bytes > 0
 
     def test_a_vector_of_another_length_is_refused(self) -> None:
-        with self.filled() as store:
-            good = whole("d", ["words"])
+        with self.open_filled() as store:
+            good = make_document("d", ["words"])
             vector = good.chunks[0].vector
             bad = replace(good, chunks=[replace(good.chunks[0], vector=vector + b"\0\0\0\0")])
             expect(InvalidInputError, lambda: store.open("c").publish([bad], lambda _: None))
@@ -252,19 +252,19 @@ class StoreContract(SnapshotContract):
             expect(InvalidInputError, lambda: store.open("c").search(vector=query, text=None, filter=None, limit=1))
 
     def test_collections_know_nothing_of_each_other(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             store.create_collection("other", SPACE)
-            mine = put(store, "d", [SamplePassage("alpha words", id="same")])
-            theirs = put(store, "d", [SamplePassage("alpha beta", id="same"), "beta"], collection="other")
-            assert store.open("c").chunks("document", ["d"]) == [mine[0].chunk]
-            assert store.open("other").chunks("id", ["same"]) == [theirs[0].chunk]
+            first = put(store, "d", [SamplePassage("alpha words", id="same")])
+            second = put(store, "d", [SamplePassage("alpha beta", id="same"), "beta"], collection="other")
+            assert store.open("c").chunks("document", ["d"]) == [first[0].chunk]
+            assert store.open("other").chunks("id", ["same"]) == [second[0].chunk]
             assert self.found(store, "beta") == []
             store.open("other").delete("d")
             assert self.found(store, "alpha") == ["same"]
-            assert store.open("other").vectors([mine[0].embedding_key]) == {}
+            assert store.open("other").vectors([first[0].embedding_key]) == {}
 
     def test_a_sound_store_verifies_clean_whatever_was_done_to_it(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", ["one words", "two words"])
             put(store, "d", ["three words"])
             put(store, "e", ["four words"])
@@ -283,7 +283,7 @@ class StoreContract(SnapshotContract):
         expect(KnowledgeError, lambda: store.open("c").documents())
 
     def test_what_one_handle_wrote_another_one_reads(self) -> None:
-        with self.filled() as store:
+        with self.open_filled() as store:
             put(store, "d", ["alpha words"])
             other = self.open_again(store)
             if other is None:

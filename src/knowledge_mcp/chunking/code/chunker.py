@@ -14,7 +14,7 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.events import log_event
 
 MAX_CHUNKS_PER_FILE = 100
@@ -94,7 +94,7 @@ class CodeChunker:
         if len(pieces) > most:
             pieces = packer.by_blocks()
         writer = _Writer(document, document_type, contexts)
-        chunks = [writer.write(index, piece) for index, piece in enumerate(checked(pieces[:most]))]
+        chunks = [writer.write(index, piece) for index, piece in enumerate(check_each(pieces[:most]))]
         left_out = lines_left_out(document, chunks)
         if left_out is not None:
             log_event(

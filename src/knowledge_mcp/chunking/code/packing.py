@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from knowledge_mcp.chunking.prose.passages import token_starts
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked, checkpoint
+from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 _QUIET = frozenset({"import"})
 
@@ -67,7 +67,7 @@ class SourceFile:
         root = Unit(0, len(self.blocks) - 1)
         open_: list[Unit] = [root]
         sections: list[int] = []
-        for position, block in enumerate(checked(self.blocks)):
+        for position, block in enumerate(check_each(self.blocks)):
             path = tuple(one.index for one in self.document.ancestors(block.section))
             while tuple(sections) != path[: len(sections)]:
                 sections.pop()
@@ -160,7 +160,7 @@ class Packer:
         capacity = self.capacity(owner)
         least = int(capacity * self.small) if holder else capacity
         group: list[Unit] = []
-        for unit in checked(units):
+        for unit in check_each(units):
             size = self.file.tokens(unit.first, unit.last)
             if size > capacity:
                 yield from self._flush(group)
@@ -288,7 +288,7 @@ class Packer:
 
     def _windows(self, span: Span, line: int, section: int | None, capacity: int) -> Iterator[CodePiece]:
         places = token_starts(self.file.document.text, span, self.measure)
-        for first in checked(range(0, len(places), capacity)):
+        for first in check_each(range(0, len(places), capacity)):
             start = span.start if first == 0 else places[first]
             end = span.end if first + capacity >= len(places) else places[first + capacity]
             yield from self._trim(Span(start, end), (line, line), section)

@@ -13,7 +13,7 @@ from knowledge_mcp.chunking.prose.passages import BlockRun, Piece, slices, token
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked, checkpoint
+from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 
 @dataclass(slots=True)
@@ -193,7 +193,7 @@ class Cutter:
 
     def _windows(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:
         """Yield even windows of at most `room` tokens, cut before words where a word is not too long itself."""
-        for part in checked(slices(self.text, span)):
+        for part in check_each(slices(self.text, span)):
             yield from self._windows_of(part, room)
 
     def _windows_of(self, span: Span, room: int) -> Iterator[tuple[Span, int]]:

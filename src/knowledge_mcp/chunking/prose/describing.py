@@ -19,7 +19,7 @@ from knowledge_mcp.language.references import document_references, is_named
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Span
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
 _BY_ROLE = {
@@ -236,7 +236,7 @@ def describe_pieces(
 ) -> list[Chunk]:
     """Describe every piece of a document, in order."""
     writer = _Writer(document, document_type, facts, paths)
-    chunks = [writer.write(index, piece) for index, piece in enumerate(checked(pieces))]
+    chunks = [writer.write(index, piece) for index, piece in enumerate(check_each(pieces))]
     return _with_parents(document, pieces, chunks)
 
 
@@ -312,7 +312,7 @@ class _Writer:
 def _with_parents(document: Document, pieces: Sequence[Piece], chunks: Sequence[Chunk]) -> list[Chunk]:
     """Link each chunk to the one that opens the section around it."""
     openers: dict[int, int] = {}
-    for index, piece in enumerate(checked(pieces)):
+    for index, piece in enumerate(check_each(pieces)):
         for block in piece.blocks:
             section = block.section
             while section is not None and section not in openers:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _LOOKED_AT = 4000
 """Code points of a document in which its name has to stand."""
@@ -244,7 +244,7 @@ class Headlines:
 def _headlines(document: Document) -> Iterator[_Headline]:
     blocks = document.blocks
     ends = {page.number: page.span.end for page in document.pages}
-    for place, block in enumerate(checked(blocks)):
+    for place, block in enumerate(check_each(blocks)):
         if len(block.pages) != 1 or block.kind not in {BlockKind.PARAGRAPH, BlockKind.HEADING}:
             continue
         first = place == 0 or block.pages[0] not in blocks[place - 1].pages

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from knowledge_mcp.language.clauses import SectionFacts
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _LONGEST_TOKEN = 7
 """Code points per token above which ordinary text does not go; only a guess which way of counting is cheaper."""
@@ -89,7 +89,7 @@ def _gapless(document: Document) -> Iterator[Block]:
     text = document.text
     position = 0
     section: int | None = None
-    for block in checked(document.blocks):
+    for block in check_each(document.blocks):
         span = _trim(text, max(block.span.start, position), block.span.end)
         if not span:
             continue
@@ -126,7 +126,7 @@ def passages_of(
     """
     passages: list[BlockRun] = []
     waiting: BlockRun | None = None
-    for run in checked(_runs(document, facts)):
+    for run in check_each(_runs(document, facts)):
         current, has_body = run, run.has_body
         if waiting is not None:
             if _goes_with(document, waiting, run):
@@ -163,7 +163,7 @@ def _weigh(passage: BlockRun, text: str, measure: TokenMeasure, capacity: int) -
 def token_starts(text: str, span: Span, measure: TokenMeasure) -> array[int]:
     """List where each token of a part of the text begins, slice by slice, so that a giant line takes little memory."""
     starts = array("q")
-    for part in checked(slices(text, span)):
+    for part in check_each(slices(text, span)):
         starts.extend(part.start + start for start, _ in measure.token_spans(part.of(text)))
     return starts
 
@@ -255,7 +255,7 @@ def join_passages(
 ) -> list[BlockRun]:
     """Join each passage to the one before it where it may, which by then holds what was joined to it."""
     found: list[BlockRun] = []
-    for passage in checked(passages):
+    for passage in check_each(passages):
         if found and may_join(found[-1], passage):
             found[-1] = join(found[-1], passage)
         else:

@@ -16,7 +16,7 @@ from knowledge_mcp.model.chunk import Chunk, ChunkType
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 SEPARATORS = ("\n\n", "\n", ". ", "! ", "? ", "; ", ", ", " ", "")
 """Paragraph, line, sentence (three), clause, phrase, word, character (B-FR-006)."""
@@ -64,7 +64,7 @@ def _split(text: str, span: Span, how: Splitting, separators: Sequence[str]) -> 
 
 def _even(span: Span, how: Splitting) -> Iterator[Span]:
     """Cut between characters: chunks of the whole size, each with the whole overlap."""
-    for start in checked(range(span.start, span.end, how.size - how.overlap)):
+    for start in check_each(range(span.start, span.end, how.size - how.overlap)):
         yield Span(start, min(start + how.size, span.end))
         if start + how.size >= span.end:
             break
@@ -150,12 +150,12 @@ class RecursiveChunker:
             return tokens[span] <= measure.max_tokens
 
         whole = split(text, Span(0, len(text)), self._how)
-        parts = {part for span in checked(whole) for part in shrink(text, span, self._how, fits)}
+        parts = {part for span in check_each(whole) for part in shrink(text, span, self._how, fits)}
         spans = sorted(parts, key=lambda span: (span.start, span.end))  # parts of overlapping pieces interleave
         places = _Places(document)
         chunks = [
             places.describe(index, span, tokens.get(span) or measure.count_tokens(span.of(text)), document_type)
-            for index, span in enumerate(checked(spans))
+            for index, span in enumerate(check_each(spans))
         ]
         return with_boxes(document, chunks)
 

@@ -21,7 +21,7 @@ from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.events import log_event
 
 

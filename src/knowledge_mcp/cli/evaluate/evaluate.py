@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from knowledge_mcp.cli.evaluate.run import DraftChoices, RunChoices, compare_runs, draft_from, render, run_sets
+from knowledge_mcp.cli.evaluate.run import DraftChoices, RunChoices, compare_runs, draft_from, run_sets, write_report
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -17,7 +17,7 @@ from knowledge_mcp.cli.shared.session import (
     Mode,
     Verbose,
     command_group,
-    guarded,
+    guard,
 )
 
 RUN_HELP = """\
@@ -87,7 +87,7 @@ class _RunByDefault(GroupWithDefault):
 app = command_group("Measure how good the answers are, compare two builds, draft questions.", _RunByDefault)
 
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots, one HTML file.")]
-HoldBack = Annotated[
+HoldBackOption = Annotated[
     float,
     typer.Option(
         min=0.0, max=0.9, help="Share of a BEIR set's questions whose documents are left out: they have no answer."
@@ -96,7 +96,7 @@ HoldBack = Annotated[
 MaxCost = Annotated[
     float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings of a set cost more than this.")
 ]
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON.")]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON.")]
 RunName = Annotated[
     str | None, typer.Option("--name", help="Name of the run. Default: its sets and the build's commit.")
 ]
@@ -116,12 +116,12 @@ def run(
         Path | None, typer.Option("--docs", metavar="PATH", help="Documents that your own questions are asked of.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="File in qrels/, without .tsv. Default: test, else dev.")] = None,
-    hold_back: HoldBack = 0.0,
+    hold_back: HoldBackOption = 0.0,
     keep: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Keep what was ingested here, for the next run.")
     ] = None,
     name: RunName = None,
-    to: Out = None,
+    to: OutOption = None,
     html: Html = None,
     pin: Annotated[
         Path | None,
@@ -158,7 +158,7 @@ def run(
         config=config,
         verbose=verbose,
     )
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         if run_sets(choices):
             raise typer.Exit(ExitCode.FAILURE)
 
@@ -174,7 +174,7 @@ def compare(
     verbose: Verbose = False,
 ) -> None:
     """Run `knowledge eval compare` with the options given."""
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         fell = compare_runs(before, after, tolerance=tolerance, html=html, as_json=as_json)
         if fell and gate:
             raise typer.Exit(ExitCode.FAILURE)
@@ -190,8 +190,8 @@ def report(
 
     Example: knowledge eval report today.json today.html
     """
-    with guarded(verbose=verbose):
-        render(result, html)
+    with guard(verbose=verbose):
+        write_report(result, html)
 
 
 @app.command(help=DRAFT_HELP, short_help="Propose questions from documents.")
@@ -211,5 +211,5 @@ def draft(
 ) -> None:
     """Run `knowledge eval draft` with the options given."""
     choices = DraftChoices(docs, tuple(document or ()), per_kind, to, collection, config, verbose)
-    with guarded(verbose=verbose):
+    with guard(verbose=verbose):
         draft_from(choices)

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.shared.failures import harmless, say
+from knowledge_mcp.cli.shared.failures import notify, sanitize
 from knowledge_mcp.cli.shared.progress import bars
-from knowledge_mcp.cli.shared.session import out, settings_of, shown, write_json
+from knowledge_mcp.cli.shared.session import open_console, render, settings_of, write_json
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
 
@@ -28,47 +28,49 @@ if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
-_BESIDE = 3
-"""Results that fit beside each other into 80 columns; more are listed below each other."""
-_LISTED = 5
-"""Questions of a comparison named on the terminal; the report names all."""
+_MAX_COLUMNS = 3
+"""Results that fit side by side into 80 columns; more are listed one below the other."""
+_MAX_LISTED = 5
+"""Questions of a comparison listed on the terminal; the report lists all."""
 
 
 class EvaluationProgress:
     """Show what is done and how much of it: a bar on a terminal, a line for each step elsewhere; on stderr."""
 
     def __init__(self) -> None:
-        self._shown: tuple[Bars, TaskID] | None = None
-        self._told: set[str] = set()
+        self._bar: tuple[Bars, TaskID] | None = None
+        self._reported: set[str] = set()
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Show that `done` of `total` (0: nobody knows) of a step are done."""
+        """Show that `done` of `total` (0: unknown) of a step are done."""
         if not sys.stderr.isatty():
-            if step not in self._told and not step.startswith("Reading"):
-                say(f"{step}...")
-                self._told.add(step)
+            if step not in self._reported and not step.startswith("Reading"):
+                notify(f"{step}...")
+                self._reported.add(step)
             return
-        if self._shown is None:
+        if self._bar is None:
             from rich.console import Console
 
             made = bars(Console(stderr=True))
-            self._shown = made, made.add_task("", total=None)
+            self._bar = made, made.add_task("", total=None)
             made.start()
-        made, task = self._shown
-        made.update(task, description=harmless(step), completed=done, total=total or None)
+        made, task = self._bar
+        made.update(task, description=sanitize(step), completed=done, total=total or None)
 
     def close(self) -> None:
         """Take the bar off the terminal."""
-        if self._shown is not None:
-            self._shown[0].stop()
-            self._shown = None
+        if self._bar is not None:
+            self._bar[0].stop()
+            self._bar = None
 
 
 def print_results(console: Console, run: Run) -> None:
     """Print a table of measures with their intervals, then what else was found."""
     measured = [each for each in run.results if each.measures]
     if measured:
-        console.print(_upright(run.name, measured) if len(measured) <= _BESIDE else _listed(run.name, measured))
+        console.print(
+            _measure_table(run.name, measured) if len(measured) <= _MAX_COLUMNS else _set_table(run.name, measured)
+        )
     for mode in dict.fromkeys(each.mode for each in measured):
         of_mode = [each for each in measured if each.mode == mode]
         if len(of_mode) > 1:
@@ -90,19 +92,19 @@ def print_results(console: Console, run: Run) -> None:
             ),
             *result.notes,
         ]
-        console.print(shown(f"{result.label}: " + "\n  ".join(lines)), soft_wrap=True)
+        console.print(render(f"{result.label}: " + "\n  ".join(lines)), soft_wrap=True)
 
 
-def _upright(title: str, measured: Sequence[SetResult]) -> Table:
+def _measure_table(title: str, measured: Sequence[SetResult]) -> Table:
     """Lay out a measure a row, with intervals."""
     from rich.table import Table
 
     from knowledge_mcp.evals import COLUMNS
 
-    table = Table(title=shown(title), title_justify="left")
+    table = Table(title=render(title), title_justify="left")
     table.add_column("Measure")
     for result in measured:
-        table.add_column(shown(result.label), justify="right")
+        table.add_column(render(result.label), justify="right")
     for name in COLUMNS:
         cells = [result.measures[name] for result in measured]
         table.add_row(name, *(f"{each.mean:.4f} [{each.low:.3f}, {each.high:.3f}]" for each in cells))
@@ -110,19 +112,19 @@ def _upright(title: str, measured: Sequence[SetResult]) -> Table:
     return table
 
 
-def _listed(title: str, measured: Sequence[SetResult]) -> Table:
-    """Lay out a result a row: there are too many to stand beside each other."""
+def _set_table(title: str, measured: Sequence[SetResult]) -> Table:
+    """Lay out a result a row: there are too many for columns."""
     from rich.table import Table
 
     from knowledge_mcp.evals import COLUMNS
 
-    table = Table(title=shown(title), title_justify="left")
+    table = Table(title=render(title), title_justify="left")
     table.add_column("Set", overflow="fold")
     for name in (*COLUMNS, "ms"):
         table.add_column(name, justify="right")
     for result in measured:
         means = (f"{result.measures[name].mean:.4f}" for name in COLUMNS)
-        table.add_row(shown(result.label), *means, f"{result.latency.p50:.1f}")
+        table.add_row(render(result.label), *means, f"{result.latency.p50:.1f}")
     return table
 
 
@@ -131,7 +133,7 @@ def print_comparisons(console: Console, comparisons: Sequence[RunComparison]) ->
     from rich.table import Table
 
     for each in comparisons:
-        table = Table(title=shown(f"{each.label}, {how_many(each.questions, 'question')}"), title_justify="left")
+        table = Table(title=render(f"{each.label}, {how_many(each.questions, 'question')}"), title_justify="left")
         for name in ("Measure", "Before", "After", "Change", "95 % interval", "p", "Better/worse/same", ""):
             table.add_column(name, justify="left" if name in {"Measure", ""} else "right")
         for change in each.changes:
@@ -149,21 +151,21 @@ def print_comparisons(console: Console, comparisons: Sequence[RunComparison]) ->
             )
         console.print(table)
         for title, changes in (("Lost", each.losses), ("Won", each.wins)):
-            for one in changes[:_LISTED]:
+            for one in changes[:_MAX_LISTED]:
                 line = f"{title}: {one.question} {one.before:.3f} → {one.after:.3f} {one.text[:90]}"
-                console.print(shown(line), soft_wrap=True)
+                console.print(render(line), soft_wrap=True)
 
 
 def comparison_as_json(
     before: Run, after: Run, comparisons: Sequence[RunComparison], *, tolerance: float
 ) -> dict[str, Any]:
     """Make a comparison plain values."""
-    from knowledge_mcp.evals import fallen
+    from knowledge_mcp.evals import list_fallen
 
     return {
         "before": {"name": before.name, "commit": before.commit, "created_at": before.created_at},
         "after": {"name": after.name, "commit": after.commit, "created_at": after.created_at},
-        "fell": fallen(comparisons, tolerance=tolerance),
+        "fell": list_fallen(comparisons, tolerance=tolerance),
         "sets": [
             {
                 "set": each.label,
@@ -237,7 +239,7 @@ def run_sets(choices: RunChoices) -> bool:
     progress = EvaluationProgress()
     try:
         for each in sets:
-            results += _measured(choices, settings, each, progress, configuration)
+            results += _measure(choices, settings, each, progress, configuration)
     finally:
         progress.close()
     run = _run(choices, results, configuration)
@@ -245,7 +247,7 @@ def run_sets(choices: RunChoices) -> bool:
     _write(choices, run, baseline, comparisons)
     if baseline is None:
         return False
-    return _told(baseline, run, comparisons, choices.tolerance)
+    return _report_changes(baseline, run, comparisons, choices.tolerance)
 
 
 def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | None, as_json: bool) -> bool:
@@ -263,11 +265,11 @@ def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | No
     if as_json:
         write_json(comparison_as_json(first, second, comparisons, tolerance=tolerance))
     else:
-        print_comparisons(out(), comparisons)
-    return _told(first, second, comparisons, tolerance)
+        print_comparisons(open_console(), comparisons)
+    return _report_changes(first, second, comparisons, tolerance)
 
 
-def render(result: Path, html: Path) -> None:
+def write_report(result: Path, html: Path) -> None:
     """Write the report of a kept result."""
     from knowledge_mcp import evals
 
@@ -284,7 +286,7 @@ def draft_from(choices: DraftChoices) -> None:
 
     settings = settings_of(choices.config, choices.collection, verbose=choices.verbose, quiet="CRITICAL")
     progress = EvaluationProgress()
-    with _opened(settings, None if choices.documents is None else "drafts", keep=None) as knowledge:
+    with _open_knowledge(settings, None if choices.documents is None else "drafts", keep=None) as knowledge:
         try:
             if choices.documents is not None:
                 chosen = evals.EvalSet("the documents", "questions", (), files=choices.documents)
@@ -305,7 +307,9 @@ def draft_from(choices: DraftChoices) -> None:
     _save(choices.to, content)
     kinds = [draft.kind for draft in drafts]
     counts = ", ".join(f"{kinds.count(kind)} from {kind}s" for kind in dict.fromkeys(kinds))
-    say(f"{how_many(len(drafts), 'draft')} ({counts}). Read each before it counts, and add some that have no answer.")
+    notify(
+        f"{how_many(len(drafts), 'draft')} ({counts}). Read each before it counts, and add some that have no answer."
+    )
 
 
 # ---- measuring
@@ -324,7 +328,7 @@ def _brings_documents(chosen: EvalSet) -> bool:
     return bool(chosen.documents) or chosen.files is not None
 
 
-def _measured(
+def _measure(
     choices: RunChoices,
     settings: Settings,
     chosen: EvalSet,
@@ -336,8 +340,8 @@ def _measured(
     from knowledge_mcp.model.query import SearchMode
 
     brings = _brings_documents(chosen)
-    held = f"-without-{choices.hold_back}" if choices.hold_back else ""
-    with _opened(settings, f"{chosen.name}{held}" if brings else None, keep=choices.keep) as knowledge:
+    suffix = f"-without-{choices.hold_back}" if choices.hold_back else ""
+    with _open_knowledge(settings, f"{chosen.name}{suffix}" if brings else None, keep=choices.keep) as knowledge:
         report = _ingest(knowledge, chosen, progress, max_cost=choices.max_cost) if brings else None
         stats = knowledge.stats()
         configuration |= {
@@ -354,7 +358,7 @@ def _measured(
             evals.ask_set(
                 knowledge,
                 chosen,
-                evals.Asking(SearchMode(mode), choices.weight),
+                evals.QuestionOptions(SearchMode(mode), choices.weight),
                 progress.show,
                 ingested=report,
             )
@@ -380,7 +384,7 @@ def _ingest(
 
 
 @contextmanager
-def _opened(settings: Settings, own: str | None, *, keep: Path | None) -> Generator[Knowledge]:
+def _open_knowledge(settings: Settings, name: str | None, *, keep: Path | None) -> Generator[Knowledge]:
     """Open the configured knowledge base, or with a name one of the evaluation's own, gone afterwards unless kept.
 
     The model stays the configured one; the store is the embedded one.
@@ -388,8 +392,8 @@ def _opened(settings: Settings, own: str | None, *, keep: Path | None) -> Genera
     from knowledge_mcp import wiring
 
     with tempfile.TemporaryDirectory(prefix="knowledge-eval-", ignore_cleanup_errors=True) as temporary:
-        if own is not None:
-            folder = (keep.absolute() if keep is not None else Path(temporary)) / own
+        if name is not None:
+            folder = (keep.absolute() if keep is not None else Path(temporary)) / name
             folder.mkdir(parents=True, exist_ok=True)
             changes = {"data_path": folder, "vector_store": "sqlite", "collection": "evaluation"}
             settings = settings.model_copy(update=changes)
@@ -435,33 +439,33 @@ def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Seq
         sys.stdout.write(evals.run_as_json(run))
         sys.stdout.flush()
         return
-    print_results(out(), run)
+    print_results(open_console(), run)
     if comparisons:
-        print_comparisons(out(), comparisons)
+        print_comparisons(open_console(), comparisons)
 
 
-def _told(before: Run, after: Run, comparisons: Sequence[RunComparison], tolerance: float) -> bool:
+def _report_changes(before: Run, after: Run, comparisons: Sequence[RunComparison], tolerance: float) -> bool:
     """Say what fell, what could not be compared, and in what the runs were not alike; returns whether anything fell."""
     from knowledge_mcp import evals
 
-    lines = evals.fallen(comparisons, tolerance=tolerance)
+    lines = evals.list_fallen(comparisons, tolerance=tolerance)
     for line in lines:
-        say(f"Fell: {line}")
+        notify(f"Fell: {line}")
     of = len(before.results)
     if len(comparisons) < of:
-        say(f"Note: {of - len(comparisons)} of the earlier run's {of} results have no counterpart.")
-    for line in evals.configured_otherwise(before, after):
-        say(f"Note: {line}")
+        notify(f"Note: {of - len(comparisons)} of the earlier run's {of} results have no counterpart.")
+    for line in evals.list_configuration_changes(before, after):
+        notify(f"Note: {line}")
     return bool(lines)
 
 
 def _save(path: Path, content: str) -> None:
-    from knowledge_mcp.support.files import write_whole
+    from knowledge_mcp.support.files import write_atomically
 
     try:
-        write_whole(path, content.encode())
+        write_atomically(path, content.encode())
     except OSError as exc:
         raise InvalidInputError(
             f"{path} cannot be written: {exc.strerror}.", suggestion="Choose another place."
         ) from exc
-    say(f"Written: {path}")
+    notify(f"Written: {path}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import harmless, in_commands
+from knowledge_mcp.cli.shared.failures import in_commands, sanitize
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
@@ -15,10 +15,10 @@ from knowledge_mcp.cli.shared.session import (
     Mode,
     Verbose,
     load,
-    opened,
-    out,
-    pairs_of,
-    shown,
+    open_console,
+    open_knowledge,
+    parse_pairs,
+    render,
     write_json,
 )
 from knowledge_mcp.support.wording import how_many
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 EXCERPT = 700
 
-EditionAsked = Annotated[
+EditionOption = Annotated[
     str | None,
     typer.Option(help='Edition to answer from, "all", or a date: "as of 2020-05". Default: the current one.'),
 ]
@@ -53,7 +53,7 @@ def search(
     chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
     clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
     normative: Annotated[bool, typer.Option("--normative", help="Only passages with mandatory statements.")] = False,
-    edition: EditionAsked = None,
+    edition: EditionOption = None,
     meta: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,7 +75,7 @@ def search(
 
     Example: knowledge search "how is a requirement verified" --normative -n 5
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         values: dict[str, Any] = {
@@ -88,7 +88,7 @@ def search(
             "normative_only": normative or None,
             "detail": "full" if as_json else "brief",
             "edition": edition,
-            "metadata": pairs_of(meta) or None,
+            "metadata": parse_pairs(meta) or None,
             "tags": tag or None,
             "collections": among or None,
         }
@@ -103,7 +103,7 @@ def search(
 
 def lookup(
     term: Annotated[str, typer.Argument(metavar="TERM", help="Term, abbreviation or concept.")],
-    edition: EditionAsked = None,
+    edition: EditionOption = None,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,
@@ -113,7 +113,7 @@ def lookup(
 
     Example: knowledge lookup "stakeholder requirement"
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         answer = tools.lookup(knowledge, load(shapes.LookupRequest, {"term": term, "edition": edition}))
@@ -124,7 +124,7 @@ def requirements(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What the requirements are about.")],
     standard: Annotated[str | None, typer.Option(help="Only documents whose id or title contains this.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of results.")] = 10,
-    edition: EditionAsked = None,
+    edition: EditionOption = None,
     as_json: AsJson = False,
     collection: CollectionName = None,
     config: ConfigFile = None,
@@ -134,7 +134,7 @@ def requirements(
 
     Example: knowledge requirements verification --standard 29148
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         values = {"topic": topic, "standard": standard, "n_results": limit, "edition": edition}
@@ -149,7 +149,7 @@ def stats(
 
     Example: knowledge stats --json
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         answer = tools.stats(knowledge, shapes.NoArguments())
@@ -160,23 +160,23 @@ def _show(answer: Any, *, as_json: bool, how: Callable[[Console], None]) -> None
     if as_json:
         write_json(answer.model_dump(mode="json", exclude_unset=True))
     else:
-        how(out())
+        how(open_console())
 
 
 def _panel(title: str, body: str, foot: str) -> Any:
     from rich.panel import Panel
 
-    return Panel(shown(body), title=shown(title), subtitle=shown(foot), title_align="left", subtitle_align="right")
+    return Panel(render(body), title=render(title), subtitle=render(foot), title_align="left", subtitle_align="right")
 
 
 def _print_notes(console: Console, answer: Any) -> None:
-    said = [answer.message] if getattr(answer, "message", "") else []
-    for line in (*said, *getattr(answer, "editions", []), *answer.degraded):
+    messages = [answer.message] if getattr(answer, "message", "") else []
+    for line in (*messages, *getattr(answer, "editions", []), *answer.degraded):
         console.print(in_commands(line), markup=False)
     if "answerability" in answer.model_fields_set:
         console.print(f"That one of these answers is {answer.answerability}.", markup=False)
-    if also_asked := getattr(answer, "also_asked", []):
-        console.print(f"Also asked for: {'; '.join(also_asked)}.", markup=False)
+    if variants := getattr(answer, "also_asked", []):
+        console.print(f"Also asked for: {'; '.join(variants)}.", markup=False)
     for line in getattr(answer, "suggestions", []):
         console.print(f"  - {in_commands(line)}", markup=False)
 
@@ -196,7 +196,7 @@ def _print_search(console: Console, answer: StandardsSearchResponse, *, full: bo
         body = "\n\n".join([text, each.source.citation, *_also_in(each)])
         console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}"))
         place = f"  document {each.source.document_id}, passage {each.id}"  # not in the frame, which would wrap it
-        console.print(harmless(place), markup=False, soft_wrap=True)
+        console.print(sanitize(place), markup=False, soft_wrap=True)
     if answer.results:
         console.print("Read on with `knowledge read --chunk PASSAGE --after 2`.", markup=False)
     _print_notes(console, answer)
@@ -225,7 +225,7 @@ def _print_requirements(console: Console, answer: RequirementsResponse) -> None:
             source = "\n".join([each.source.citation, *_also_in(each)])
             words = f"{each.requirement_text} (weak: no word obliges)" if each.weak else each.requirement_text
             cells = (each.requirement_id, words, source, f"{each.score:.2f}")
-            table.add_row(*map(shown, cells))
+            table.add_row(*map(render, cells))
         console.print(table)
     _print_notes(console, answer)
 
@@ -243,11 +243,13 @@ def _print_stats(console: Console, answer: StatsResponse) -> None:
         ("Vector store", f"{store.backend}, {store.status}, hybrid {'on' if store.hybrid_enabled else 'off'}"),
         ("Embedding", f"{embedding.model}, {embedding.dimensions} dimensions"),
     ):
-        table.add_row(name, shown(value))
+        table.add_row(name, render(value))
     for each in answer.sources:
         synced = f"synced {each.last_synced}" if each.last_synced else "never synced"
-        told = f"{how_many(each.documents, 'document')}, {synced}{', stale' if each.stale else ''}"
-        table.add_row(shown(f"Source {each.name}"), shown(f"{told}: {each.last_error}" if each.last_error else told))
+        summary = f"{how_many(each.documents, 'document')}, {synced}{', stale' if each.stale else ''}"
+        table.add_row(
+            render(f"Source {each.name}"), render(f"{summary}: {each.last_error}" if each.last_error else summary)
+        )
     console.print(table)
     for note in answer.notes:
         console.print(note, markup=False)

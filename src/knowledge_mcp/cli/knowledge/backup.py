@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, settings_of, write_json
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guard, settings_of, write_json
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.support.files import make_private_folder, touch_private
 from knowledge_mcp.support.wording import how_many
@@ -69,11 +69,11 @@ def backup(
     verbose: Verbose = False,
 ) -> None:
     """Write the store into one file."""
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
 
         report = back_up(settings, file, force=force)
-        _tell(f"Written: {file}", report, as_json=as_json)
+        _report(f"Written: {file}", report, as_json=as_json)
 
 
 def restore(
@@ -84,29 +84,29 @@ def restore(
     verbose: Verbose = False,
 ) -> None:
     """Replace the store by a backup."""
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
 
         report = restore_from(settings, file, force=force)
-        _tell(f"Restored: {settings.data_folder}", report, as_json=as_json)
+        _report(f"Restored: {settings.data_folder}", report, as_json=as_json)
 
 
-def _tell(done: str, report: dict[str, int], *, as_json: bool) -> None:
+def _report(action: str, report: dict[str, int], *, as_json: bool) -> None:
     if as_json:
         write_json({"ok": True, **report})
         return
-    told = (
+    counts = (
         how_many(report["documents"], "document"),
         how_many(report["chunks"], "chunk"),
         f"{report['bytes']:,} bytes",
     )
-    typer.echo(f"{done} ({', '.join(told)})")
+    typer.echo(f"{action} ({', '.join(counts)})")
 
 
 _STORE = "knowledge.sqlite"
 _LIST = "backup.json"
 _FORM = "knowledge-mcp backup 1"
-_BESIDE = ("repositories.json", "metrics.json")
+_EXTRA_FILES = ("repositories.json", "metrics.json")
 _FOLDERS = ("jobs/*.json", "decisions/*.json", "sources/*/*.json", "sources/*/*.visited", "sources/*/*.mounts")
 _BLOCK = 1 << 20
 _INSTEAD = {
@@ -141,7 +141,7 @@ def back_up(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
         with _bar("Copying the store") as show:
             copy_store(settings.store_file, copy, show)
         counts = check_copy(copy)
-        members = {_STORE: copy, **_beside(settings.data_folder)}
+        members = {_STORE: copy, **_extra_files(settings.data_folder)}
         packed = folder / "packed"
         touch_private(packed)
         _pack(packed, members)
@@ -193,9 +193,9 @@ def _check_backend(settings: Settings) -> None:
         )
 
 
-def _beside(folder: Path) -> dict[str, Path]:
+def _extra_files(folder: Path) -> dict[str, Path]:
     """List what belongs to the store: files that are written whole, so that a copy of each is one state of it."""
-    found = {name: folder / name for name in _BESIDE if (folder / name).is_file()}
+    found = {name: folder / name for name in _EXTRA_FILES if (folder / name).is_file()}
     for pattern in _FOLDERS:
         found |= {each.relative_to(folder).as_posix(): each for each in sorted(folder.glob(pattern))}
     return {name: each for name, each in found.items() if _is_known(name)}
@@ -259,11 +259,11 @@ def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
 
 
 def _is_known(name: str) -> bool:
-    """Tell whether a backup may hold a file of this name: no other can be written by a restore."""
+    """Return whether a backup may hold a file of this name: no other can be written by a restore."""
     parts = name.split("/")
     if any(part.startswith(".") for part in parts):
         return False
-    patterns = (pattern.split("/") for pattern in (_STORE, _LIST, *_BESIDE, *_FOLDERS))
+    patterns = (pattern.split("/") for pattern in (_STORE, _LIST, *_EXTRA_FILES, *_FOLDERS))
     return any(len(each) == len(parts) and all(map(fnmatchcase, parts, each)) for each in patterns)
 
 
@@ -295,7 +295,7 @@ def _no_backup(packed: Path, details: str) -> InvalidInputError:
 
 @contextlib.contextmanager
 def _working_folder(parent: Path) -> Generator[Path]:
-    """Make a folder beside the place where the result goes, and remove it with what is left in it."""
+    """Make a folder next to the place where the result goes, and remove it with what is left in it."""
     with tempfile.TemporaryDirectory(prefix=f".backup-{secrets.token_hex(4)}-", dir=parent) as name:
         yield Path(name)
 
@@ -321,6 +321,6 @@ def _bar(title: str) -> Generator[Callable[[int, int], object]]:
 
     from knowledge_mcp.cli.shared.progress import bars
 
-    with bars(Console(stderr=True), percent=True) as shown:
-        task = shown.add_task(title, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+    with bars(Console(stderr=True), percent=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

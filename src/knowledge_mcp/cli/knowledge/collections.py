@@ -1,4 +1,4 @@
-"""`knowledge collections list|show|rename|drop`: what stands beside each other in the store."""
+"""`knowledge collections list|show|rename|drop`: the collections of the store."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     ConfigFile,
     Verbose,
     Yes,
     command_group,
-    guarded,
+    guard,
+    open_console,
     open_store,
-    out,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.engine.core.base import counts_of
@@ -39,9 +39,9 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name, as `knowledge c
 
 
 @contextmanager
-def _opened(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[tuple[Settings, Store]]:
+def _open_store(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[tuple[Settings, Store]]:
     """Open the configured store alone: no embedding model is needed here."""
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
         from knowledge_mcp.settings import choose_store
 
@@ -58,14 +58,14 @@ def list_collections(as_json: AsJson = False, config: ConfigFile = None, verbose
 
     Example: knowledge collections list --json
     """
-    with _opened(config, verbose=verbose, as_json=as_json) as (settings, store):
+    with _open_store(config, verbose=verbose, as_json=as_json) as (settings, store):
         found = [(info, counts_of(store.open(info.name))) for info in store.collections()]
         if as_json:
             content = [_plain(info, counted, settings) for info, counted in found]
             write_json(asdict(store.identity) | {"collections": content})
             return
         if not found:
-            out().print("There are no collections yet. `knowledge-ingest FOLDER` makes one.", markup=False)
+            open_console().print("There are no collections yet. `knowledge-ingest FOLDER` makes one.", markup=False)
             return
         from rich.table import Table
 
@@ -79,15 +79,15 @@ def list_collections(as_json: AsJson = False, config: ConfigFile = None, verbose
             name = f"{info.name} (in use)" if info.name == settings.collection else info.name
             numbers = (f"{counted.documents:,}", f"{counted.chunks:,}", f"{counted.tokens:,}")
             table.add_row(
-                shown(name),
-                shown(info.space.label),
+                render(name),
+                render(info.space.label),
                 *numbers,
                 _size(_vector_bytes(info, counted)),
                 info.created_at[:10],
             )
-        out().print(table)
+        open_console().print(table)
         total = _size(found[0][1].storage_bytes)
-        out().print(
+        open_console().print(
             f"{store.identity.backend}: {store.identity.location}, {total} in all", markup=False, soft_wrap=True
         )
 
@@ -98,8 +98,8 @@ def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose
 
     Example: knowledge collections show se_knowledge_base
     """
-    with _opened(config, verbose=verbose, as_json=as_json) as (settings, store):
-        info = _known(store, name)
+    with _open_store(config, verbose=verbose, as_json=as_json) as (settings, store):
+        info = _require_collection(store, name)
         opened = store.open(name)
         counted, findings = counts_of(opened), opened.verify()
         if as_json:
@@ -108,7 +108,7 @@ def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose
             return
         from rich.table import Table
 
-        table = Table(show_header=False, title=shown(info.name), title_justify="left")
+        table = Table(show_header=False, title=render(info.name), title_justify="left")
         table.add_column()
         table.add_column(overflow="fold")
         rows = [
@@ -123,10 +123,10 @@ def show(name: Name, as_json: AsJson = False, config: ConfigFile = None, verbose
             ("Check", "sound" if not findings else how_many(len(findings), "finding")),
         ]
         for key, value in rows:
-            table.add_row(shown(key), shown(value))
-        out().print(table)
+            table.add_row(render(key), render(value))
+        open_console().print(table)
         for each in findings:
-            out().print(shown(f"- {each.message} {each.suggestion}".rstrip()), soft_wrap=True)
+            open_console().print(render(f"- {each.message} {each.suggestion}".rstrip()), soft_wrap=True)
 
 
 @app.command(short_help="Give a collection another name.")
@@ -141,13 +141,13 @@ def rename(
 
     Example: knowledge collections rename se_knowledge_base standards-2026
     """
-    with _opened(config, verbose=verbose, as_json=as_json) as (_, store):
-        _known(store, name)
+    with _open_store(config, verbose=verbose, as_json=as_json) as (_, store):
+        _require_collection(store, name)
         store.rename_collections({name: new})
         if as_json:
             write_json({"collection": new, "was": name})
         else:
-            out().print(f"'{name}' is now '{new}'.", markup=False)
+            open_console().print(f"'{name}' is now '{new}'.", markup=False)
 
 
 @app.command(short_help="Remove a collection with all that is in it.")
@@ -162,26 +162,26 @@ def drop(
 
     Example: knowledge collections drop se_knowledge_base.old-20261122
     """
-    with _opened(config, verbose=verbose, as_json=as_json) as (_, store):
-        info, counted = _known(store, name), counts_of(store.open(name))
-        held = f"{how_many(counted.documents, 'document')} and {how_many(counted.chunks, 'chunk')}"
-        if not yes and not confirmed(f"Drop '{name}' ({info.space.label}) with {held}?", "Nothing was dropped"):
+    with _open_store(config, verbose=verbose, as_json=as_json) as (_, store):
+        info, counted = _require_collection(store, name), counts_of(store.open(name))
+        contents = f"{how_many(counted.documents, 'document')} and {how_many(counted.chunks, 'chunk')}"
+        if not yes and not confirm(f"Drop '{name}' ({info.space.label}) with {contents}?", "Nothing was dropped"):
             raise typer.Exit(ExitCode.FAILURE)
         store.drop_collection(name)
         if as_json:
             write_json({"collection": name, "documents_removed": counted.documents, "chunks_removed": counted.chunks})
         else:
-            out().print(
+            open_console().print(
                 f"Dropped '{name}': {how_many(counted.documents, 'document')}, {how_many(counted.chunks, 'chunk')}.",
                 markup=False,
             )
 
 
-def _known(store: Store, name: str) -> CollectionInfo:
+def _require_collection(store: Store, name: str) -> CollectionInfo:
     info = store.open(name).info()
     if info is None:
-        known = ", ".join(each.name for each in store.collections()) or "none"
-        raise NotFoundError(f"There is no collection '{name}'.", suggestion=f"Collections: {known}.")
+        names = ", ".join(each.name for each in store.collections()) or "none"
+        raise NotFoundError(f"There is no collection '{name}'.", suggestion=f"Collections: {names}.")
     return info
 
 

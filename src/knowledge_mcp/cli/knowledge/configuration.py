@@ -14,10 +14,10 @@ from knowledge_mcp.cli.shared.session import (
     AsJson,
     ConfigFile,
     command_group,
-    guarded,
-    out,
+    guard,
+    open_console,
     reading_of,
-    shown,
+    render,
     write_json,
 )
 
@@ -34,7 +34,7 @@ def show(as_json: AsJson = False, config: ConfigFile = None) -> None:
 
     Example: knowledge config show
     """
-    with guarded(as_json=as_json):
+    with guard(as_json=as_json):
         reading = reading_of(config)
         if as_json:
             write_json(_as_values(reading))
@@ -46,10 +46,10 @@ def show(as_json: AsJson = False, config: ConfigFile = None) -> None:
             raise typer.Exit(ExitCode.CONFIGURATION)
 
 
-def _effective(settings: Settings, name: str, shown: str) -> str:
+def _effective(settings: Settings, name: str, text: str) -> str:
     """Say what an unset folder means."""
-    if shown or name not in {"DATA_PATH", "MODELS_PATH"}:
-        return shown
+    if text or name not in {"DATA_PATH", "MODELS_PATH"}:
+        return text
     return str(settings.data_folder if name == "DATA_PATH" else settings.models_folder)
 
 
@@ -61,7 +61,7 @@ def _as_values(reading: Reading) -> dict[str, Any]:
         "settings": [
             {
                 "name": each.variable.name,
-                "value": _effective(reading.settings, each.variable.name, each.shown),
+                "value": _effective(reading.settings, each.variable.name, each.text),
                 "origin": each.origin,
                 "secret": each.variable.secret,
                 "surface": each.variable.surface,
@@ -85,8 +85,8 @@ def _print(reading: Reading) -> None:
         table.add_column(name, overflow="fold")
     for each, value in zip(reading.values, values["settings"], strict=True):
         style = "bold red" if each.problem else "bold" if each.origin != "default" else ""
-        table.add_row(*(shown(str(cell), style) for cell in (value["name"], value["value"], value["origin"])))
-    console = out()
+        table.add_row(*(render(str(cell), style) for cell in (value["name"], value["value"], value["origin"])))
+    console = open_console()
     console.print(table)
     for name in ("embedding", "vector_store"):
         choice = dict(values[name])

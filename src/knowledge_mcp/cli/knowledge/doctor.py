@@ -17,7 +17,16 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.logs import set_up_logging
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, reading_of, shown, write_json
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    ConfigFile,
+    Verbose,
+    guard,
+    open_console,
+    reading_of,
+    render,
+    write_json,
+)
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.chunk import numbers_of
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, noticing
@@ -55,19 +64,19 @@ def doctor(
 
     Example: knowledge doctor --repair
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         reading = reading_of(config)
         set_up_logging("INFO" if verbose else "ERROR", reading.settings.log_format)
         outcomes = list(_examine(reading, repair=repair))
         if as_json:
-            write_json({"ok": not _broken(outcomes), "checks": [asdict(each) for each in outcomes]})
+            write_json({"ok": not _has_failed(outcomes), "checks": [asdict(each) for each in outcomes]})
         else:
             _print(outcomes)
-        if _broken(outcomes):
+        if _has_failed(outcomes):
             raise typer.Exit(ExitCode.FAILURE)
 
 
-def _broken(outcomes: list[CheckOutcome]) -> bool:
+def _has_failed(outcomes: list[CheckOutcome]) -> bool:
     return any(each.status == "fail" for each in outcomes)
 
 
@@ -92,14 +101,14 @@ def _examine(reading: Reading, *, repair: bool) -> Iterator[CheckOutcome]:
     if base is None:
         return
     try:
-        yield _tried("store", lambda: _store(base))
+        yield _try("store", lambda: _store(base))
         if model.status == "ok":
-            yield _tried("embedding", lambda: _embedding(base))
-            yield _tried("collection", lambda: _collection(base))
+            yield _try("embedding", lambda: _embedding(base))
+            yield _try("collection", lambda: _collection(base))
             yield from _languages(base)
         reranker = base.reranker
         if reranker is not None:
-            yield _tried("reranker", lambda: _reranker(reranker, settings))
+            yield _try("reranker", lambda: _reranker(reranker, settings))
         if base.synonyms is not None:
             yield _synonyms(base.synonyms, settings)
         yield from _contents(base, repair=repair)
@@ -111,7 +120,7 @@ def _failure(check: str, error: KnowledgeError) -> CheckOutcome:
     return CheckOutcome(check, "fail", error.message, error.suggestion)
 
 
-def _tried(check: str, examine: Callable[[], CheckOutcome]) -> CheckOutcome:
+def _try(check: str, examine: Callable[[], CheckOutcome]) -> CheckOutcome:
     try:
         return examine()
     except KnowledgeError as exc:
@@ -153,7 +162,7 @@ def _disk(settings: Settings) -> CheckOutcome:
 
 
 def _sources(settings: Settings) -> Iterator[CheckOutcome]:
-    """Tell how the registered sources stand; nothing is asked of them."""
+    """Report the state of the registered sources; none of them is contacted."""
     from knowledge_mcp import wiring
 
     try:
@@ -185,11 +194,11 @@ def _sandbox() -> CheckOutcome:
     from knowledge_mcp.support.sandbox import Sandbox, SandboxFailure
 
     try:
-        (held,) = Sandbox(keep=0).run("knowledge_mcp.support.sandbox_worker:protections", {})
+        (protections,) = Sandbox(keep=0).run("knowledge_mcp.support.sandbox_worker:protections", {})
     except (OSError, SandboxFailure) as exc:
         return CheckOutcome("sandbox", "fail", f"no file can be read: {exc}", "Files are read in a child process only.")
-    lacking = [f"{what}: {why}" for what, why in held.items() if why]
-    if not held:
+    lacking = [f"{what}: {why}" for what, why in protections.items() if why]
+    if not protections:
         lacking.append("files and connections: only Linux confines them")
     if lacking:
         message = f"does not hold here: {'; '.join(lacking)}. {_LIMITS.get(sys.platform, _LIMITS['linux'])}"
@@ -273,21 +282,21 @@ def _languages(base: Base) -> Iterator[CheckOutcome]:
             records = base.opened.documents()
             step = max(1, len(records) // LOOKED_AT)
             parts = [base.opened.parts(each.id) for each in records[::step][:LOOKED_AT]]
-            told = [language_of(each.text or "") for each in parts if each is not None]
+            codes = [language_of(each.text or "") for each in parts if each is not None]
     except KnowledgeError as exc:
         yield _failure("languages", exc)
         return
-    other = Counter(code for code in told if code and code not in known.languages)
+    other = Counter(code for code in codes if code and code not in model.languages)
     if other:
         names = " and ".join(LANGUAGE_NAMES[code] for code, _ in other.most_common())
         yield CheckOutcome(
             "languages", "warn",
-            f"{other.total()} of {len(told)} documents looked at are in {names}, which {known.name} does not know: "
+            f"{other.total()} of {len(codes)} documents looked at are in {names}, which {model.name} does not know: "
             "they are found by their words, hardly by their meaning",
             f"Set EMBEDDING_MODEL={MULTILINGUAL_E5.name} and run `knowledge reembed`.",
         )  # fmt: skip
-    elif told:
-        yield CheckOutcome("languages", "ok", f"{known.name} knows the language of the documents")
+    elif codes:
+        yield CheckOutcome("languages", "ok", f"{model.name} knows the language of the documents")
 
 
 def _reranker(reranker: Reranker, settings: Settings) -> CheckOutcome:
@@ -338,8 +347,8 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
                 "contents", "fail", f"{where}{each.message}", each.suggestion or "`knowledge doctor --repair`"
             )
     if unchecked:
-        known = how_many(unchecked, "document was", "documents were")
-        message = f"{known} stored before there were check sums; only the passages there are checked"
+        number = how_many(unchecked, "document was", "documents were")
+        message = f"{number} stored before there were check sums; only the passages there are checked"
         yield CheckOutcome(
             "check sums", "warn", message, "`knowledge-ingest --force` on them stores them with check sums."
         )
@@ -363,6 +372,9 @@ def _print(outcomes: list[CheckOutcome]) -> None:
         table.add_column(name, overflow="fold")
     for each in outcomes:
         table.add_row(
-            shown(each.status, styles[each.status]), shown(each.check), shown(each.message), shown(each.what_to_do)
+            render(each.status, styles[each.status]),
+            render(each.check),
+            render(each.message),
+            render(each.what_to_do),
         )
-    out().print(table)
+    open_console().print(table)

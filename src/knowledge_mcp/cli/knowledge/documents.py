@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
@@ -16,9 +16,9 @@ from knowledge_mcp.cli.shared.session import (
     Verbose,
     Yes,
     command_group,
-    opened,
-    out,
-    shown,
+    open_console,
+    open_knowledge,
+    render,
     write_json,
 )
 from knowledge_mcp.model.errors import InvalidInputError
@@ -43,13 +43,15 @@ def list_documents(
 
     Example: knowledge documents list --json
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         records = knowledge.documents()
         if as_json:
             write_json({"documents": [_plain(record) for record in records], "total": len(records)})
             return
         if not records:
-            out().print("The knowledge base holds no documents. `knowledge-ingest FOLDER` takes some in.", markup=False)
+            open_console().print(
+                "The knowledge base holds no documents. `knowledge-ingest FOLDER` takes some in.", markup=False
+            )
             return
         from rich.table import Table
 
@@ -64,8 +66,8 @@ def list_documents(
         for each in records:
             pages = str(each.pages) if each.pages else "-"
             cells = (each.id, each.title, each.document_type, pages, str(each.chunk_count), each.updated_at[:10])
-            table.add_row(*map(shown, cells), each.status.value)
-        out().print(table)
+            table.add_row(*map(render, cells), each.status.value)
+        open_console().print(table)
 
 
 @app.command()
@@ -83,7 +85,7 @@ def show(
 
     Example: knowledge documents show iso-15288
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         record = knowledge.document(document_id)
         if text and not as_json:
             sys.stdout.write(knowledge.document_text(record.id))
@@ -96,7 +98,7 @@ def show(
                 content["text"] = knowledge.document_text(record.id)
             write_json(content)
             return
-        console = out()
+        console = open_console()
         console.print(_record_table(record))
         console.print(_tree(record, chunks))
 
@@ -116,17 +118,15 @@ def remove(
 
     Example: knowledge documents remove iso-15288 --yes
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         record = knowledge.document(document_id)
-        if not yes and not confirmed(
-            f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"
-        ):
+        if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
             raise typer.Exit(ExitCode.FAILURE)
         chunks = knowledge.remove(record.id)
         if as_json:
             write_json({"document_id": record.id, "chunks_removed": chunks})
         else:
-            out().print(f"Removed {record.id}: {how_many(chunks, 'chunk')}.", markup=False)
+            open_console().print(f"Removed {record.id}: {how_many(chunks, 'chunk')}.", markup=False)
 
 
 @app.command(short_help="Show or set which editions a document belongs to.")
@@ -154,7 +154,7 @@ def family(
 
     Example: knowledge documents family lifts-2018 --split
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.engine.core.documents import SETTABLE
         from knowledge_mcp.engine.core.editions import ALONE, Editions
 
@@ -166,30 +166,30 @@ def family(
         if document_id is not None:
             knowledge.document(document_id)
             if join is not None:
-                labels["family"] = _joined(knowledge, join)
+                labels["family"] = _family_of_other(knowledge, join)
             if labels:
                 knowledge.relabel(document_id, labels)
-        known = Editions(knowledge.documents())
-        found = [each for each in known.families if document_id in {None, *(one.id for one in each.records)}]
+        editions = Editions(knowledge.documents())
+        found = [each for each in editions.families if document_id in {None, *(one.id for one in each.records)}]
         if as_json:
             write_json({"families": [_family(each) for each in found]})
             return
         for each in found:
-            out().print(each.note, markup=False, soft_wrap=True)
+            open_console().print(each.note, markup=False, soft_wrap=True)
         if not found:
             alone = (
                 f"{document_id} is the only edition of its document." if document_id else "No document has editions."
             )
-            out().print(alone, markup=False)
+            open_console().print(alone, markup=False)
 
 
-def _joined(knowledge: Knowledge, other: str) -> str:
+def _family_of_other(knowledge: Knowledge, other: str) -> str:
     """Give the name of another document's family; one that has none yet gets one."""
-    told = knowledge.document(other).label("family")
-    if not told or told.casefold() == "none":
-        told = other
-        knowledge.relabel(other, {"family": told})
-    return told
+    family_name = knowledge.document(other).label("family")
+    if not family_name or family_name.casefold() == "none":
+        family_name = other
+        knowledge.relabel(other, {"family": family_name})
+    return family_name
 
 
 def _family(each: Family) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _plain(record: DocumentRecord) -> dict[str, Any]:
 def _record_table(record: DocumentRecord) -> Any:
     from rich.table import Table
 
-    table = Table(show_header=False, title=shown(record.title), title_justify="left")
+    table = Table(show_header=False, title=render(record.title), title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
     rows = [
@@ -239,7 +239,7 @@ def _record_table(record: DocumentRecord) -> Any:
         *(("Warning", warning) for warning in record.warnings),
     ]
     for name, value in rows:
-        table.add_row(shown(name), shown(value))
+        table.add_row(render(name), render(value))
     return table
 
 
@@ -253,7 +253,7 @@ def _sections(chunks: list[Chunk]) -> list[dict[str, Any]]:
 def _tree(record: DocumentRecord, chunks: list[Chunk]) -> Tree:
     from rich.tree import Tree
 
-    root = Tree(shown(record.id))
+    root = Tree(render(record.id))
     branches: dict[tuple[str, ...], Tree] = {(): root}
     counts: dict[tuple[str, ...], int] = {}
     for chunk in chunks:
@@ -261,8 +261,8 @@ def _tree(record: DocumentRecord, chunks: list[Chunk]) -> Tree:
         counts[path] = counts.get(path, 0) + 1
         for depth in range(1, len(path) + 1):
             if path[:depth] not in branches:
-                branches[path[:depth]] = branches[path[: depth - 1]].add(shown(path[depth - 1]))
+                branches[path[:depth]] = branches[path[: depth - 1]].add(render(path[depth - 1]))
     for path, branch in branches.items():
         if path in counts and path:
-            branch.label = shown(f"{path[-1]}  ({counts[path]})")
+            branch.label = render(f"{path[-1]}  ({counts[path]})")
     return root

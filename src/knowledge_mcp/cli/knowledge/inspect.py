@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import typer
 
 from knowledge_mcp import registry
-from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, harmless, print_failure, say
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
+from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, notify, print_failure, sanitize
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    ConfigFile,
+    Verbose,
+    guard,
+    open_console,
+    render,
+    settings_of,
+    write_json,
+)
 from knowledge_mcp.engine.core.confinement import look_at
 from knowledge_mcp.engine.ingest.facts import structure_of
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
@@ -59,7 +68,7 @@ def inspect(
 
     Example: knowledge inspect standard.pdf
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         if text and as_json:
             raise InvalidInputError("--text and --json exclude one another.", suggestion="Give one of them.")
         settings = settings_of(config, verbose=verbose)
@@ -67,7 +76,7 @@ def inspect(
         try:
             inspected = inspect_file(settings, file, ignore_outline=ignore_outline)
         except UnreadableDocumentError as exc:
-            _tell_unreadable(exc, verbose=verbose, as_json=as_json)
+            _report_unreadable(exc, verbose=verbose, as_json=as_json)
             raise typer.Exit(ExitCode.NOTHING_DONE) from exc
         if as_json:
             write_json(inspected.as_values())
@@ -77,11 +86,11 @@ def inspect(
             _print(inspected)
         if inspected.lost:
             count, pages = len(inspected.lost), len(inspected.structure.pages)
-            say(f"{count} of {how_many(pages, 'page')} {'was' if count == 1 else 'were'} not read.")
+            notify(f"{count} of {how_many(pages, 'page')} {'was' if count == 1 else 'were'} not read.")
             raise typer.Exit(ExitCode.FAILURE)
 
 
-def _tell_unreadable(error: UnreadableDocumentError, *, verbose: bool, as_json: bool) -> None:
+def _report_unreadable(error: UnreadableDocumentError, *, verbose: bool, as_json: bool) -> None:
     print_failure(error, verbose=verbose)
     if as_json:
         from knowledge_mcp.surfaces.answers import render_error
@@ -90,21 +99,21 @@ def _tell_unreadable(error: UnreadableDocumentError, *, verbose: bool, as_json: 
 
 
 def _print(inspected: Inspected) -> None:
-    console = out()
+    console = open_console()
     console.print(_facts(inspected))
     if inspected.structure.sections:
         console.print(_outline(inspected))
     if inspected.structure.pages:
         console.print(_coverage(inspected.structure.pages))
     for warning in inspected.document.warnings:
-        console.print(shown(f"Warning: {warning}", "yellow"), soft_wrap=True)
+        console.print(render(f"Warning: {warning}", "yellow"), soft_wrap=True)
 
 
 def _facts(inspected: Inspected) -> Table:
     from rich.table import Table
 
     document = inspected.document
-    table = Table(show_header=False, title=shown(document.title), title_justify="left")
+    table = Table(show_header=False, title=render(document.title), title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
     kind = inspected.kind
@@ -122,13 +131,13 @@ def _facts(inspected: Inspected) -> Table:
         ("Tables", str(len(inspected.blocks_of(BlockKind.TABLE)))),
         ("Captions", str(len(inspected.blocks_of(BlockKind.CAPTION)))),
         ("Statements", ", ".join(f"{name} {count}" for name, count in forces.most_common()) or "none"),
-        ("Requirements", _counted(inspected.requirements)),
+        ("Requirements", _count_requirements(inspected.requirements)),
         ("Definitions", str(len(inspected.definitions))),
         ("References", str(len(inspected.references))),
         *document.metadata,
     ]
     for name, value in rows:
-        table.add_row(shown(name), shown(value))
+        table.add_row(render(name), render(value))
     return table
 
 
@@ -136,16 +145,16 @@ def _outline(inspected: Inspected) -> Tree:
     """Draw the sections as a tree, each with its number and its page."""
     from rich.tree import Tree
 
-    root = Tree(shown("Outline", "bold"))
+    root = Tree(render("Outline", "bold"))
     labels = {page.number: page.label for page in inspected.structure.pages}
     branches: list[Tree] = []
     for section, entry in zip(inspected.document.sections, inspected.structure.sections, strict=True):
         above = root if section.parent is None else branches[section.parent]
-        line = shown(section.label or "(without a title)")
+        line = render(section.label or "(without a title)")
         if section.informative:
             line.append(" (informative)", "dim")
         if entry.page is not None:
-            label = harmless(labels.get(entry.page, ""))
+            label = sanitize(labels.get(entry.page, ""))
             both = f"p. {label} (page {entry.page} of the file)"
             line.append(f"  {f'p. {entry.page}' if label in {'', str(entry.page)} else both}", "cyan")
         branches.append(above.add(line))
@@ -153,7 +162,7 @@ def _outline(inspected: Inspected) -> Tree:
 
 
 def _coverage(pages: Sequence[PageCoverage]) -> Table:
-    """Tell what was read from each page; pages that were not read stand out."""
+    """Show what was read from each page; pages that were not read stand out."""
     from rich.table import Table
 
     table = Table(title="Coverage", title_justify="left")
@@ -175,7 +184,7 @@ def _coverage(pages: Sequence[PageCoverage]) -> Table:
             first.note,
         )
         style = _LOST if first.method == "none" else "dim" if first.method == "blank" else ""
-        table.add_row(*(shown(cell, style) for cell in cells))
+        table.add_row(*(render(cell, style) for cell in cells))
     return table
 
 
@@ -187,8 +196,8 @@ def _runs(pages: Sequence[PageCoverage]) -> Iterator[list[PageCoverage]]:
     """Put whole pages in a row together where there are many pages; what has a note stands alone."""
     run: list[PageCoverage] = []
     for page in pages:
-        alike = run and len(pages) > _EACH_PAGE and _key(run[-1]) == _key(page) and not page.note
-        if run and not alike:
+        fits = run and len(pages) > _EACH_PAGE and _key(run[-1]) == _key(page) and not page.note
+        if run and not fits:
             yield run
             run = []
         run.append(page)
@@ -219,12 +228,12 @@ class LightMeasure:
         return [match.span() for match in _PIECE.finditer(text)]
 
 
-class _Placed(Protocol):
+class _HasSpan(Protocol):
     @property
     def span(self) -> Span: ...
 
 
-_P = TypeVar("_P", bound=_Placed)
+_P = TypeVar("_P", bound=_HasSpan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +262,7 @@ class Inspected:
     @property
     def statements(self) -> list[Statement]:
         """List the statements in order, each once."""
-        return _once(each for chunk in self.chunks for each in chunk.statements)
+        return _deduplicate(each for chunk in self.chunks for each in chunk.statements)
 
     @property
     def requirements(self) -> list[Sequence[Statement]]:
@@ -267,22 +276,22 @@ class Inspected:
     @property
     def definitions(self) -> list[Definition]:
         """List the definitions in order, each once."""
-        return _once(each for chunk in self.chunks for each in chunk.definitions)
+        return _deduplicate(each for chunk in self.chunks for each in chunk.definitions)
 
     @property
     def references(self) -> list[Reference]:
         """List the cross-references in order, each once."""
-        return _once(each for chunk in self.chunks for each in chunk.links)
+        return _deduplicate(each for chunk in self.chunks for each in chunk.links)
 
     def blocks_of(self, kind: BlockKind) -> list[Span]:
-        """List where blocks of a kind stand."""
+        """List where blocks of a kind are."""
         return [block.span for block in self.document.blocks if block.kind is kind]
 
     def as_values(self) -> dict[str, Any]:
         """Turn it into plain values; pages are zero-based indexes, None where the format has no pages."""
         text, page = self.document.text, _pages(self.document)
 
-        def cut_out(kind: BlockKind) -> list[dict[str, Any]]:
+        def texts_of(kind: BlockKind) -> list[dict[str, Any]]:
             return [
                 {"text": span.of(text), "page": page(span.start), "span": _pair(span)} for span in self.blocks_of(kind)
             ]
@@ -304,8 +313,8 @@ class Inspected:
                 }
                 for each in self.structure.sections
             ],
-            "tables": cut_out(BlockKind.TABLE),
-            "captions": cut_out(BlockKind.CAPTION),
+            "tables": texts_of(BlockKind.TABLE),
+            "captions": texts_of(BlockKind.CAPTION),
             "statements": [
                 {
                     "text": each.text,
@@ -338,7 +347,7 @@ class Inspected:
         }
 
 
-def _counted(requirements: Sequence[Sequence[Statement]]) -> str:
+def _count_requirements(requirements: Sequence[Sequence[Statement]]) -> str:
     """Count requirements, and those among them that no word marks."""
     weak = sum(all(each.weak for each in group) for group in requirements)
     return f"{len(requirements)}, {weak} of them weak (no word obliges)" if weak else str(len(requirements))
@@ -350,7 +359,7 @@ def _strongest(group: Sequence[Statement]) -> Modality:
     return next(force for force in Modality if force in forces)
 
 
-def _once(found: Iterable[_P]) -> list[_P]:
+def _deduplicate(found: Iterable[_P]) -> list[_P]:
     """Put in order of place what overlapping passages name twice."""
     by_place = {(each.span.start, each.span.end): each for each in found}
     return [by_place[place] for place in sorted(by_place)]
@@ -361,7 +370,7 @@ def _pair(span: Span) -> list[int]:
 
 
 def _pages(document: Document) -> Callable[[int], int | None]:
-    """Return what tells the zero-based page of a place in the text."""
+    """Return a function that gives the zero-based page of a place in the text."""
     starts = [block.span.start for block in document.blocks]
     begins = {page.number: page.span.start for page in document.pages}
 

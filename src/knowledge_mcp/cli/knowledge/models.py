@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guarded, out, settings_of, shown, write_json
+from knowledge_mcp.cli.shared.session import (
+    AsJson,
+    ConfigFile,
+    Verbose,
+    guard,
+    open_console,
+    render,
+    settings_of,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -58,20 +67,20 @@ def fetch(
 
     Example: knowledge models fetch multilingual-e5-small
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
         from knowledge_mcp.embedders.local import model_files
 
         chosen = variant.value if variant is not None else settings.embedding_variant
         variants: tuple[Variant, ...] = ("int8", "fp32") if chosen == "both" else (chosen,)
-        with _Stages() as told:
+        with _Stages() as report_stage:
             report = model_files.fetch(
                 model or model_name(settings),
                 path=settings.embedding_model_path if model is None else None,
                 cache=settings.models_folder,
                 variants=variants,
                 offline=offline,
-                progress=told,
+                progress=report_stage,
             )
         built = {name: str(path) for name, path in report.onnx.items()}
         if as_json:
@@ -85,10 +94,10 @@ def fetch(
                 }
             )
             return
-        came = f"from {report.source}" if report.source else "was here already"
-        out().print(f"{report.files.name} {came}; ready after {report.seconds:.1f} s:", markup=False)
+        origin = f"from {report.source}" if report.source else "was here already"
+        open_console().print(f"{report.files.name} {origin}; ready after {report.seconds:.1f} s:", markup=False)
         for name, path in built.items():
-            out().print(f"  {name}: {path}", markup=False, soft_wrap=True)
+            open_console().print(f"  {name}: {path}", markup=False, soft_wrap=True)
 
 
 @app.command(short_help="Hash a model's files again and compare.")
@@ -99,7 +108,7 @@ def verify(
 
     Example: knowledge models verify
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
         from knowledge_mcp.embedders.local import model_files
 
@@ -123,7 +132,7 @@ def verify(
         else:
             for each in checks:
                 state = "ok     " if each.ok else "missing" if not each.actual else "WRONG  "
-                out().print(f"{state} {each.path}", markup=False, soft_wrap=True)
+                open_console().print(f"{state} {each.path}", markup=False, soft_wrap=True)
         if not all(each.ok for each in checks):
             sys.stderr.write("Next: `knowledge models fetch` puts the right files there.\n")
             raise typer.Exit(ExitCode.FAILURE)
@@ -135,7 +144,7 @@ def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Ver
 
     Example: knowledge models list
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
         from knowledge_mcp.embedders.local import model_files
 
@@ -160,7 +169,9 @@ def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Ver
             )
             return
         if not found:
-            out().print(f"No models in {settings.models_folder}; `knowledge models fetch` gets one.", markup=False)
+            open_console().print(
+                f"No models in {settings.models_folder}; `knowledge models fetch` gets one.", markup=False
+            )
             return
         from rich.table import Table
 
@@ -171,8 +182,8 @@ def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Ver
             size = f"{each.size / 1e6:.1f} MB"
             wide = str(each.dimensions) if each.dimensions > 1 else "a score"
             cells = (each.name, wide, ", ".join(each.variants), size, str(each.directory))
-            table.add_row(*map(shown, cells))
-        out().print(table)
+            table.add_row(*map(render, cells))
+        open_console().print(table)
 
 
 class _Stages:
@@ -190,13 +201,13 @@ class _Stages:
             columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
             self._bars = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bars.start()
-        return self._tell
+        return self._report
 
     def __exit__(self, *_: object) -> None:
         if self._bars is not None:
             self._bars.stop()
 
-    def _tell(self, stage: str, done: int, total: int | None) -> None:
+    def _report(self, stage: str, done: int, total: int | None) -> None:
         if self._bars is None:
             if stage != self._stage:
                 sys.stderr.write(f"{stage}...\n")

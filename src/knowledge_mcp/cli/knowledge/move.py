@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, sanitize
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -21,9 +21,9 @@ from knowledge_mcp.cli.shared.session import (
     ConfigFile,
     Verbose,
     Yes,
-    guarded,
+    guard,
+    open_console,
     open_store,
-    out,
     settings_of,
     write_json,
 )
@@ -110,7 +110,7 @@ def migrate(
     verbose: Verbose = False,
 ) -> None:
     """Copy collections from one store into another."""
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, verbose=verbose)
 
         choices = MigrateChoices(
@@ -153,8 +153,8 @@ def reembed(
     verbose: Verbose = False,
 ) -> None:
     """Re-embed a collection and replace the old one."""
-    with guarded(verbose=verbose, as_json=as_json):
-        settings = _with(
+    with guard(verbose=verbose, as_json=as_json):
+        settings = _change(
             settings_of(config, collection, verbose=verbose),
             embedding_provider=provider.value if provider else None,
             embedding_model=model,
@@ -168,7 +168,7 @@ def reembed(
             raise typer.Exit(code)
 
 
-def _with(settings: Settings, **chosen: Any) -> Settings:
+def _change(settings: Settings, **chosen: Any) -> Settings:
     """Put the options in place of the settings, and check these again.
 
     Raises:
@@ -176,10 +176,10 @@ def _with(settings: Settings, **chosen: Any) -> Settings:
     """
     from knowledge_mcp.settings import contradictions
 
-    given = {name: value for name, value in chosen.items() if value is not None}
-    if "embedding_provider" in given:  # model and dimensions of another provider mean nothing to this one
-        given = {"embedding_model": None, "embedding_dimensions": None, **given}
-    changed = settings.model_copy(update=given)
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    if "embedding_provider" in changes:  # model and dimensions of another provider mean nothing to this one
+        changes = {"embedding_model": None, "embedding_dimensions": None, **changes}
+    changed = settings.model_copy(update=changes)
     problems = contradictions(changed)
     if problems:
         raise ConfigError(problems[0], details="\n".join(problems))
@@ -219,11 +219,11 @@ class MoveLines:
         if event.kind in _COUNTED and (self._verbose or not quiet):
             place = f" ({event.done}/{event.total})" if event.done else ""
             why = f": {event.message}" if event.message else ""
-            say(f"{_COUNTED[event.kind]} {event.document_id}{place}{why}")
+            notify(f"{_COUNTED[event.kind]} {event.document_id}{place}{why}")
         elif event.kind == MoveEventKind.READ and self._verbose:
-            say(f"Chunk {event.done}/{event.total} of {event.document_id}")
+            notify(f"Chunk {event.done}/{event.total} of {event.document_id}")
         elif event.kind == MoveEventKind.SWAPPED:
-            say(f"The new collection is now '{event.collection}'; the old one is '{event.message}'.")
+            notify(f"The new collection is now '{event.collection}'; the old one is '{event.message}'.")
 
     def close(self) -> None:
         """Nothing is in the way."""
@@ -244,15 +244,15 @@ class MoveBar:
             self._running = True
         if event.kind == MoveEventKind.READ:
             text = f"{event.collection}: {event.document_id}, chunk {event.done}/{event.total}"
-            self._bars.update(self._bar, description=harmless(text))
+            self._bars.update(self._bar, description=sanitize(text))
         elif event.kind == MoveEventKind.COMPARED:
             self._bars.update(
-                self._bar, description=f"Comparing {harmless(event.collection)}", completed=event.done,
+                self._bar, description=f"Comparing {sanitize(event.collection)}", completed=event.done,
                 total=event.total,
             )  # fmt: skip
         elif event.kind in {MoveEventKind.STORED, MoveEventKind.FAILED, MoveEventKind.PLANNED}:
             text = f"Copying {event.collection}"
-            self._bars.update(self._bar, description=harmless(text), completed=event.done, total=event.total or None)
+            self._bars.update(self._bar, description=sanitize(text), completed=event.done, total=event.total or None)
 
     def close(self) -> None:
         """Take the bar off the terminal."""
@@ -318,14 +318,16 @@ class _Watch:
             yield
         except (KnowledgeError, KeyboardInterrupt):
             self._progress.close()
-            say(f"Stopped. Documents done in this run: {self.stored}. Run the same command again to go on from here.")
+            notify(
+                f"Stopped. Documents done in this run: {self.stored}. Run the same command again to go on from here."
+            )
             raise
         finally:
             self._progress.close()
 
 
 def migrate_with(settings: Settings, choices: MigrateChoices) -> ExitCode:
-    """Copy collections, and tell how it went."""
+    """Copy collections, and report the result."""
     source = open_store(settings, choices.source, choices.from_path, existing=True)
     try:
         target = open_store(settings, choices.target, choices.to_path, untouched=choices.dry_run)
@@ -340,7 +342,7 @@ def migrate_with(settings: Settings, choices: MigrateChoices) -> ExitCode:
 def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target: Store) -> ExitCode:
     names = _names(settings, choices, source)
     if not names:
-        say(f"There are no collections in {source.identity.location}.")
+        notify(f"There are no collections in {source.identity.location}.")
         return ExitCode.NOTHING_DONE
     watch = _Watch(verbose=choices.verbose)
     options = MoveOptions(prune=choices.prune, samples=choices.samples)
@@ -365,7 +367,7 @@ def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target:
         write_json(ends | {"collections": [move_as_json(each) for each in reports], "exit_code": int(code)})
         return code
     for report, title in zip(reports, titles, strict=True):
-        print_move(out(), report, title)
+        print_move(open_console(), report, title)
     return code
 
 
@@ -389,7 +391,7 @@ def _show_plans(choices: MigrateChoices, plans: Sequence[MovePlan], titles: Sequ
         write_json({"dry_run": True, "collections": [move_plan_as_json(each) for each in plans]})
         return
     for plan, title in zip(plans, titles, strict=True):
-        print_move_plan(out(), plan, title, prune=choices.prune)
+        print_move_plan(open_console(), plan, title, prune=choices.prune)
 
 
 def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
@@ -398,13 +400,13 @@ def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
     removed = sum(len(each.others) for each in plans) if prune else 0
     if not replaced and not removed:
         return True
-    return confirmed(
+    return confirm(
         f"Replace {replaced} and remove {how_many(removed, 'document')} at the target?", "Nothing was copied"
     )
 
 
 def reembed_with(settings: Settings, choices: ReembedChoices) -> ExitCode:
-    """Embed the settings' collection in the settings' space, and tell how it went."""
+    """Embed the settings' collection in the settings' space, and report the result."""
     from knowledge_mcp import wiring
     from knowledge_mcp.settings import choose_store
 
@@ -434,7 +436,7 @@ def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: E
         if choices.as_json:
             write_json({"dry_run": True, **reembed_plan_as_json(plan)})
         else:
-            print_reembed_plan(out(), plan, embedder.price)
+            print_reembed_plan(open_console(), plan, embedder.price)
         return ExitCode.FAILURE if plan.unfit else ExitCode.SUCCESS
     if plan.needed and not choices.yes and not _may_embed(plan, embedder.price):
         return ExitCode.NOTHING_DONE
@@ -443,7 +445,7 @@ def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: E
     if choices.as_json:
         write_json(reembed_as_json(report))
     else:
-        print_reembed(out(), report)
+        print_reembed(open_console(), report)
     return ExitCode.SUCCESS if report.good else ExitCode.FAILURE
 
 
@@ -451,7 +453,7 @@ def _may_embed(plan: ReembedPlan, price: float | None) -> bool:
     from knowledge_mcp.cli.shared.report import cost_of
 
     cost = cost_of(plan.space.provider, plan.tokens, price)
-    return confirmed(
+    return confirm(
         f"Embed {how_many(plan.chunks, 'chunk')} ({plan.tokens:,} tokens, {cost}) of '{plan.live.name}' with "
         f"{plan.space.label}, and put them in the place of {plan.live.space.label}?",
         "Nothing was embedded",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.shared.failures import harmless
+from knowledge_mcp.cli.shared.failures import sanitize
 from knowledge_mcp.cli.shared.report import cost_of, duration
 from knowledge_mcp.engine.transfer.compare import Comparison
 from knowledge_mcp.engine.transfer.copying import Trouble
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _MOST_LISTED = 20
-"""Documents named on the terminal: a screen full; `--json` lists all."""
+"""Documents listed on the terminal: a screen full; `--json` lists all."""
 
 
 def print_move_plan(console: Console, plan: MovePlan, title: str, *, prune: bool) -> None:
@@ -51,9 +51,9 @@ def print_move(console: Console, report: MoveReport, title: str) -> None:
     _table(console, title, rows)
     _print_comparison(console, report.comparison)
     _print_troubles(console, "Failed:", report.failed)
-    known = {each.document_id for each in report.failed}
+    failed = {each.document_id for each in report.failed}
     _print_troubles(
-        console, "Not the same:", [each for each in report.comparison.differing if each.document_id not in known]
+        console, "Not the same:", [each for each in report.comparison.differing if each.document_id not in failed]
     )
     verdict = (
         "Source and target hold the same."
@@ -219,13 +219,13 @@ def reembed_as_json(report: ReembedReport) -> dict[str, Any]:
 def _table(console: Console, title: str, rows: Sequence[tuple[str, str]]) -> None:
     from rich.table import Table
 
-    from knowledge_mcp.cli.shared.session import shown
+    from knowledge_mcp.cli.shared.session import render
 
-    table = Table(title=shown(title), show_header=False, title_justify="left")
+    table = Table(title=render(title), show_header=False, title_justify="left")
     table.add_column("what")
     table.add_column("count", justify="right")
     for name, value in rows:
-        table.add_row(name, shown(value))
+        table.add_row(name, render(value))
     console.print(table)
 
 
@@ -234,6 +234,6 @@ def _print_troubles(console: Console, title: str, troubles: Sequence[Trouble]) -
         return
     console.print(title, markup=False)
     for each in troubles[:_MOST_LISTED]:
-        console.print(harmless(f"  {each.document_id}: {each.message}"), markup=False, highlight=False, soft_wrap=True)
+        console.print(sanitize(f"  {each.document_id}: {each.message}"), markup=False, highlight=False, soft_wrap=True)
     if len(troubles) > _MOST_LISTED:
         console.print(f"  and {len(troubles) - _MOST_LISTED} more; --json lists all", markup=False)

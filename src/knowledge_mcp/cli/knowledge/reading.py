@@ -15,9 +15,9 @@ from knowledge_mcp.cli.shared.session import (
     ConfigFile,
     Verbose,
     load,
-    opened,
-    out,
-    shown,
+    open_console,
+    open_knowledge,
+    render,
     write_json,
 )
 from knowledge_mcp.model.errors import InvalidInputError
@@ -64,7 +64,7 @@ def read(
 
     Example: knowledge read iso-15288 --clause 6.4.2
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         first, last = _range(pages)
@@ -84,7 +84,7 @@ def read(
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
-            _print_read(out(), answer)
+            _print_read(open_console(), answer)
 
 
 def outline(
@@ -103,7 +103,7 @@ def outline(
 
     Example: knowledge outline iso-15288 --depth 2
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         values: dict[str, Any] = {"document_id": document_id, "clause": clause, "depth": depth, "coverage": coverage}
@@ -114,13 +114,13 @@ def outline(
             parts.append(evidence.outline(knowledge, request))
             cursor = parts[-1].next_cursor
         if as_json:
-            told = [part.model_dump(mode="json", exclude_unset=True, exclude={"next_cursor"}) for part in parts]
+            pages = [part.model_dump(mode="json", exclude_unset=True, exclude={"next_cursor"}) for part in parts]
             name = "coverage" if coverage else "sections"
-            write_json({**told[0], name: [each for part in told for each in part.get(name, [])]})
+            write_json({**pages[0], name: [each for part in pages for each in part.get(name, [])]})
         elif coverage:
-            _print_coverage(out(), parts)
+            _print_coverage(open_console(), parts)
         else:
-            _print_outline(out(), parts)
+            _print_outline(open_console(), parts)
 
 
 def references(
@@ -139,7 +139,7 @@ def references(
 
     Example: knowledge references iso-15288 --clause 6.4.2
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         values = {"document_id": document_id, "clause": clause, "chunk_id": chunk, "limit": limit}
@@ -147,7 +147,7 @@ def references(
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
-            _print_references(out(), answer)
+            _print_references(open_console(), answer)
 
 
 def verify_quote(
@@ -162,7 +162,7 @@ def verify_quote(
 
     Example: knowledge verify-quote "The supplier shall keep records." --document iso-15288
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         values = {"quote": sys.stdin.read() if quote == "-" else quote, "document_id": document}
@@ -170,7 +170,7 @@ def verify_quote(
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
-            _print_verdict(out(), answer)
+            _print_verdict(open_console(), answer)
         if answer.verdict not in _TRUE:
             raise typer.Exit(ExitCode.FAILURE)
 
@@ -192,8 +192,8 @@ def _range(pages: str | None) -> tuple[int | None, int | None]:
 def _panel(title: str | Text, body: Text, foot: str = "") -> Any:
     from rich.panel import Panel
 
-    named = shown(title) if isinstance(title, str) else title
-    return Panel(body, title=named, subtitle=shown(foot), title_align="left", subtitle_align="right")
+    heading = render(title) if isinstance(title, str) else title
+    return Panel(body, title=heading, subtitle=render(foot), title_align="left", subtitle_align="right")
 
 
 def _place(locator: EvidenceLocator) -> str:
@@ -202,7 +202,7 @@ def _place(locator: EvidenceLocator) -> str:
 
 def _print_read(console: Console, answer: ReadResponse) -> None:
     for each in answer.passages:
-        console.print(_panel(each.citation, shown(each.text), _place(each.locator)))
+        console.print(_panel(each.citation, render(each.text), _place(each.locator)))
     if answer.next_cursor:
         console.print(f"There is more: go on with --cursor {answer.next_cursor}.", markup=False)
 
@@ -211,12 +211,12 @@ def _print_outline(console: Console, parts: Sequence[OutlineResponse]) -> None:
     from rich.tree import Tree
 
     head = parts[0]
-    root = Tree(shown(f"{head.document_title} ({head.document_id}, {head.status})"))
+    root = Tree(render(f"{head.document_title} ({head.document_id}, {head.status})"))
     open_branches: list[tuple[int, Tree]] = [(0, root)]
     for each in (section for part in parts for section in part.sections):
         while open_branches[-1][0] >= each.level:
             open_branches.pop()
-        label = shown(f"{each.number} {each.title}".strip(), "italic" if each.informative else "")
+        label = render(f"{each.number} {each.title}".strip(), "italic" if each.informative else "")
         if each.page:
             page = f"p. {each.page_label} (page {each.page} of the file)" if each.page_label else f"p. {each.page}"
             label.append(f"  {page}", "dim")
@@ -233,7 +233,7 @@ def _print_coverage(console: Console, parts: Sequence[OutlineResponse]) -> None:
     head = parts[0]
     pages = [page for part in parts for page in part.coverage]
     if pages:
-        table = Table(title=shown(f"{head.document_title} ({head.document_id}, {head.status})"), title_justify="left")
+        table = Table(title=render(f"{head.document_title} ({head.document_id}, {head.status})"), title_justify="left")
         for name in ("Page", "Label", "Method"):
             table.add_column(name)
         for name in ("Characters", "Tables", "Figures"):
@@ -242,7 +242,7 @@ def _print_coverage(console: Console, parts: Sequence[OutlineResponse]) -> None:
         for page in pages:
             counts = (f"{page.characters:,}", str(page.tables or ""), str(page.figures or ""))
             cells = (str(page.page), page.label, page.method, *counts, page.note)
-            table.add_row(*map(shown, cells), style=_METHODS.get(page.method, ""))
+            table.add_row(*map(render, cells), style=_METHODS.get(page.method, ""))
         console.print(table)
     _print_notes(console, head)
 
@@ -274,27 +274,27 @@ def _print_links(console: Console, title: str, links: Sequence[ReferenceResult],
             cells = (link.text, link.source.citation, link.source.text)
         else:
             cells = (link.text, link.source.citation, link.reason or link.destination.citation)
-        table.add_row(*map(shown, cells))
+        table.add_row(*map(render, cells))
     console.print(table)
 
 
 def _print_verdict(console: Console, answer: VerifyQuoteResponse) -> None:
     style = "bold green" if answer.verdict in _TRUE else "bold red"
-    console.print(shown(answer.verdict.value, style), shown(answer.message))
+    console.print(render(answer.verdict.value, style), render(answer.message))
     for page in answer.uncertain:
-        console.print(shown(f"Look at page {page.label or page.page} of {page.document_id}: {page.reason}."))
+        console.print(render(f"Look at page {page.label or page.page} of {page.document_id}: {page.reason}."))
     for place in answer.places:
-        console.print(_panel(place.citation, _quoted(place), _place(place.locator)))
+        console.print(_panel(place.citation, _quote(place), _place(place.locator)))
     for line in answer.degraded:
         console.print(line, markup=False)
 
 
-def _quoted(place: QuotePlaceResult) -> Text:
-    body = shown(place.text)
+def _quote(place: QuotePlaceResult) -> Text:
+    body = render(place.text)
     if place.quoted:
-        body = shown(f"Quoted: {place.quoted}\nPrinted: ").append_text(body)
+        body = render(f"Quoted: {place.quoted}\nPrinted: ").append_text(body)
     for each in place.differences:
         body.append("\n")
-        body.append_text(shown(f"- {each.quoted}" if each.quoted else "- (nothing)", "red"))
-        body.append_text(shown(f"  + {each.printed}" if each.printed else "  + (nothing)", "green"))
+        body.append_text(render(f"- {each.quoted}" if each.quoted else "- (nothing)", "red"))
+        body.append_text(render(f"  + {each.printed}" if each.printed else "  + (nothing)", "green"))
     return body

@@ -18,14 +18,14 @@ import typer
 
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.knowledge import asking
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.session import (
     CollectionName,
     ConfigFile,
     GroupWithDefault,
     Verbose,
     command_group,
-    opened,
+    open_knowledge,
 )
 from knowledge_mcp.engine.search.requirements import RequirementRecord, requirement_records
 from knowledge_mcp.language.requirements.kinds import requirement_kind
@@ -102,11 +102,13 @@ def export(
 
     Example: knowledge requirements export --format reqif --document widget-srs --out widget-srs.reqif
     """
-    with opened(config, collection, verbose=verbose, as_json=format is Format.JSON and output is None) as knowledge:
+    with open_knowledge(
+        config, collection, verbose=verbose, as_json=format is Format.JSON and output is None
+    ) as knowledge:
         found, declared = _gather(knowledge, document, frozenset(modality) if modality else None)
         is_whole = format is Format.REQIF and not modality and not kinds
-        items, content = _declared(knowledge, found, declared) if is_whole else (0, b"")
-        content = content or _written(format, found, kinds=kinds)
+        items, content = _export_declared(knowledge, found, declared) if is_whole else (0, b"")
+        content = content or _export(format, found, kinds=kinds)
         if output is None:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
@@ -124,10 +126,12 @@ _Found = Sequence[tuple["DocumentRecord", "list[RequirementRecord]"]]
 
 
 def _gather(
-    knowledge: Knowledge, wanted: list[str] | None, modalities: frozenset[Modality] | None
+    knowledge: Knowledge, document_ids: list[str] | None, modalities: frozenset[Modality] | None
 ) -> tuple[_Found, list[DocumentRecord]]:
     """Return the requirements of the documents, and which of these were read from requirement files."""
-    records = [knowledge.document(each) for each in dict.fromkeys(wanted)] if wanted else knowledge.documents()
+    records = (
+        [knowledge.document(each) for each in dict.fromkeys(document_ids)] if document_ids else knowledge.documents()
+    )
     found: list[tuple[DocumentRecord, list[RequirementRecord]]] = []
     declared: list[DocumentRecord] = []
     for record in records:
@@ -139,14 +143,16 @@ def _gather(
     return found, declared
 
 
-def _declared(knowledge: Knowledge, found: _Found, declared: Sequence[DocumentRecord]) -> tuple[int, bytes]:
+def _export_declared(knowledge: Knowledge, found: _Found, declared: Sequence[DocumentRecord]) -> tuple[int, bytes]:
     """Return the items and the ReqIF of the one document that a requirement file was read to; nothing of any other."""
     from knowledge_mcp.engine.tracing.readings import items_below_headings, read_ingested
     from knowledge_mcp.surfaces.interchange import items_as_reqif
 
     if len(found) > 1 and declared:
         names = ", ".join(record.id for record in declared)
-        say(f"Only text, force and place of the items are written: --document writes one of {names} with all it says.")
+        notify(
+            f"Only text, force and place of the items are written: --document writes one of {names} with all it says."
+        )
     if len(found) > 1 or not declared:
         return 0, b""
     reading = read_ingested(knowledge, declared[0].id)
@@ -156,7 +162,7 @@ def _declared(knowledge: Knowledge, found: _Found, declared: Sequence[DocumentRe
     return len(reading.structure.items), content
 
 
-def _written(format: Format, found: _Found, *, kinds: bool) -> bytes:
+def _export(format: Format, found: _Found, *, kinds: bool) -> bytes:
     if format is Format.REQIF:
         return reqif(found, kinds=kinds)
     rows = [_plain(requirement) for _, requirements in found for requirement in requirements]
@@ -265,8 +271,8 @@ def _q(name: str) -> str:
 
 
 def _add(parent: ET.Element, name: str, **attributes: str) -> ET.Element:
-    shown = {key.replace("_", "-"): _clean(value) for key, value in attributes.items()}
-    return ET.SubElement(parent, _q(name), shown)
+    escaped = {key.replace("_", "-"): _clean(value) for key, value in attributes.items()}
+    return ET.SubElement(parent, _q(name), escaped)
 
 
 def _clean(text: str) -> str:
@@ -402,7 +408,7 @@ class _Specification:
         count = self._counts[name] = self._counts.get(name, 0) + 1
         identifier = _id("requirement", self.record.id, *name, str(count))
         values = self._object("ot-requirement", identifier, each.identifier or each.text[:60], time)
-        said = {
+        values_by_name = {
             "ReqIF.ForeignID": each.identifier,
             "ReqIF.Text": each.text,
             "Modality": each.modality.value,
@@ -416,7 +422,7 @@ class _Specification:
             "Kind": requirement_kind(each.text).value,
         }
         for attribute, datatype in self.attributes:
-            _value(values, "ot-requirement", attribute, datatype, said[attribute])
+            _value(values, "ot-requirement", attribute, datatype, values_by_name[attribute])
         self._hierarchy(below, each.path, identifier, time)
 
     def _object(self, kind: str, identifier: str, name: str, time: str) -> ET.Element:

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ask_password, can_ask, say
+from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
     ConfigFile,
     Verbose,
-    opened,
-    out,
+    open_console,
+    open_knowledge,
     reading_of,
-    shown,
+    render,
     write_json,
 )
 from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
-from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.files import write_atomically
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ class _Passage:
     """What is to be marked.
 
     Attributes:
-        boxes: where it stands, on any page.
+        boxes: where it is, on any page.
         words: to be coloured inside the boxes as far as they are found there; a box without any is, as a whole.
         name: what it is, for messages; empty for no passage.
-        remark: what is to be said of it beside.
+        remark: an additional note on it.
     """
 
     boxes: tuple[Box, ...] = ()
@@ -86,7 +86,7 @@ def show(
     """
     from knowledge_mcp.wiring import build_passwords
 
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         if page is None and chunk is None and clause is None and quote is None:
             raise InvalidInputError("Which page?", suggestion="Give --page, --chunk, --clause or --quote.")
         record = knowledge.document(document_id)
@@ -94,12 +94,12 @@ def show(
         passage = _passage(knowledge, record, chunk=chunk, clause=clause, quote=quote)
         labels = {each.number: each.label for each in knowledge.document_structure(record.id).pages}
         number = _page(record, page, passage, labels)
-        boxes = _together([box for box in passage.boxes if box.page == number])
+        boxes = _merge([box for box in passage.boxes if box.page == number])
         passwords = build_passwords(reading_of(config).settings, ask_password if can_ask() else None)
-        width, height, picture = _drawn(item, passwords, number, boxes, passage.words, dpi)
-        place = _written(to or Path(f"{record.id}-page-{number}.png"), picture)
+        width, height, picture = _draw(item, passwords, number, boxes, passage.words, dpi)
+        place = _write(to or Path(f"{record.id}-page-{number}.png"), picture)
         if passage.remark:
-            say(passage.remark)
+            notify(passage.remark)
         if as_json:
             marked = [[box.left, box.top, box.right, box.bottom] for box in boxes]
             size = {"width": width, "height": height}
@@ -108,7 +108,7 @@ def show(
         others = [str(each) for each in passage.pages if each != number]
         also = f" (it goes on: pages {', '.join(others)})" if others else ""
         what = f", {passage.name} marked{also}" if passage.name else ""
-        out().print(shown(f"Wrote {place}: page {number} of {record.id}{what}."), soft_wrap=True)
+        open_console().print(render(f"Wrote {place}: page {number} of {record.id}{what}."), soft_wrap=True)
 
 
 # ---- the file -------------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _source(record: DocumentRecord) -> SourceItem:
     return item
 
 
-def _written(path: Path, picture: bytes) -> Path:
+def _write(path: Path, picture: bytes) -> Path:
     """Write the picture as a whole, in place of whatever is there.
 
     Raises:
@@ -159,7 +159,7 @@ def _written(path: Path, picture: bytes) -> Path:
     """
     place = path.absolute()
     try:
-        write_whole(place, picture)
+        write_atomically(place, picture)
     except OSError as exc:
         raise InvalidInputError(
             f"The picture cannot be written to {place}: {exc.strerror or exc}.", suggestion="Choose another with --out."
@@ -230,9 +230,9 @@ def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _Passage
     return _Passage(boxes, words, "the quote", remark)
 
 
-def _page(record: DocumentRecord, asked: int | None, passage: _Passage, labels: Mapping[int, str]) -> int:
-    """Choose the page to draw, and make sure that there is one, and that the passage stands on it."""
-    number = asked if asked is not None else passage.pages[0]
+def _page(record: DocumentRecord, requested: int | None, passage: _Passage, labels: Mapping[int, str]) -> int:
+    """Choose the page to draw, and make sure that there is one, and that the passage is on it."""
+    number = requested if requested is not None else passage.pages[0]
     if record.pages and number > record.pages:
         raise InvalidInputError(
             f"'{record.id}' has {how_many(record.pages, 'page')}.", suggestion=f"Give 1 to {record.pages}."
@@ -248,24 +248,24 @@ def _page(record: DocumentRecord, asked: int | None, passage: _Passage, labels: 
     return number
 
 
-def _together(boxes: Sequence[Box]) -> list[Box]:
+def _merge(boxes: Sequence[Box]) -> list[Box]:
     """Make one box of those that overlap: passages of a clause may have sentences in common."""
     found: list[Box] = []
     for box in boxes:
-        whole, apart = box, list[Box]()
+        merged, others = box, list[Box]()
         for other in found:
-            left, top = max(whole.left, other.left), max(whole.top, other.top)
-            right, bottom = min(whole.right, other.right), min(whole.bottom, other.bottom)
+            left, top = max(merged.left, other.left), max(merged.top, other.top)
+            right, bottom = min(merged.right, other.right), min(merged.bottom, other.bottom)
             if left < right and top < bottom:
-                left, top = min(whole.left, other.left), min(whole.top, other.top)
-                whole = Box(box.page, left, top, max(whole.right, other.right), max(whole.bottom, other.bottom))
+                left, top = min(merged.left, other.left), min(merged.top, other.top)
+                merged = Box(box.page, left, top, max(merged.right, other.right), max(merged.bottom, other.bottom))
             else:
-                apart.append(other)
-        found = [*apart, whole]
+                others.append(other)
+        found = [*others, merged]
     return found
 
 
-def _drawn(
+def _draw(
     item: SourceItem, passwords: Passwords, page: int, boxes: Sequence[Box], words: str, dpi: int
 ) -> tuple[int, int, bytes]:
     """Draw the page in a child process, as files of others are never parsed here."""

@@ -25,7 +25,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.extraction import LOW_CONFIDENCE
 from knowledge_mcp.model.source import advice_on_kind, is_unread_document
 from knowledge_mcp.support.files import open_beneath
-from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
 from knowledge_mcp.support.wording import how_many
 
 Signature = tuple[int, int]
@@ -47,7 +47,7 @@ class FileOutcome:
 
 
 def documents_in(place: Path, *, recursive: bool = True) -> list[Path]:
-    """List the documents below a folder, or the one file that is named; hidden ones are left out.
+    """List the documents below a folder, or the one given file; hidden ones are left out.
 
     A document of a kind that is not read is among them: ingesting it answers what it is to be saved as.
 
@@ -184,13 +184,13 @@ figure img { border: 1px solid #c8ced6; max-width: 180px; } figcaption { font-si
 
 def pages_to_show(outcome: FileOutcome) -> dict[int, str]:
     """Name the pages that were not read, or read with doubt, each with the reason."""
-    shown: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     pages: Sequence[Mapping[str, Any]] = outcome.answer.get("pages", ())
     for run in pages:
         reason = _reason(run)
         if reason:
-            shown.update(dict.fromkeys(range(int(run["first"]), int(run["last"]) + 1), reason))
-    return shown
+            reasons.update(dict.fromkeys(range(int(run["first"]), int(run["last"]) + 1), reason))
+    return reasons
 
 
 def _reason(run: Mapping[str, Any]) -> str:
@@ -206,20 +206,20 @@ def _reason(run: Mapping[str, Any]) -> str:
 
 def thumbnails(path: Path, pages: Sequence[int], sandbox: Sandbox) -> dict[int, bytes]:
     """Draw small JPEGs of pages in a child process; pages that cannot be drawn are left out."""
-    drawn: dict[int, bytes] = {}
+    pictures: dict[int, bytes] = {}
     number = 0
     try:
         with open_beneath(None, Path(os.path.realpath(path))) as stream:
-            files = {"path": Given(stream, path.suffix)}
+            files = {"path": InputFile(stream, path.suffix)}
             limits = Limits(seconds=60.0, silence=20.0)
             for value in sandbox.run(_JOB, {"pages": list(pages)}, files=files, limits=limits):
                 if isinstance(value, bytes):
-                    drawn[number] = value
+                    pictures[number] = value
                 else:
                     number = int(value["page"])
     except (Refusal, SandboxFailure, OSError):
-        return drawn
-    return drawn
+        return pictures
+    return pictures
 
 
 def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcome], now: datetime) -> str:
@@ -255,7 +255,7 @@ def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcom
 
 def _row(outcome: FileOutcome) -> str:
     answer = outcome.answer
-    said = html.escape(_STATUS.get(outcome.status, outcome.status))
+    status = html.escape(_STATUS.get(outcome.status, outcome.status))
     remarks = [str(answer[name]) for name in ("message", "suggestion") if answer.get(name)]
     remarks += [str(each) for each in answer.get("warnings", ())]
     if answer.get("replaced"):
@@ -268,7 +268,7 @@ def _row(outcome: FileOutcome) -> str:
     drawings = ", drawings" if answer.get("contains_drawings") else ""
     return (
         f"<tr><td>{html.escape(outcome.path.name)}{notes}</td>"
-        f'<td><span class="status {html.escape(outcome.status)}">{said}</span></td>'
+        f'<td><span class="status {html.escape(outcome.status)}">{status}</span></td>'
         f"<td>{kind}{sure}</td><td>{method}{drawings}</td>"
         f"<td class=number>{html.escape(str(answer.get('total_pages', '')))}</td>"
         f"<td class=number>{html.escape(str(answer.get('chunks_created', '')))}</td></tr>"
@@ -276,21 +276,21 @@ def _row(outcome: FileOutcome) -> str:
 
 
 def _pictures(outcome: FileOutcome, sandbox: Sandbox) -> str:
-    wanted = pages_to_show(outcome)
-    if not wanted:
+    reasons = pages_to_show(outcome)
+    if not reasons:
         return ""
-    numbers = list(wanted)[:_MOST_PICTURES]
-    drawn = thumbnails(outcome.path, numbers, sandbox)
-    figures = "\n".join(_figure(number, wanted[number], drawn.get(number)) for number in numbers)
-    left = len(wanted) - len(numbers)
-    more = f"<p class=note>… and {how_many(left, 'more page')}.</p>" if left else ""
+    numbers = list(reasons)[:_MOST_PICTURES]
+    pictures = thumbnails(outcome.path, numbers, sandbox)
+    figures = "\n".join(_figure(number, reasons[number], pictures.get(number)) for number in numbers)
+    remaining = len(reasons) - len(numbers)
+    more = f"<p class=note>… and {how_many(remaining, 'more page')}.</p>" if remaining else ""
     return f"<h2>{html.escape(outcome.path.name)}: pages to look at</h2>\n{figures}\n{more}"
 
 
 def _figure(number: int, reason: str, picture: bytes | None) -> str:
-    drawn = (
+    image = (
         f'<img alt="page {number}" src="data:image/jpeg;base64,{base64.b64encode(picture).decode()}">'
         if picture
         else "<em>no picture could be drawn</em>"
     )
-    return f"<figure>{drawn}<figcaption>page {number}: {html.escape(reason)}</figcaption></figure>"
+    return f"<figure>{image}<figcaption>page {number}: {html.escape(reason)}</figcaption></figure>"

@@ -23,7 +23,7 @@ from knowledge_mcp.cli.planning.folder import (
     report_html,
     unsupported_in,
 )
-from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, one_line, say
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, one_line, sanitize
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.session import (
     AsJson,
@@ -31,11 +31,11 @@ from knowledge_mcp.cli.shared.session import (
     Verbose,
     Yes,
     command_group,
-    guarded,
+    guard,
     load,
-    out,
+    open_console,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.engine.planning.service import EXTENSIONS
@@ -85,7 +85,7 @@ class FolderRun:
         self._choices = choices
         self._pause = pause or _wait
         self._outcomes: dict[Path, FileOutcome] = {}
-        self._is_whole = True
+        self._is_complete = True
         self._watch = FolderWatch(choices.folder, recursive=choices.recursive, report=choices.report)
 
     def run(self) -> ExitCode:
@@ -97,32 +97,32 @@ class FolderRun:
         choices = self._choices
         if not choices.application_ref:
             raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
-        self._tell_what_is_closed()
+        self._report_unreadable()
         if not documents_in(choices.folder, recursive=choices.recursive) and not choices.watch:
-            say(f"No document was found in {choices.folder}.")
-            if self._is_whole:
-                say(f"Next: Give a folder that holds files of these kinds: {', '.join(sorted(EXTENSIONS))}.")
+            notify(f"No document was found in {choices.folder}.")
+            if self._is_complete:
+                notify(f"Next: Give a folder that holds files of these kinds: {', '.join(sorted(EXTENSIONS))}.")
             return ExitCode.NOTHING_DONE
-        left = unsupported_in(choices.folder, recursive=choices.recursive) if choices.folder.is_dir() else []
-        if left:
-            say(f"Left out, as files of no supported kind: {', '.join(path.name for path in left[:10])}"
-                f"{f' and {len(left) - 10} more' if len(left) > 10 else ''}")  # fmt: skip
+        unsupported = unsupported_in(choices.folder, recursive=choices.recursive) if choices.folder.is_dir() else []
+        if unsupported:
+            notify(f"Left out, as files of no supported kind: {', '.join(path.name for path in unsupported[:10])}"
+                f"{f' and {len(unsupported) - 10} more' if len(unsupported) > 10 else ''}")  # fmt: skip
         self._file(self._watch.due(settled=False))
         self._finish()
         if choices.watch:
             self._go_on()
         return self._exit_code()
 
-    def _tell_what_is_closed(self) -> None:
+    def _report_unreadable(self) -> None:
         closed = closed_in(self._choices.folder, recursive=self._choices.recursive)
-        self._is_whole = not closed
+        self._is_complete = not closed
         if closed:
-            say(f"These folders cannot be read, and what is in them is left out: {', '.join(map(str, closed[:10]))}"
+            notify(f"These folders cannot be read, and what is in them is left out: {', '.join(map(str, closed[:10]))}"
                 f"{f' and {len(closed) - 10} more' if len(closed) > 10 else ''}")  # fmt: skip
-            say("Next: Check their permissions.")
+            notify("Next: Check their permissions.")
 
     def _go_on(self) -> None:
-        say(f"Watching {self._choices.folder}; Ctrl-C ends it.")
+        notify(f"Watching {self._choices.folder}; Ctrl-C ends it.")
         try:
             while self._pause():
                 due = self._watch.due()
@@ -130,7 +130,7 @@ class FolderRun:
                     self._file(due)
                     self._finish()
         except KeyboardInterrupt:
-            say("Stopped watching.")
+            notify("Stopped watching.")
 
     def _file(self, paths: Sequence[Path]) -> None:
         with _Show(len(paths)) as show, self._service.batch(self._choices.application_ref) as batch:
@@ -170,11 +170,11 @@ class FolderRun:
             path.write_text(content, encoding="utf-8")
         except OSError as exc:
             raise InvalidInputError(f"The report cannot be written: {exc.strerror or exc}.") from exc
-        say(f"Report: {path}")
+        notify(f"Report: {path}")
 
     def _exit_code(self) -> ExitCode:
         failed = any(each.status == "error" for each in self._outcomes.values())
-        return ExitCode.FAILURE if failed or not self._is_whole else ExitCode.SUCCESS
+        return ExitCode.FAILURE if failed or not self._is_complete else ExitCode.SUCCESS
 
 
 def _wait() -> bool:
@@ -214,14 +214,14 @@ class _Show:
             self._bars.update(self._bar, completed=done, total=total, description=f"{self._name}: {message}")
 
     def end(self, number: int, outcome: FileOutcome) -> None:
-        line = f"[{number}/{self._files}] {outcome.path.name}: {_said(outcome)}"
+        line = f"[{number}/{self._files}] {outcome.path.name}: {_summary(outcome)}"
         if self._bars is not None:
-            self._bars.console.print(harmless(line), markup=False)
+            self._bars.console.print(sanitize(line), markup=False)
         else:
-            say(line)
+            notify(line)
 
 
-def _said(outcome: FileOutcome) -> str:
+def _summary(outcome: FileOutcome) -> str:
     answer = outcome.answer
     match outcome.status:
         case "success":
@@ -248,12 +248,14 @@ def _print_table(outcomes: Sequence[FileOutcome]) -> None:
         outcome = each.status if each.status != "error" else f"error: {answer['error_type']}"
         cells = [str(answer.get(name, "")) for name in ("document_type", "extraction_method")]
         numbers = [str(answer.get(name, "")) for name in ("total_pages", "chunks_created")]
-        table.add_row(*map(shown, (each.path.name, outcome, *cells, *numbers)))
-    out().print(table)
+        table.add_row(*map(render, (each.path.name, outcome, *cells, *numbers)))
+    open_console().print(table)
     counts = {
         status: sum(each.status == status for each in outcomes) for status in sorted({e.status for e in outcomes})
     }
-    out().print(", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items()), markup=False)
+    open_console().print(
+        ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items()), markup=False
+    )
 
 
 app = command_group("Ingest, list, search, read and delete the documents of planning applications.")
@@ -350,7 +352,7 @@ def list_documents(
             write_json(answer)
             return
         if not answer["documents"]:
-            out().print(f"No document of application {ref} has been ingested.", markup=False)
+            open_console().print(f"No document of application {ref} has been ingested.", markup=False)
             return
         from rich.table import Table
 
@@ -363,8 +365,8 @@ def list_documents(
             name = Path(each["file_path"]).name
             method = each["extraction_method"] + (", drawings" if each["contains_drawings"] else "")
             cells = (each["document_id"], name, each["document_type"], method, str(each["chunk_count"]))
-            table.add_row(*map(shown, cells), each["ingested_at"][:16].replace("T", " "))
-        out().print(table)
+            table.add_row(*map(render, cells), each["ingested_at"][:16].replace("T", " "))
+        open_console().print(table)
 
 
 @app.command()
@@ -385,7 +387,7 @@ def applications(as_json: AsJson = False, config: ConfigFile = None, verbose: Ve
             write_json({"applications": listed})
             return
         if not listed:
-            out().print("No application has a document yet.", markup=False)
+            open_console().print("No application has a document yet.", markup=False)
             return
         table = Table()
         table.add_column("Application", overflow="fold")
@@ -393,8 +395,8 @@ def applications(as_json: AsJson = False, config: ConfigFile = None, verbose: Ve
         table.add_column("Last ingested")
         for each in listed:
             last = str(each["last_ingested_at"])[:16].replace("T", " ")
-            table.add_row(shown(str(each["application_ref"])), str(each["document_count"]), last)
-        out().print(table)
+            table.add_row(render(str(each["application_ref"])), str(each["document_count"]), last)
+        open_console().print(table)
 
 
 @app.command()
@@ -427,14 +429,15 @@ def search(
         if as_json:
             write_json(answer)
             return
-        console = out()
+        console = open_console()
         for each in answer["results"]:
             found = each["metadata"]
             place = f"{found['source_file']}, page {found['page_numbers']}" if found["page_numbers"] else "?"
             console.print(
-                shown(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold"), soft_wrap=True
+                render(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold"),
+                soft_wrap=True,
             )
-            console.print(shown(each["text"]))
+            console.print(render(each["text"]))
             console.print()
         if not answer["results"]:
             console.print(answer["message"], markup=False)
@@ -483,4 +486,6 @@ def delete(
         if as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
-            out().print(f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.", markup=False)
+            open_console().print(
+                f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.", markup=False
+            )

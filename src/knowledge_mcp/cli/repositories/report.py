@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.shared.session import out, shown
+from knowledge_mcp.cli.shared.session import open_console, render
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.repositories.metrics import Snapshot
@@ -14,39 +14,39 @@ if TYPE_CHECKING:
 
 def print_results(answer: dict[str, Any]) -> None:
     """Show the answer of `semantic_search`."""
-    console = out()
+    console = open_console()
     for each in answer["results"]:
         place = f"{each['repository']}  {each['file_path']}:{each['start_line']}-{each['end_line']}"
-        console.print(shown(f"{each['similarity_score']:.2f}  {place}", "bold"), soft_wrap=True)
+        console.print(render(f"{each['similarity_score']:.2f}  {place}", "bold"), soft_wrap=True)
         if each.get("symbol"):
-            console.print(shown(f"      {each['symbol']}", "dim"), soft_wrap=True)
-        console.print(shown(each["content_snippet"]))
+            console.print(render(f"      {each['symbol']}", "dim"), soft_wrap=True)
+        console.print(render(each["content_snippet"]))
         if each.get("permalink"):
-            console.print(shown(each["permalink"], "dim"), soft_wrap=True)
+            console.print(render(each["permalink"], "dim"), soft_wrap=True)
         console.print()
     about = answer["metadata"]
     if answer.get("message"):
-        console.print(shown(answer["message"]), soft_wrap=True)
+        console.print(render(answer["message"]), soft_wrap=True)
         for hint in answer.get("suggestions", []):
-            console.print(shown(f"  {hint}"), soft_wrap=True)
-    for told in about.get("degraded", []):
-        console.print(shown(f"Warning: {told}", "yellow"), soft_wrap=True)
-    known = about.get("freshness", [])
-    part = [each["repository"] for each in known if each["status"] == "error"]
+            console.print(render(f"  {hint}"), soft_wrap=True)
+    for note in about.get("degraded", []):
+        console.print(render(f"Warning: {note}", "yellow"), soft_wrap=True)
+    freshness = about.get("freshness", [])
+    part = [each["repository"] for each in freshness if each["status"] == "error"]
     if part:
-        console.print(shown(f"Not wholly indexed: {', '.join(part)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
-    stale = [each["repository"] for each in known if each.get("stale") and each["repository"] not in part]
+        console.print(render(f"Not wholly indexed: {', '.join(part)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
+    stale = [each["repository"] for each in freshness if each.get("stale") and each["repository"] not in part]
     if stale:
-        console.print(shown(f"Out of date: {', '.join(stale)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
+        console.print(render(f"Out of date: {', '.join(stale)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
     names = ", ".join(about["repositories_searched"]) or "nothing"
     below = f", {about['below_threshold']} below {about['threshold']:g}" if about["below_threshold"] else ""
-    told = f"{about['total_matches']} matches{below} in {names}, {about['query_time_ms']} ms"
-    console.print(shown(told, "dim"), soft_wrap=True)
+    note = f"{about['total_matches']} matches{below} in {names}, {about['query_time_ms']} ms"
+    console.print(render(note, "dim"), soft_wrap=True)
 
 
 def print_status(entries: list[dict[str, Any]]) -> None:
     """Show repositories as a table."""
-    console = out()
+    console = open_console()
     if not entries:
         console.print("No repository is indexed. `pk-mcp index URL` indexes one.", markup=False)
         return
@@ -74,12 +74,12 @@ def print_status(entries: list[dict[str, Any]]) -> None:
             f"{each['chunk_count']:,}",
             each["last_indexed"][:16].replace("T", " "),
         )
-        table.add_row(*map(shown, cells))
+        table.add_row(*map(render, cells))
     console.print(table)
     for each in entries:
-        for told in (each.get("error_message", ""), *each.get("problems", [])):
-            if told:
-                console.print(shown(f"{each['name']}: {told}"), soft_wrap=True)
+        for message in (each.get("error_message", ""), *each.get("problems", [])):
+            if message:
+                console.print(render(f"{each['name']}: {message}"), soft_wrap=True)
 
 
 def health_status(service: RepositoryService) -> dict[str, Any]:
@@ -97,12 +97,12 @@ def health_status(service: RepositoryService) -> dict[str, Any]:
 
 def _component(check: Check, threshold: int) -> dict[str, Any]:
     state = "down" if not check.up else "degraded" if check.latency_ms >= threshold else "up"
-    told: dict[str, Any] = {"status": state}
+    component: dict[str, Any] = {"status": state}
     if check.up:
-        told["latencyMs"] = check.latency_ms
+        component["latencyMs"] = check.latency_ms
     if check.message and check.message != "OK":
-        told["message"] = check.message
-    return told
+        component["message"] = check.message
+    return component
 
 
 def print_metrics(found: Snapshot) -> None:
@@ -119,4 +119,4 @@ def print_metrics(found: Snapshot) -> None:
         mean = f"{each.sum / each.count:,.1f}" if each.count else "-"
         ends = [f"{end:g}" if (end := each.quantile(share)) is not None else "-" for share in (0.5, 0.95)]
         table.add_row(name, f"{each.count:,}", mean, *ends)
-    out().print(table)
+    open_console().print(table)

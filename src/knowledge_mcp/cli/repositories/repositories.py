@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirmed, harmless, say
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, sanitize
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.report import duration
 from knowledge_mcp.cli.shared.session import (
@@ -25,12 +25,12 @@ from knowledge_mcp.cli.shared.session import (
     Verbose,
     Version,
     Yes,
-    guarded,
+    guard,
     load,
-    out,
+    open_console,
+    render,
     run_command,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.support.wording import how_many
@@ -49,7 +49,7 @@ _EVERY = 1.0
 
 
 @contextmanager
-def followed() -> Generator[Call]:
+def follow_progress() -> Generator[Call]:
     """Give a line that shows progress on stderr, as a bar on a terminal, and stops on SIGTERM."""
     from knowledge_mcp.model.call import Call
 
@@ -65,7 +65,7 @@ def followed() -> Generator[Call]:
             with _bar() as progress:
                 yield Call(progress, stopped.is_set)
         else:
-            yield Call(_Lines().tell, stopped.is_set)
+            yield Call(_Lines().report, stopped.is_set)
     finally:
         if main:
             signal.signal(signal.SIGTERM, before)
@@ -77,12 +77,12 @@ class _Lines:
     def __init__(self) -> None:
         self._at = 0.0
 
-    def tell(self, done: float, total: float | None, message: str) -> None:
+    def report(self, done: float, total: float | None, message: str) -> None:
         """Write one, unless one was just written and this is not the last."""
         if time.monotonic() - self._at < _EVERY and done != total:
             return
         self._at = time.monotonic()
-        say(f"{message} ({done:.0f}/{total:.0f})" if total else message)
+        notify(f"{message} ({done:.0f}/{total:.0f})" if total else message)
 
 
 @contextmanager
@@ -103,7 +103,7 @@ class _Bar:
 
     def __call__(self, done: float, total: float | None, message: str) -> None:
         """Move it; a long path is cut at its beginning."""
-        text = harmless(message)
+        text = sanitize(message)
         self._move(done, total, text if len(text) <= 60 else f"…{text[-59:]}")
 
 
@@ -119,7 +119,7 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
         return
     from rich.table import Table
 
-    table = Table(title=shown(f"{result.repository}: {result.status}"), show_header=False, title_justify="left")
+    table = Table(title=render(f"{result.repository}: {result.status}"), show_header=False, title_justify="left")
     table.add_column("what")
     table.add_column("count", justify="right")
     rows = [
@@ -136,13 +136,13 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
     ]
     for row in rows:
         table.add_row(*row)
-    console = out()
+    console = open_console()
     console.print(table)
     for title, lines in (("Noted:", result.warnings), ("Left out:", result.skipped), ("Failed:", result.errors)):
         if lines:
             console.print(title)
             for line in lines[:20]:
-                console.print(shown(f"  {line}"), soft_wrap=True)
+                console.print(render(f"  {line}"), soft_wrap=True)
             if len(lines) > 20:
                 console.print(f"  … and {len(lines) - 20} more (--json lists them)")
 
@@ -167,7 +167,7 @@ def _open_service(config: Path | None, *, verbose: bool, as_json: bool) -> Gener
         settings = settings_of(config, verbose=verbose, surface="repositories", quiet="ERROR")
         engine = logging.getLogger("knowledge_mcp.engine")
         before = engine.level
-        if not verbose:  # files that are left out are told in the summary
+        if not verbose:  # files that are left out are listed in the summary
             engine.setLevel(logging.CRITICAL)
         service = wiring.build_repositories(settings)
         try:
@@ -377,7 +377,7 @@ def remove(
         if as_json:
             write_json({"repository": info.name, "chunks_removed": chunks})
         else:
-            out().print(f"Removed {info.name}: {how_many(chunks, 'chunk')}.", markup=False)
+            open_console().print(f"Removed {info.name}: {how_many(chunks, 'chunk')}.", markup=False)
 
 
 @app.command(short_help="Check whether store and embedder answer.")

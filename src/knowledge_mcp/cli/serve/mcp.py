@@ -116,7 +116,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the server until its client leaves or it is told to stop; returns the exit code."""
+    """Run the server until its client leaves or it is asked to stop; returns the exit code."""
     parsed = build_parser().parse_args(argv)
     arguments = McpArguments(**vars(parsed))
     signal.signal(signal.SIGTERM, _stop)
@@ -157,7 +157,7 @@ def _serve(arguments: McpArguments) -> int:
         )
     from knowledge_mcp import wiring
 
-    # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
+    # The connections are tried even where settings are wrong: everything is reported at once (A-REQ-REL-003).
     local = [
         name for name in surfaces if name in registry.SURFACES and not _is_elsewhere(name, settings, arguments.remote)
     ]
@@ -166,17 +166,17 @@ def _serve(arguments: McpArguments) -> int:
     return _run(arguments, settings, surfaces, tokens, start)
 
 
-def _surface_problems(surfaces: Sequence[str], known: Sequence[str] | dict[str, str]) -> list[str]:
+def _surface_problems(surfaces: Sequence[str], available: Sequence[str] | dict[str, str]) -> list[str]:
     problems = [
-        f"--surface names '{name}', which this build does not have; it has: {', '.join(sorted(known))}."
+        f"--surface names '{name}', which this build does not have; it has: {', '.join(sorted(available))}."
         for name in surfaces
-        if name not in known
+        if name not in available
     ]
     return problems if surfaces else ["--surface names no surface."]
 
 
 def _is_elsewhere(surface: str, settings: Settings, remote: bool) -> bool:
-    """Tell whether a surface needs no store of this process."""
+    """Return whether a surface needs no store of this process."""
     return surface == "convert" or remote or (surface == "rag" and settings.rag_api_url is not None)
 
 

@@ -18,13 +18,13 @@ from knowledge_mcp.cli.serve.starting import (
     allowed_folders,
     audit_of,
     is_loopback,
+    list_own_hosts,
     listening_problems,
-    own_hosts,
+    log_access,
     port_from,
     raise_problems,
     resource_of,
     run_to_exit_code,
-    tell_who_may_come,
     what_it_runs_on,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode
@@ -126,7 +126,7 @@ def _seconds(text: str) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to stop; returns the exit code."""
+    """Serve until asked to stop; returns the exit code."""
     arguments = RestArguments(**vars(build_parser().parse_args(argv)))
     return run_to_exit_code(lambda: _serve(arguments), verbose=arguments.log_level == "DEBUG")
 
@@ -152,7 +152,7 @@ def _serve(arguments: RestArguments) -> int:
     problems += [
         f"--engine names '{name}', which has no engine here." for name in engines if name not in registry.SURFACES
     ]
-    # The connections are tried even where settings are wrong: everything is told at once (A-REQ-REL-003).
+    # The connections are tried even where settings are wrong: everything is reported at once (A-REQ-REL-003).
     start = wiring.try_start(settings, surfaces=["rag"])
     raise_problems(problems, start.problems)
     port = settings.rag_api_port if arguments.port is None else arguments.port
@@ -160,7 +160,7 @@ def _serve(arguments: RestArguments) -> int:
     from knowledge_mcp.transports.shared.serving import listen
 
     listener = listen(host, port)
-    tell_who_may_come(host, settings, tokens=closed)
+    log_access(host, settings, tokens=closed)
     service, providers = _build(arguments, settings, start, keys, (host, listener.getsockname()[1]), engines)
     drain = arguments.drain if arguments.drain is not None else 0.0 if is_loopback(host) else 2.0
     try:

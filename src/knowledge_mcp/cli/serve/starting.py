@@ -1,4 +1,4 @@
-"""What the two servers' commands share: options of one wording, problems told together, and how they end."""
+"""What the two servers' commands share: options of one wording, problems reported together, and how they end."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def allowed_folders(settings: Settings, *, unset: _T) -> tuple[Path, ...] | _T:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is reached from this machine only."""
+    """Return whether an address is reached from this machine only."""
     return host.lower() in {"localhost", "::1"} or host.startswith("127.")
 
 
@@ -143,8 +143,8 @@ def read_tokens(settings: Settings, problems: list[str]) -> KeyRing:
     """
     from knowledge_mcp.transports.shared.keys import KeyRing
 
-    own = settings.mcp_api_key
-    secret = own.get_secret_value() if own is not None else None
+    key = settings.mcp_api_key
+    secret = key.get_secret_value() if key is not None else None
     ring = KeyRing(secret, settings.mcp_api_keys_file, setting="MCP_API_KEYS_FILE")
     if ring.problem:
         problems.append(ring.problem)
@@ -193,14 +193,14 @@ def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting
     return [f"{reached}: set {setting} (or {setting}S_FILE), or pass --allow-unauthenticated."]
 
 
-def own_hosts(host: str, port: int) -> tuple[str, ...]:
+def list_own_hosts(host: str, port: int) -> tuple[str, ...]:
     """List the Host names by which a server is reached without anybody configuring them."""
-    shown = f"[{host}]" if ":" in host else host
-    names = _LOOPBACK if host in _EVERYWHERE else dict.fromkeys((*_LOOPBACK, shown))
+    literal = f"[{host}]" if ":" in host else host
+    names = _LOOPBACK if host in _EVERYWHERE else dict.fromkeys((*_LOOPBACK, literal))
     return tuple(f"{name}:{port}" for name in names)
 
 
-def tell_who_may_come(host: str, settings: Settings, *, tokens: bool) -> None:
+def log_access(host: str, settings: Settings, *, tokens: bool) -> None:
     """Log who can use a server that listens there, where that may surprise."""
     if not tokens and is_loopback(host):
         _logger.info("no key is configured: only programs on this machine can connect, and need none")
@@ -239,12 +239,12 @@ def listen(
     host, port = address
     with contextlib.closing(serving.listen(host, port)) as listener:
         resource = resource_of(settings)
-        tell_who_may_come(host, settings, tokens=tokens.required or resource is not None)
+        log_access(host, settings, tokens=tokens.required or resource is not None)
         app = http.build_app(
             server,
             keys=tokens,
             resource=resource,
-            allowed_hosts=(*settings.allowed_hosts, *own_hosts(host, port)),
+            allowed_hosts=(*settings.allowed_hosts, *list_own_hosts(host, port)),
             allowed_origins=settings.allowed_origins,
             max_body_bytes=settings.max_body_bytes,
         )

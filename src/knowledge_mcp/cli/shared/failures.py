@@ -1,4 +1,4 @@
-"""One way for all commands to tell what went wrong and what to do, and the exit codes they share."""
+"""One way for all commands to report what went wrong and what to do, and the exit codes they share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import IntEnum
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, SpaceMismatchError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_asking = threading.Lock()
+_prompt_lock = threading.Lock()
 _LINE_ENDS = re.compile(r"[\n\u2028\u2029]")
 
 
@@ -71,51 +71,51 @@ def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
     cause = error.__cause__
     if verbose and cause is not None:
         lines.append(f"Cause: {type(cause).__name__}: {cause}")
-    say("\n".join(lines))
+    notify("\n".join(lines))
 
 
-def say(text: str) -> None:
+def notify(text: str) -> None:
     """Write a message to stderr."""
-    sys.stderr.write(harmless(text) + "\n")
+    sys.stderr.write(sanitize(text) + "\n")
     sys.stderr.flush()
 
 
-def harmless(text: str) -> str:
+def sanitize(text: str) -> str:
     """Make control characters visible: file names and documents must not steer the terminal that shows them."""
     return _CONTROL.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:
     """Write control characters and ends of lines as escapes: a file's name may hold them, and must not end a line."""
-    return _LINE_ENDS.sub(_escaped, _CONTROL.sub(_escaped, text))
+    return _LINE_ENDS.sub(_escape, _CONTROL.sub(_escape, text))
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
 
 
-def confirmed(question: str, otherwise: str = "Nothing was removed") -> bool:
+def confirm(question: str, otherwise: str = "Nothing was removed") -> bool:
     """Ask on the terminal; without one, say that --yes is needed."""
     if not sys.stdin.isatty():
-        say(f"{otherwise}: without a terminal to ask on, pass --yes. ({question})")
+        notify(f"{otherwise}: without a terminal to ask on, pass --yes. ({question})")
         return False
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:
         return True
-    say(f"{otherwise}.")
+    notify(f"{otherwise}.")
     return False
 
 
 def can_ask() -> bool:
-    """Tell whether a person sits there who can be asked."""
+    """Return whether there is a person at the terminal to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask_password(name: str, why: str) -> str | None:
     """Ask for a password without showing it; None where none was given."""
-    with _asking:
-        say(why)
+    with _prompt_lock:
+        notify(why)
         try:
             return getpass.getpass(f"Password of {name} (Enter to leave the file out): ", stream=sys.stderr) or None
         except EOFError:

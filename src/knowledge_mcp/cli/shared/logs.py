@@ -15,8 +15,8 @@ from typing import Any, Literal, cast
 
 from knowledge_mcp.support.events import EVENT_FIELDS, in_one_line
 
-_OURS = ("knowledge_mcp", "__main__")  # the second is a command of ours that runs as `python -m`
-"""Whose log the level is for. Libraries are shown from WARNING: parsers tell of every token at DEBUG, text and all."""
+_OWN_LOGGERS = ("knowledge_mcp", "__main__")  # the second is a command of ours that runs as `python -m`
+"""Whose log the level is for. Libraries are shown from WARNING: parsers log every token at DEBUG, text and all."""
 _TEXT_LIMIT = 4000
 """Characters of one text in a line of the log: a screen full, and no flood by whoever chose the text."""
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
@@ -121,7 +121,7 @@ def set_up_logging(level: str, form: Literal["text", "json"] = "text") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(logging.getLevelNamesMapping()[level], logging.WARNING))
-    for name in _OURS:
+    for name in _OWN_LOGGERS:
         logging.getLogger(name).setLevel(level)
     logging.captureWarnings(capture=True)
     logging.raiseExceptions = False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
-from knowledge_mcp.cli.shared.failures import one_line, say
+from knowledge_mcp.cli.shared.failures import notify, one_line
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 from knowledge_mcp.support.wording import how_many
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class IngestTally:
-    """Keep what events tell that the report does not: needed when a run ends before its report.
+    """Collect what only the events say, not the report: needed when a run ends before its report.
 
     Attributes:
         found: files seen. unchanged, stored: sources finished.
@@ -93,7 +93,7 @@ class LineProgress:
             case _:
                 pass
         if line:
-            say(line)
+            notify(line)
 
     def pause(self) -> None:
         """Nothing is in the way."""

@@ -18,8 +18,8 @@ CHUNKS_PER_CORE_SECOND = {"int8": 32.0, "fp32": 15.0}
 """Chunks of about 200 tokens that the local model embeds per second and core (docs/decisions, local embeddings)."""
 
 
-_MOST_NAMED = 50
-"""Files named one by one in a summary for people: about three screens."""
+_MAX_LISTED = 50
+"""Files listed one by one in a summary for people: about three screens."""
 
 
 def exit_code_for(report: IngestReport, *, aborted: bool = False) -> ExitCode:
@@ -47,30 +47,30 @@ def duration(seconds: float) -> str:
     """Write a duration for people: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60:02d} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60:02d} min"
 
 
-def unreadable_lines(files: Sequence[SkippedFile]) -> list[str]:
+def list_unreadable(files: Sequence[SkippedFile]) -> list[str]:
     """Write the first unreadable files with their reasons and what can be done; the others as counts by reason."""
     lines: list[str] = []
-    for each in files[:_MOST_NAMED]:
+    for each in files[:_MAX_LISTED]:
         lines.append(f"  {each.source}")
         lines.append(f"    {each.reason}: {each.message}")
         if each.suggestion:
             lines.append(f"    {each.suggestion}")
-    left = Counter(each.reason for each in files[_MOST_NAMED:])
-    if left:
-        told = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
-        lines.append(f"  … and {left.total()} more: {told}. --json names them all.")
+    others = Counter(each.reason for each in files[_MAX_LISTED:])
+    if others:
+        counts = ", ".join(f"{count} {reason}" for reason, count in others.most_common())
+        lines.append(f"  … and {others.total()} more: {counts}. --json names them all.")
     return [one_line(line) for line in lines]
 
 
-def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
+def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
     """Write what was left alone in a folder: how many files of each kind, an example, what to do."""
     lines = ["Not ingested, because they are not documents or were not asked for:"] if left_out else []
     for each in left_out:
@@ -84,19 +84,19 @@ def print_summary(console: Console, report: IngestReport, *, aborted: bool = Fal
     """Print the summary table: files, chunks, errors, seconds."""
     from rich.table import Table
 
-    done = [each for each in report.documents if not each.unchanged]
-    embedded = sum(each.embedded for each in done)
-    reused = sum(each.reused for each in done)
+    processed = [each for each in report.documents if not each.unchanged]
+    embedded = sum(each.embedded for each in processed)
+    reused = sum(each.reused for each in processed)
     table = Table(
         title="Ingestion aborted" if aborted else "Ingestion summary", show_header=False, title_justify="left"
     )
     table.add_column("what")
     table.add_column("count", justify="right")
     rows = [
-        ("Files processed", str(len(done))),
-        ("Files unchanged", str(len(report.documents) - len(done))),
+        ("Files processed", str(len(processed))),
+        ("Files unchanged", str(len(report.documents) - len(processed))),
         ("Files skipped", str(len(report.skipped))),
-        ("Chunks created", str(sum(each.record.chunk_count for each in done))),
+        ("Chunks created", str(sum(each.record.chunk_count for each in processed))),
         ("  embedded", str(embedded)),
         ("  reused", str(reused)),
         ("Errors", str(len(report.failed) + len(report.skipped))),
@@ -108,7 +108,7 @@ def print_summary(console: Console, report: IngestReport, *, aborted: bool = Fal
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    for each in done:
+    for each in processed:
         for warning in each.record.warnings:
             console.print(
                 one_line(f"Warning: {each.record.id}: {warning}"), markup=False, highlight=False, soft_wrap=True
@@ -122,7 +122,7 @@ def _print_problems(console: Console, report: IngestReport) -> None:
     for title, files in (("Skipped:", report.skipped), ("Failed:", report.failed)):
         if files:
             console.print(title, markup=False)
-            for line in unreadable_lines(files):
+            for line in list_unreadable(files):
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -171,16 +171,16 @@ def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted
     `chunks_reused`, `errors`, `seconds`, `embedding_tokens`, `billed_tokens`, `cost_usd` (null where the price is not
     known), `editions`, `documents`, `planned`, `skipped`, `failed`.
     """
-    done = [each for each in report.documents if not each.unchanged]
+    processed = [each for each in report.documents if not each.unchanged]
     return {
         "source": source,
         "exit_code": int(exit_code),
         "aborted": aborted,
-        "files_processed": len(done),
-        "files_unchanged": len(report.documents) - len(done),
-        "chunks_created": sum(each.record.chunk_count for each in done),
-        "chunks_embedded": sum(each.embedded for each in done),
-        "chunks_reused": sum(each.reused for each in done),
+        "files_processed": len(processed),
+        "files_unchanged": len(report.documents) - len(processed),
+        "chunks_created": sum(each.record.chunk_count for each in processed),
+        "chunks_embedded": sum(each.embedded for each in processed),
+        "chunks_reused": sum(each.reused for each in processed),
         "errors": len(report.skipped) + len(report.failed),
         "seconds": round(report.seconds, 3),
         "embedding_tokens": report.embedding_tokens,

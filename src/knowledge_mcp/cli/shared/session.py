@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, harmless, print_failure
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure, sanitize
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.model.collection import GIVEN
 from knowledge_mcp.model.errors import (
@@ -43,8 +43,8 @@ CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
 """Of every command: how its help is asked for, and how wide it may be."""
 
 
-def _show_version(context: typer.Context, asked: bool) -> None:
-    if asked:
+def _show_version(context: typer.Context, requested: bool) -> None:
+    if requested:
         typer.echo(f"{context.find_root().info_name} {__version__}")
         raise typer.Exit
 
@@ -57,14 +57,14 @@ Version = Annotated[
 def run_command(app: typer.Typer, name: str) -> None:
     """Run a command under its name; ends the process with its exit code."""
     try:
-        _made(app)(prog_name=name)
+        _build_command(app)(prog_name=name)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         sys.exit(ExitCode.INTERRUPTED)
 
 
 @cache
-def _made(app: typer.Typer) -> Callable[..., object]:
+def _build_command(app: typer.Typer) -> Callable[..., object]:
     """Make a command with all that it groups, once in a process: typer takes 0.15 s for it."""
     return get_command(app)
 
@@ -74,7 +74,7 @@ _LONGEST = 500
 """Characters of a value that are kept, as of front matter."""
 
 
-def pairs_of(values: Sequence[str] | None) -> dict[str, str]:
+def parse_pairs(values: Sequence[str] | None) -> dict[str, str]:
     """Read `KEY=VALUE` pairs; a key that comes twice lists its values by comma.
 
     Raises:
@@ -90,15 +90,15 @@ def pairs_of(values: Sequence[str] | None) -> dict[str, str]:
     return pairs
 
 
-def given_labels(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+def parse_labels(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
     """Read pairs for documents that are ingested, and their names, so that later versions keep them.
 
     Raises:
-        typer.BadParameter: as `pairs_of`, or a name is the ingest's own.
+        typer.BadParameter: as `parse_pairs`, or a name is the ingest's own.
     """
     from knowledge_mcp.engine.ingest.plan import NOT_ITS_OWN
 
-    pairs = pairs_of(values)
+    pairs = parse_pairs(values)
     for name in NOT_ITS_OWN & pairs.keys():
         raise typer.BadParameter(f"'{name}' is what the ingest itself says of a document.", param_hint="--meta")
     return (*pairs.items(), (GIVEN, ", ".join(pairs))) if pairs else ()
@@ -128,12 +128,12 @@ class GroupWithDefault(TyperGroup):
 
 
 def command_group(help: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
-    """Make a group of commands that shows its help where none is named."""
+    """Make a group of commands that shows its help where none is given."""
     return typer.Typer(cls=cls, no_args_is_help=True, help=help, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @contextmanager
-def guarded(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
+def guard(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
     """Turn whatever goes wrong inside into a clear message on stderr and an exit code.
 
     With `as_json` the error object `{"error": {...}}` goes to stdout as well.
@@ -196,18 +196,20 @@ def settings_of(
     from knowledge_mcp.settings import load_settings
 
     reading = reading_of(config)
-    told = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
-    set_up_logging(reading.settings.log_level if told else "INFO" if verbose else quiet, reading.settings.log_format)
+    has_level = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
+    set_up_logging(
+        reading.settings.log_level if has_level else "INFO" if verbose else quiet, reading.settings.log_format
+    )
     settings = load_settings(config, surface=surface)
     return settings if collection is None else settings.model_copy(update={"collection": collection})
 
 
 @contextmanager
-def opened(
+def open_knowledge(
     config: Path | None, collection: str | None = None, *, verbose: bool = False, as_json: bool = False
 ) -> Generator[Knowledge]:
-    """Open the knowledge base for one command, guarded, and close it."""
-    with guarded(verbose=verbose, as_json=as_json):
+    """Open the knowledge base for one command, handle its errors, and close it."""
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
         from knowledge_mcp import wiring
 
@@ -242,14 +244,14 @@ def write_json(content: Any) -> None:
     sys.stdout.flush()
 
 
-def shown(text: str, style: str = "") -> Text:
+def render(text: str, style: str = "") -> Text:
     """Prepare a text for rich: no markup is read in it, and no control character reaches the terminal."""
     from rich.text import Text
 
-    return Text(harmless(text), style)
+    return Text(sanitize(text), style)
 
 
-def out() -> Console:
+def open_console() -> Console:
     """Return a console on stdout, wide enough to be read where stdout is no terminal."""
     from rich.console import Console
 

@@ -47,7 +47,7 @@ from knowledge_mcp.model.errors import (
     NotFoundError,
     may_pass,
 )
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
 __all__ = [
     "BUILDER_VERSION",
@@ -350,7 +350,7 @@ def _from_hub(
             f"The model {model} is neither built in nor in the cache.",
             suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that holds the model.",
         )
-    retrying(
+    call_with_retries(
         lambda: hub_snapshot(model, revision, scratch, progress), service="model hub", may_pass=may_pass, policy=retries
     )
     (scratch / MANIFEST).unlink(missing_ok=True)  # only we say what a folder holds

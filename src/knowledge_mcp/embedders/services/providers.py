@@ -19,7 +19,7 @@ from knowledge_mcp.embedders.services.service import (
 )
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import Secret
-from knowledge_mcp.support.retry import RetryPolicy, doubling
+from knowledge_mcp.support.retry import RetryPolicy, doubling_pauses
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -183,7 +183,7 @@ def _embedder_of(
         batch_size=options.embedding_batch_size,
         concurrency=options.embedding_concurrency,
         retries=retries,
-        pauses=doubling(options.embedding_max_retries),
+        pauses=doubling_pauses(options.embedding_max_retries),
         query_seconds=min(QUERY_SECONDS, seconds),
         batch_seconds=seconds,
     )

@@ -32,7 +32,7 @@ from knowledge_mcp.model.errors import (
     may_pass,
 )
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -84,7 +84,7 @@ class Requests:
         Raises:
             CallFailed: with the error of the last try.
         """
-        return retrying(
+        return call_with_retries(
             lambda: self._try(texts, seconds),
             service=self._service.name,
             may_pass=lambda exc: isinstance(exc, CallFailed) and may_pass(exc.error),

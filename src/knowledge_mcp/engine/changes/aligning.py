@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.wording import holders, plain, words_of
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
 """What heading, number and place each count for: as much as half of the words in common, and none is enough alone."""
@@ -134,7 +134,7 @@ class _Side:
 
     def __init__(self, clauses: Sequence[Clause], terms: Terms) -> None:
         self.clauses = clauses
-        self.counts = [Counter(terms(clause.text)) for clause in checked(clauses)]
+        self.counts = [Counter(terms(clause.text)) for clause in check_each(clauses)]
         self.titles = [frozenset(terms(clause.heading)) for clause in clauses]
         self.heads = [_own_head(clause, clauses) for clause in clauses]
         self.heads_like = Counter(self.heads)
@@ -241,7 +241,7 @@ class _Matcher:
     def joined(self) -> _Pairs:
         evidence = {
             (one, other): self._evidence(one, other)
-            for one in checked(range(len(self._old.clauses)))
+            for one in check_each(range(len(self._old.clauses)))
             for other in self._near(one)
         }
         pairs: _Pairs | None = None
@@ -456,7 +456,7 @@ class _Matcher:
         have, and more of them than one of as many clauses gains by chance.
         """
         gained: defaultdict[str, list[int]] = defaultdict(list)
-        for place, words in checked(known.items()):
+        for place, words in check_each(known.items()):
             for term in there.vocabulary(place) - words:
                 gained[term].append(place)
         for clause in clauses:

@@ -12,7 +12,7 @@ from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.model.chunk import Chunk, Definition
 from knowledge_mcp.model.collection import OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _WITHDRAWN = re.compile(
     r"\W{0,9}(?:th(?:is|e)\s\w{1,20}\s(?:is|was|has\sbeen)\s)?(?:(?:intentionally\s)?(?:(?:left\s)?(?:blank|empty)|not\sused"
@@ -246,7 +246,7 @@ def _take_note(clause: Clause) -> None:
 def _share_out(chunks: Iterable[Chunk], clauses: Sequence[Clause], starts: Sequence[int]) -> None:
     """Give each clause, by where its heading starts, the definitions and references that stand there, each once."""
     seen: set[tuple[int, int, str]] = set()
-    for chunk in checked(chunks):
+    for chunk in check_each(chunks):
         for definition in chunk.definitions:
             key = (definition.span.start, definition.span.end, definition.term)
             at = bisect_right(starts, definition.span.start) - 1

@@ -19,7 +19,7 @@ from knowledge_mcp.language.demands import PrintedMark, force_words, limits, nam
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 Marked = tuple[tuple[str, bool], ...]
 """A text in pieces, each with whether it changed."""
@@ -231,7 +231,7 @@ def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]]
         for word in bag:
             postings.setdefault(word, []).append(other)
     scored: list[tuple[float, int, int, int]] = []
-    for one, bag in checked(bags.items()):
+    for one, bag in check_each(bags.items()):
         near: set[int] = set()
         for word in sorted((word for word in bag if word in postings), key=lambda word: (len(postings[word]), word)):
             if len(near) + len(postings[word]) > _MOST_NEAR and near:

@@ -25,7 +25,7 @@ from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _CLAUSE = re.compile(
     r"[,;]?[ \n](?:(?:sub)?clause|section|annex|§|cl\.|sec\.)[ \n]?(?P<clause>[A-Z]?(?:\.?\d{1,3}){0,8})\b"
@@ -105,7 +105,7 @@ def impact_of(knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseC
     numbered = _by_number(changes)
     found: dict[tuple[str, int, str], Touched] = {}
     untouched = 0
-    named = [(chunk, place, "") for chunk, place in checked(_naming(knowledge, names, own, degraded))]
+    named = [(chunk, place, "") for chunk, place in check_each(_naming(knowledge, names, own, degraded))]
     named += [(chunk, place, "code") for chunk, place in _code(knowledge, names, degraded)]
     for chunk, citation, kind in named:
         for link, designation, clause in _referring(chunk):
@@ -186,7 +186,7 @@ def _code(knowledge: Knowledge, texts: Iterable[str], degraded: list[str]) -> It
     """Yield the passages of indexed repositories that share words with a text, each once."""
     seen: set[tuple[str, str]] = set()
     try:
-        for text in checked(texts):
+        for text in check_each(texts):
             for chunk, citation in knowledge.code_passages(text):
                 if (chunk.document_id, chunk.id) not in seen:
                     seen.add((chunk.document_id, chunk.id))
@@ -206,7 +206,7 @@ def _identifiers(
         changed = [(clause, each) for clause, each in changed if not _is_unchanged(each)]
         found |= {clause.number: each for clause, each in changed if is_identifier(clause.number)}
         said = [one for chunk in knowledge.document_chunks(record.id) for one in chunk.statements if one.identifier]
-        for statement in checked(said):
+        for statement in check_each(said):
             identifier = str(statement.identifier)
             texts.setdefault(identifier, set()).add(f"{side} {statement.text}")
             for clause, each in changed:

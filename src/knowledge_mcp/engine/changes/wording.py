@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _NOT_WORD = re.compile(r"[\W_]+")
 _RUN = 4
@@ -42,7 +42,7 @@ def holders(
     wanted = {clause.index: _runs_of(clause.text) for clause in clauses}
     sought = {run for each in wanted.values() for run in each}
     found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, other in enumerate(checked(others) if sought else ()):
+    for place, other in enumerate(check_each(others) if sought else ()):
         for run in _runs_of(other.text) & sought:
             found[run].append(place)
 
@@ -72,7 +72,7 @@ def in_common(old: Edition, new: Edition) -> float:
     here, there = (
         {
             hash(run)
-            for clause in checked(each.clauses)
+            for clause in check_each(each.clauses)
             for text in (clause.heading, clause.text)
             for run in _runs_of(text) or {tuple(words_of(text))} - {()}
         }

@@ -31,7 +31,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.library import DEFAULT_COLLECTION, Converted, Deposit, Deposited
 from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
 from knowledge_mcp.ports import Library, OcrEngine, Reader
-from knowledge_mcp.support.checkpoints import watched
+from knowledge_mcp.support.checkpoints import watch_for_stop
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.wording import how_many
 
@@ -284,7 +284,7 @@ class ConversionService:
         stop()
         report(0.0, None, f"reading {item.name}")
         try:
-            with watched(stop):
+            with watch_for_stop(stop):
                 document = reader.read(item, progress)
                 text = as_markdown(document)
         except OSError as exc:

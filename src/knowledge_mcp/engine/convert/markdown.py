@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 PAGE_BREAK = "\x01"
 """Stands in a text where a page breaks; the canonical text has no control characters."""
@@ -149,7 +149,7 @@ def as_markdown(document: Document, *, pages: tuple[int, int] | None = None) -> 
         Markdown that ends with a line feed; empty where there is nothing on these pages.
     """
     writer = _Writer(document, pages)
-    for block in checked(_in_order_of_pages(document.blocks)):
+    for block in check_each(_in_order_of_pages(document.blocks)):
         if pages is None or any(pages[0] <= page <= pages[1] for page in block.pages):
             writer.block(block)
     return writer.text()
@@ -158,7 +158,7 @@ def as_markdown(document: Document, *, pages: tuple[int, int] | None = None) -> 
 def _in_order_of_pages(blocks: Sequence[Block]) -> list[Block]:
     """Put text before what runs over to later pages than its own, as long as no heading stands between."""
     ordered: list[Block] = []
-    for block in checked(blocks):
+    for block in check_each(blocks):
         place = len(ordered)
         if block.pages and block.kind is not BlockKind.HEADING:
             while place and _runs_past(ordered[place - 1], block):

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
 _GAP = re.compile(r"[\s/_.\-]*")
@@ -197,7 +197,7 @@ class Directory:
 
     def __init__(self, records: Iterable[DocumentRecord]) -> None:
         self._known: dict[str, list[tuple[DocumentRecord, Designation, bool]]] = {}
-        for record in checked(records):
+        for record in check_each(records):
             for name, slug in names_of(record):
                 for known, start, end in designations_at(name, slug=slug):
                     is_whole = start == 0 and not name[end:].strip(" ()[]")

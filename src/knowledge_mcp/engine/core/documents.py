@@ -26,7 +26,7 @@ from knowledge_mcp.model.collection import (
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError, InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.wording import how_many
 
 _MOST_COMPARED, _MOST_COLLECTIONS = 500, 5
@@ -141,7 +141,7 @@ def stored_document(collection: Collection, document_id: str, *, recoverable: bo
         InternalError: it was replaced again and again, or has lost its text.
     """
     before, record = None, record_of(collection, document_id)
-    for _ in checked(range(_TRIES)):
+    for _ in check_each(range(_TRIES)):
         if record is None:
             return None
         parts = collection.parts(document_id)

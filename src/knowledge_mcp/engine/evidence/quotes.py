@@ -25,7 +25,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.evidence import QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict, UncertainPage
 from knowledge_mcp.model.extraction import is_unsure
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _MOST = 5
 _LEAST_SHARE = 0.7
@@ -43,7 +43,7 @@ def uncertain_pages(documents: Mapping[str, DocumentParts], words: Sequence[str]
     """
     quote_words = {word for word in words if len(word) >= _LONG} or set(words)
     found: list[tuple[float, UncertainPage]] = []
-    for document_id, parts in checked(documents.items()):
+    for document_id, parts in check_each(documents.items()):
         text, structure = parts.text, parts.structure
         for page in structure.pages if structure is not None and text is not None else ():
             if text is None or not _is_uncertain(page):
@@ -361,7 +361,7 @@ class _Comparison:
     def _read_texts(self, document_ids: Sequence[str]) -> list[tuple[str, Searched]]:
         """Read the texts of documents, leaving out those that have just gone."""
         read: list[tuple[str, Searched]] = []
-        for document_id in checked(document_ids):
+        for document_id in check_each(document_ids):
             if document_id not in self._texts:
                 parts = self._base.opened.parts(document_id)
                 text = parts.text if parts is not None else None
@@ -499,7 +499,7 @@ class _Comparison:
 
 def _most_alike(part: Sought, searched: Searched) -> QuoteMatch | None:
     best: QuoteMatch | None = None
-    for words in checked(searched.windows(part)):
+    for words in check_each(searched.windows(part)):
         found = alike(part.text, part.words, searched.text, words)
         if found is not None and (best is None or found.similarity > best.similarity):
             best = found

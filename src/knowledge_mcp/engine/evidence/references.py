@@ -19,7 +19,7 @@ from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import ReferenceAnswer, ReferenceLink, ReferenceQuery
 from knowledge_mcp.model.query import In
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _MOST_LINKS = 200
 _CANDIDATES = 200
@@ -176,7 +176,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
         leads_here = _names if name in names else _links
         naming = [
             chunk
-            for chunk in checked(found)
+            for chunk in check_each(found)
             if (source := chunk.document_id) != record.id
             and any(leads_here(targets, link, record, source) for link in chunk.links)
         ]

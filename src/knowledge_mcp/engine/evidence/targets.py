@@ -14,7 +14,7 @@ from knowledge_mcp.engine.evidence.outline import find_sections, section_at
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import NotFoundError
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
 _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
@@ -142,11 +142,11 @@ class Targets:
         self._known: dict[tuple[str, ReferenceKind, str], Target] = {}
         self._documents: dict[str, tuple[DocumentRecord | None, str, str]] = {}
         self._numbers: dict[str, dict[str, list[OutlineEntry]]] = {}
-        self._by_id = {record.id: record for record in checked(records)}
+        self._by_id = {record.id: record for record in check_each(records)}
         self._by_letters: dict[str, list[DocumentRecord]] = {}
         self._by_path: dict[str, list[DocumentRecord]] = {}
         self._by_stem: dict[str, list[DocumentRecord]] = {}
-        for record in checked(records):
+        for record in check_each(records):
             path = record.source_path.replace("\\", "/").rstrip("/")
             self._by_path.setdefault(path, []).append(record)
             self._by_stem.setdefault(_split_extension(path)[0], []).append(record)
@@ -247,7 +247,7 @@ class Targets:
         if len(letters) < _LEAST:
             return None
         if not self._by_letters:
-            for record in checked(self.records):
+            for record in check_each(self.records):
                 for name in {_letters(record.title), _letters(record.id)}:
                     self._by_letters.setdefault(name, []).append(record)
         found = self._by_letters.get(letters, [])
@@ -345,7 +345,7 @@ def _find_caption(document: StoredDocument, label: str) -> Target:
     pattern = re.compile(rf"^[ \t*_|>]*{words}\s+{re.escape(number)}(?![\w-]|\.\w)", re.IGNORECASE | re.MULTILINE)
     found = [
         span
-        for match in checked(pattern.finditer(document.text))
+        for match in check_each(pattern.finditer(document.text))
         if (span := _caption(document.text, match)) is not None
     ]
     entries = [span for span in found if _LEADERS.search(span.of(document.text)[-_TAIL:])]

@@ -27,7 +27,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document
 from knowledge_mcp.model.errors import noticing
 from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 STRUCTURE_VERSION = "structure/6"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
@@ -202,7 +202,7 @@ def settle_editions(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[Doc
     different: dict[str, str] = {}
     with noticing():  # damage is reported by whoever asks for it
         records = base.opened.documents()
-        for record in checked(new):
+        for record in check_each(new):
             if facts_of(record).is_guess:
                 different |= _compare_with_editions(base, record, records)
         known = Editions(base.opened.documents())

@@ -45,7 +45,7 @@ from knowledge_mcp.model.ingest import (
 )
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Source
-from knowledge_mcp.support.checkpoints import watched
+from knowledge_mcp.support.checkpoints import watch_for_stop
 from knowledge_mcp.support.wording import how_many
 
 CANCELLED = "cancelled"
@@ -206,7 +206,7 @@ class Ingest:
                 return
             now = datetime.now(UTC).isoformat()
             try:
-                with watched(self._stop):
+                with watch_for_stop(self._stop):
                     ready = prepare(self._base, self._pipeline, item, names, self._on_event, now)
             except _StoppedError:
                 return

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 
 from knowledge_mcp.model.errors import InternalError, NotFoundError, reason_of
 from knowledge_mcp.support import locks
-from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.files import write_atomically
 
 _logger = logging.getLogger(__name__)
 
@@ -184,7 +184,7 @@ class FolderJournal:
         self._result(job_id).unlink(missing_ok=True)
 
     def keep_result(self, job_id: str, content: bytes) -> None:
-        self._mapped(lambda: write_whole(self._result(job_id), content, private=True))
+        self._mapped(lambda: write_atomically(self._result(job_id), content, private=True))
 
     def result(self, job_id: str) -> bytes:
         try:
@@ -209,7 +209,7 @@ class FolderJournal:
             yield False
             return
         # one process at a time, or two would take up the same job
-        with locks.locked(self._folder / "locks", "recovery"):
+        with locks.hold_lock(self._folder / "locks", "recovery"):
             yield True
 
     def _file(self, job_id: str) -> Path:

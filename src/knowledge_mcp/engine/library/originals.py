@@ -18,7 +18,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.files import write_atomically
 
 _logger = logging.getLogger(__name__)
 _PDF = "application/pdf"
@@ -46,7 +46,7 @@ class Originals:
         try:
             if not place.exists():
                 with item.open() as stream:
-                    write_whole(place, stream.read(), private=True)
+                    write_atomically(place, stream.read(), private=True)
             self._forget(record.id, but=place)
         except OSError as exc:
             log_event(_logger, logging.WARNING, "original_not_kept", doc_id=record.id, reason=str(exc))

@@ -66,7 +66,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Fetcher, PageDrawer
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.locks import hold_lock
 from knowledge_mcp.support.wording import how_many
 
 _logger = logging.getLogger(__name__)

@@ -48,7 +48,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.support.files import path_text
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.locks import hold_lock
 
 _logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from knowledge_mcp.engine.repositories.values import RepositoryInfo
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace, WholeDocument
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Store
-from knowledge_mcp.support.files import write_whole
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.files import write_atomically
+from knowledge_mcp.support.locks import hold_lock
 
 MANIFEST_ID = ".repository"
 PREFIX = "repo_"
@@ -154,10 +154,10 @@ class RepositoriesFile:
             InternalError: the file cannot be written.
         """
         try:
-            with locked(self._locks, "repositories.json"):
+            with hold_lock(self._locks, "repositories.json"):
                 content = {"version": "1.0", "repositories": {each.name: _entry(each) for each in list_all()}}
                 text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-                write_whole(self.path, text.encode("utf-8", "backslashreplace"), durable=True, private=True)
+                write_atomically(self.path, text.encode("utf-8", "backslashreplace"), durable=True, private=True)
         except OSError as exc:
             said = exc.strerror or type(exc).__name__
             raise InternalError(

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from knowledge_mcp.support.files import write_whole
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.files import write_atomically
+from knowledge_mcp.support.locks import hold_lock
 
 BUCKETS = (10.0, 25.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0, 60000.0, 600000.0)
 """Upper ends of the histograms' buckets, milliseconds."""
@@ -153,10 +153,10 @@ class Metrics:
             mine, self._pending, self._is_pending = self._pending, Snapshot(), False
             self._flushed = self._clock()
         try:
-            with locked(self._locks, "metrics.json"):
+            with hold_lock(self._locks, "metrics.json"):
                 total = self._read()
                 total.merge(mine)
-                write_whole(self._path, json.dumps(total.as_json()).encode(), private=True)
+                write_atomically(self._path, json.dumps(total.as_json()).encode(), private=True)
         except OSError as exc:
             _logger.warning("metrics could not be written: %s", exc.strerror or type(exc).__name__)
             with self._lock:

@@ -35,7 +35,7 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError, noticing
 from knowledge_mcp.model.query import In, LegResults
-from knowledge_mcp.support.checkpoints import checked, inherited
+from knowledge_mcp.support.checkpoints import check_each, inherit_checkpoints
 from knowledge_mcp.support.lanes import Lanes
 
 _ALIASES = {
@@ -402,7 +402,7 @@ class CodeSearch:
         """List the files that language and path allow; None for all."""
         if query.language is None and query.path is None:
             return None
-        records = [each for each in checked(base.opened.documents()) if each.id != MANIFEST_ID]
+        records = [each for each in check_each(base.opened.documents()) if each.id != MANIFEST_ID]
         if query.language is not None:
             language = query.language.strip().casefold()
             there = {dict(each.metadata).get("language", "").casefold() for each in records}
@@ -412,7 +412,7 @@ class CodeSearch:
                 trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
         if query.path is not None:
             before = bool(records)
-            records = [each for each in checked(records) if glob_matches(path_of(each.id), query.path)]
+            records = [each for each in check_each(records) if glob_matches(path_of(each.id), query.path)]
             if before and not records:
                 trip.notes[f"No file of {info.name} matches the path {query.path}."] = None
         return {each.id for each in records}

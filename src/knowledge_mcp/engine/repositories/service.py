@@ -44,7 +44,7 @@ from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInp
 from knowledge_mcp.model.query import HealthReport
 from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.model.source import Checkout
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.locks import hold_lock
 
 _LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")
 
@@ -152,7 +152,7 @@ class RepositoryService:
         if manifest is None:
             return info.freshness
         head = self.parts.copies.remote_head(info.url, branch=manifest.follow)
-        with locked(self._locks, self._states.lock_name(info.collection), give_up=lambda: True) as mine:
+        with hold_lock(self._locks, self._states.lock_name(info.collection), give_up=lambda: True) as mine:
             manifest = read_manifest(self._base.store, info.collection)
             if mine and manifest is not None:
                 manifest = dataclasses.replace(manifest, head_commit=head.commit, head_at=now())
@@ -343,7 +343,7 @@ class RepositoryService:
             return call.cancelled()
 
         try:
-            with locked(self._locks, name, give_up=give_up) as mine:
+            with hold_lock(self._locks, name, give_up=give_up) as mine:
                 if not mine:
                     raise CancelledError("The indexing was cancelled.", suggestion="Start it again when it is wanted.")
                 yield

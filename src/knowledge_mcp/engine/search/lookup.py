@@ -15,7 +15,7 @@ from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 
 def letters_apart(first: str, second: str) -> int:
@@ -149,7 +149,7 @@ def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
     records = Records(base, (chunk.document_id for chunk in chunks if chunk.definitions))
     seen: set[tuple[str, int, str]] = set()
     hits: list[DefinitionHit] = []
-    for chunk in checked(each for each in chunks if each.document_id not in records.damaged):
+    for chunk in check_each(each for each in chunks if each.document_id not in records.damaged):
         for definition in chunk.definitions:
             place = (chunk.document_id, definition.span.start, definition.term)
             if place not in seen:
@@ -221,7 +221,7 @@ def _fuzzy_terms(base: Base, term: str, *, sure: bool) -> list[str]:
     words = term.partition("(")[0].strip() or term
     forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
     near: list[tuple[int, bool, int, int, int, str]] = []
-    for key, printed in checked(base.opened.defined_terms().items()):
+    for key, printed in check_each(base.opened.defined_terms().items()):
         other = _Form(printed, printed.casefold(), key)
         near += [rank for form in forms if (rank := _rank(form, other, sure)) is not None]
     return list(dict.fromkeys(printed for *_, printed in sorted(near)))[:_SIMILAR]

@@ -29,7 +29,7 @@ from knowledge_mcp.model.query import (
     SearchMode,
     SearchQuery,
 )
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _PLACES = 40
 """Chunks looked through for sentences, at least."""
@@ -142,7 +142,7 @@ class _Found:
 
 def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
     key = identifier_key(identifier)
-    for chunk in checked(_holding(base, spellings(identifier), filters, records)):
+    for chunk in check_each(_holding(base, spellings(identifier), filters, records)):
         for statement in chunk.statements:
             own = identifier_key(statement.identifier or "")
             if own == key or is_below(own, key):
@@ -151,7 +151,7 @@ def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], recor
 
 
 def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
-    for chunk in checked(_holding(base, clause, [*filters, Prefix("clause_number", clause)], records)):
+    for chunk in check_each(_holding(base, clause, [*filters, Prefix("clause_number", clause)], records)):
         for statement in chunk.statements:
             number = statement.clause_number or chunk.clause_number
             if statement.modality is Modality.REQUIREMENT:
@@ -182,7 +182,7 @@ def _by_topic(
     answer = search_asked(base, wider, topic)
     wanted = base.analyser.query_words(query.topic)
     records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
-    for hit in checked(answer.hits):
+    for hit in check_each(answer.hits):
         for statement in hit.chunk.statements:
             if statement.modality is Modality.REQUIREMENT:
                 score = most * _score(base, statement, hit, wanted)
@@ -195,7 +195,7 @@ def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[s
     wanted = _words(standard)
     return tuple(
         record.id
-        for record in checked(records)
+        for record in check_each(records)
         if wanted and (wanted <= _words(f"{record.id} {record.title}") or _solid(standard) in _solid(record.id))
     )
 
@@ -282,14 +282,14 @@ def requirement_records(
     wanted = modalities or frozenset({Modality.REQUIREMENT})
     holders: dict[Span, Chunk] = {}
     statements: dict[Span, Statement] = {}
-    for chunk in checked(chunks):
+    for chunk in check_each(chunks):
         for statement in chunk.statements:
             holders.setdefault(statement.span, chunk)
             statements.setdefault(statement.span, statement)
     ordered = [statements[span] for span in sorted(statements)]
     return [
         _record(document, group, holders[group[0].span], text, structure)
-        for group in checked(group_statements(ordered))
+        for group in check_each(group_statements(ordered))
         if (group[0].identifier and modalities is None) or any(each.modality in wanted for each in group)
     ]
 

@@ -27,7 +27,7 @@ from knowledge_mcp.language.demands import without_own_label
 from knowledge_mcp.language.sentences import LEADS, sentence_spans
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import QuoteVerdict
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 FOUND, PARTIAL = 0.5, 0.4
 """Probabilities from which on there is evidence, and part of it. At .5 as many are missed as are wrong; of those that
@@ -221,7 +221,7 @@ def stated_in(part: ReadDocument) -> Iterator[tuple[Span, str]]:
     """
     headings = {_line(part.text, each.span) for each in part.structure.sections}
     lead = ""
-    for span in checked(_pieces(part.text)):
+    for span in check_each(_pieces(part.text)):
         if span in headings:
             lead = ""
             continue

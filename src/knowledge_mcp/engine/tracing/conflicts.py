@@ -24,7 +24,7 @@ from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _RELATED = 0.5
 """Share of the words, weighed by rarity, from which on one word and its opposite tell two demands apart."""
@@ -213,7 +213,7 @@ def conflicts(
         )
     convention = detect_convention("\n".join(each.text for each in items))
     groups: dict[tuple[object, ...], list[_Parsed]] = {}
-    for place, item in enumerate(checked(items)):
+    for place, item in enumerate(check_each(items)):
         for parsed in _demands(place, item, terms, convention):
             groups.setdefault(parsed.key, []).append(parsed)
     found = [_duplicate(same) for same in groups.values() if len({each.demand.place for each in same}) > 1]
@@ -355,7 +355,7 @@ def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> It
     for same in by_words.values():
         bags = [bag for bag in same if bag]
         poorer = ContainedBags(bags, known.weight)
-        for bag in checked(bags):
+        for bag in check_each(bags):
             for _ in same[bag]:
                 if done % _REPORTED_EVERY == 0:
                     progress(done, len(heads))
@@ -363,7 +363,7 @@ def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> It
             yield from known.crossed(same[bag], same[bag])
             for inner in poorer.within(bag, known.weighed(bag) * (1 - _ALIKE / (2 - _ALIKE))):
                 yield from known.crossed(same[bags[inner]], same[bag])
-    for rest in checked(by_rest.values()):
+    for rest in check_each(by_rest.values()):
         for one, other in itertools.combinations(rest, 2):
             if frozenset((one, other)) in _OPPOSITES:
                 yield from (pair for pair in known.crossed(rest[one], rest[other]) if known.is_opposed(*pair))

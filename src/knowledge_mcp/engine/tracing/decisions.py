@@ -12,8 +12,8 @@ from typing import Any
 from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.support.files import make_private_folder, write_whole
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.files import make_private_folder, write_atomically
+from knowledge_mcp.support.locks import hold_lock
 
 
 def as_mark_kind(text: str) -> MarkKind | None:

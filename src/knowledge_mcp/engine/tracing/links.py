@@ -13,7 +13,7 @@ from typing import Protocol
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.sentences import sentence_spans
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _UNCERTAIN = 0.5
 """Share of the threshold's probability from which on a pair is still shown, as uncertain."""
@@ -145,7 +145,7 @@ def trace(
     by_id = ({each.id: each for each in sources}, {each.id: each for each in targets})
     witness = _Witness([*sources, *targets])
     found: list[TraceLink] = []
-    for one, other in checked(sorted(declared | proposed.keys())):
+    for one, other in check_each(sorted(declared | proposed.keys())):
         if one not in by_id[0] or other not in by_id[1] or decided.get((one, other)) is False:
             continue
         share = 1.0 if (one, other) in declared else proposed[one, other]
@@ -171,10 +171,10 @@ def _declared_links(sources: Sequence[TraceItem], targets: Sequence[TraceItem]) 
     ids = {each.id for each in targets if _CODED.fullmatch(each.id)}
     back = {each.id for each in sources if _CODED.fullmatch(each.id)}
     every, others = {each.id for each in sources}, {each.id for each in targets}
-    for each in checked(sources):
+    for each in check_each(sources):
         for name in {*(set(each.links) & others), *(ids & set(_CODED.findall(each.text)) - {each.id})}:
             yield each.id, name
-    for each in checked(targets):
+    for each in check_each(targets):
         for name in {*(set(each.links) & every), *(back & set(_CODED.findall(each.text)) - {each.id})}:
             yield name, each.id
 
@@ -190,7 +190,7 @@ class _Witness:
 
     def __init__(self, items: Sequence[TraceItem]) -> None:
         frequency = Counter(
-            word for each in checked(items) for word in {found.lower() for found in _WORD.findall(each.words)}
+            word for each in check_each(items) for word in {found.lower() for found in _WORD.findall(each.words)}
         )
         sample = "\n".join(each.words for each in items[:_SAMPLE])
         silent = FUNCTION_WORDS.get(language_of(sample), FUNCTION_WORDS["en"])

@@ -17,7 +17,7 @@ from knowledge_mcp.language.force import RANK, Convention, detect_convention, fo
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _NOTE = re.compile(
     r"[ \t>*_(\[-]{0,6}(?:(?:NOTE|EXAMPLE)S?\b|(?:Note|Example)s?(?:[ ]\d{1,3})?(?:[ ]to entry)?[ ]?[:.–—\])*_-])"
@@ -81,7 +81,7 @@ def obligations_of_items(items: Sequence[TraceItem]) -> list[Obligation]:
 
 
 def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
-    for group, chunk in checked(requirements_in(reading)):
+    for group, chunk in check_each(requirements_in(reading)):
         strongest = max(group, key=lambda each: RANK[each.modality])
         condition = condition_of(strongest.text)
         first = group[0]
@@ -110,7 +110,7 @@ def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
     """Yield sentences that would oblige, if they did not stand in a note, an example or an informative part."""
     convention = detect_convention(reading.text)
     known = [statement.span for statement, _ in reading.statements]
-    for span in checked(_silent(reading)):
+    for span in check_each(_silent(reading)):
         for sentence in sentence_spans(reading.text, span.start, span.end):
             words = sentence.of(reading.text)
             force = force_of(words, convention)

@@ -25,7 +25,7 @@ from knowledge_mcp.language.glossary.terms import entry_number, read_entry, says
 from knowledge_mcp.language.sentences import row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
@@ -128,7 +128,7 @@ class _Finder:
                 continue
             pairs = role is SectionRole.DEFINITIONS and self._alternates(blocks)
             taken = -1
-            for position, block in enumerate(checked(blocks)):
+            for position, block in enumerate(check_each(blocks)):
                 after = blocks[position + 1] if position + 1 < len(blocks) else None
                 pair = self._pair(block, after, pairs) if role is SectionRole.DEFINITIONS and position > taken else None
                 if pair is not None:
@@ -318,7 +318,7 @@ class _Finder:
             columns = (0, 1)
         number = self.facts.clause_number(block.section)
         position = block.span.start
-        for row, line in enumerate(checked(lines)):
+        for row, line in enumerate(check_each(lines)):
             cells = [cell.of(line).strip() for cell in row_cells(0, line)]
             if line.strip(" |:-") and len(cells) > max(columns):
                 term, words = cells[columns[0]], cells[columns[1]]

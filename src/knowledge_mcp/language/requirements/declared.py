@@ -10,7 +10,7 @@ from dataclasses import replace
 from knowledge_mcp.language.clauses import SectionFacts
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import BlockKind, Document, Span
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 _WHITE = re.compile(r"\s+")
 _BESIDE = frozenset({BlockKind.HEADING, BlockKind.NOTE})
@@ -42,7 +42,7 @@ def with_declared(document: Document, facts: SectionFacts, statements: Sequence[
     told = set(holders)
     stated: dict[int, Span] = {}
     headings = {section.heading.start for section in document.sections}
-    for block in checked(document.blocks):
+    for block in check_each(document.blocks):
         at = None if block.kind in _BESIDE else item_at(block.span.start)
         if at is None or at in told:
             continue

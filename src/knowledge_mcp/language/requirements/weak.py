@@ -14,7 +14,7 @@ from knowledge_mcp.language.identifiers import is_void, own_end, requirement_ide
 from knowledge_mcp.language.sentences import row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 
 class _Place(Enum):
@@ -113,7 +113,7 @@ def with_weak(
         exempt: spans (sorted) in which no statement may begin, e.g. definitions.
     """
     finder = _Weak(document, facts, statements, exempt)
-    for position in checked(range(len(document.blocks))):
+    for position in check_each(range(len(document.blocks))):
         finder.take(position)
     return finder.all()
 
@@ -279,7 +279,7 @@ class _Weak:
         stories = [column for column, head in enumerate(heads) if _STORY_HEAD.match(head)]
         own = next((column for column, head in enumerate(heads) if _ID_HEAD.fullmatch(head)), None)
         told = next((c for c, head in enumerate(heads) if c != own and _TEXT_HEAD.fullmatch(head)), None)
-        for number, line in enumerate(checked(lines)):
+        for number, line in enumerate(check_each(lines)):
             cells = row_cells(start, line)
             start += len(line) + 1
             if number == 0 or not line.strip(" |:-") or len(cells) != len(heads):

@@ -29,7 +29,7 @@ from knowledge_mcp.readers.code.parse import GRAMMARS
 from knowledge_mcp.readers.shared.assembly import short_title
 from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, unreadable
 from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Sandbox, SandboxFailure
 
@@ -176,7 +176,7 @@ def _blocks(text: str, outline: Outline, sections: Sequence[Section]) -> tuple[B
     blocks: list[Block] = []
     path: list[int] = []
     following = 0
-    for first, stop in checked(pairwise([*cuts, lines])):
+    for first, stop in check_each(pairwise([*cuts, lines])):
         body = text[starts[first] : starts[stop]].rstrip()
         if not body.strip():
             continue

@@ -28,7 +28,7 @@ from knowledge_mcp.readers.shared.assembly import DocumentBuilder, is_one_clause
 from knowledge_mcp.readers.shared.isolation import run_isolated, unreadable
 from knowledge_mcp.readers.shared.layout import unpacked
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.sandbox import Given, Limits, Sandbox
+from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox
 
 _logger = logging.getLogger(__name__)
 NO_WORDS = "no text was recognised: a picture, or too poor to read"
@@ -429,7 +429,7 @@ class ScanReading:
             return recognise(item, whole, render, self.engine, self.options, sink, _nothing)
 
     def _job(
-        self, item: SourceItem, job: str, arguments: Mapping[str, Any], files: Mapping[str, Given] | None = None
+        self, item: SourceItem, job: str, arguments: Mapping[str, Any], files: Mapping[str, InputFile] | None = None
     ) -> Generator[Any]:
         return run_isolated(self.sandbox, job, item, arguments, files=files, limits=self.limits)
 
@@ -458,7 +458,7 @@ class ScanReading:
             try:
                 with (
                     Path(sink.name).open("rb") as words,
-                    contextlib.closing(self._job(item, job, given, {"recognised": Given(words)})) as messages,
+                    contextlib.closing(self._job(item, job, given, {"recognised": InputFile(words)})) as messages,
                 ):
                     assembly.take(messages, recognition, None)
             except UnreadableDocumentError as error:

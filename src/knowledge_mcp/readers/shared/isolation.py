@@ -18,7 +18,7 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem, media_type_of
 from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.shared.pieces import Laying
-from knowledge_mcp.support.sandbox import FailureKind, Given, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import FailureKind, InputFile, Limits, Refusal, Sandbox, SandboxFailure
 
 _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.TOO_SLOW: (
@@ -50,7 +50,7 @@ def run_isolated(
     item: SourceItem,
     arguments: Mapping[str, Any],
     *,
-    files: Mapping[str, Given] | None = None,
+    files: Mapping[str, InputFile] | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
     """Yield what `function(path=..., **arguments)` yields in a child process.
@@ -63,7 +63,7 @@ def run_isolated(
     with contextlib.ExitStack() as stack:
         try:
             suffix = (item.path or PurePath(item.name)).suffix
-            given = {"path": Given(stack.enter_context(item.open()), suffix), **(files or {})}
+            given = {"path": InputFile(stack.enter_context(item.open()), suffix), **(files or {})}
             values = stack.enter_context(
                 contextlib.closing(sandbox.run(function, arguments, files=given, limits=limits))
             )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.support.sandbox import Given, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -35,7 +35,7 @@ def list_in_child(sandbox: Sandbox, function: str, body: bytes, shown: str) -> l
         InvalidInputError: it is no such list, or the child did not end well.
     """
     target = f"knowledge_mcp.sources.synced.listing:{function}"
-    files = {"path": Given(io.BytesIO(body), ".xml")}
+    files = {"path": InputFile(io.BytesIO(body), ".xml")}
     try:
         with contextlib.closing(sandbox.run(target, {}, files=files, limits=_LIMITS)) as values:
             return [entry for piece in values for entry in piece]

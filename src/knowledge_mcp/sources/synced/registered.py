@@ -18,8 +18,8 @@ from urllib.parse import quote
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus, Visited
 from knowledge_mcp.sources.git.folder import CloneFolder
-from knowledge_mcp.support.files import write_whole
-from knowledge_mcp.support.locks import locked
+from knowledge_mcp.support.files import write_atomically
+from knowledge_mcp.support.locks import hold_lock
 
 
 class SourceList:
@@ -64,7 +64,7 @@ class SourceList:
         Raises:
             InvalidInputError: the name is taken, or its place is registered already.
         """
-        with locked(self._locks, "list"):
+        with hold_lock(self._locks, "list"):
             for each in self.all():
                 same = (each.spec.kind, each.spec.location, each.spec.branch, each.spec.below)
                 if each.spec.name == spec.name or same == (spec.kind, spec.location, spec.branch, spec.below):
@@ -76,7 +76,7 @@ class SourceList:
 
     def forget(self, name: str, *, clone: bool = False) -> SourceStatus:
         """Take a source off the list, with what is remembered of it; its `clone` too, unless documents lie there."""
-        with locked(self._locks, "list"):
+        with hold_lock(self._locks, "list"):
             status = self.get(name)
             self._path(name).unlink(missing_ok=True)
             self._visited(name).unlink(missing_ok=True)
@@ -87,7 +87,7 @@ class SourceList:
 
     def note(self, name: str, state: SourceState) -> None:
         """Write down how a source stands; one that was removed meanwhile stays removed."""
-        with locked(self._locks, "list"):
+        with hold_lock(self._locks, "list"):
             if self._path(name).is_file():
                 self._write(self.get(name).spec, state)
 
@@ -121,7 +121,7 @@ class SourceList:
         Raises:
             TimedOutError: another process syncs it now.
         """
-        with locked(self._locks, f"sync {name}", give_up=lambda: True) as mine:
+        with hold_lock(self._locks, f"sync {name}", give_up=lambda: True) as mine:
             if not mine:
                 raise TimedOutError(f"Another process syncs '{name}' now.", suggestion="Wait until it is done.")
             yield
@@ -144,7 +144,9 @@ class SourceList:
 
     def _put(self, path: Path, content: Any) -> None:
         try:
-            write_whole(path, json.dumps(content, indent=1, ensure_ascii=False).encode(), durable=True, private=True)
+            write_atomically(
+                path, json.dumps(content, indent=1, ensure_ascii=False).encode(), durable=True, private=True
+            )
         except OSError as error:
             raise InternalError(
                 f"The list of sources cannot be written: {error.strerror or error}.",

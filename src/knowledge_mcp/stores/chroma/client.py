@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, may_pass
 from knowledge_mcp.stores.chroma.errors import StatusError, mapped, missing
 from knowledge_mcp.stores.shared.rules import store_closed
-from knowledge_mcp.support.checkpoints import checked
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.checkpoints import check_each
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 from knowledge_mcp.support.system.locking import try_lock
 
 MOST_ROWS = 1_000
@@ -277,7 +277,7 @@ class ChromaConnection:
             with mapped(self.address.location):
                 return what(self._open())
 
-        return retrying(attempt, service="ChromaDB", may_pass=may_pass, policy=self._policy)
+        return call_with_retries(attempt, service="ChromaDB", may_pass=may_pass, policy=self._policy)
 
     def table(self, name: str) -> ChromaTable:
         """Find a collection; GoneError where there is none."""
@@ -377,7 +377,7 @@ class ChromaTable:
         if ids is None:
             return self._rows(None, where, limit)
         found: list[FoundEntry] = []
-        for start in checked(range(0, len(ids), MOST_READ)):
+        for start in check_each(range(0, len(ids), MOST_READ)):
             found.extend(self._rows(list(ids[start : start + MOST_READ]), where))
         return found
 

@@ -25,7 +25,7 @@ from knowledge_mcp.stores.qdrant.errors import mapped
 from knowledge_mcp.stores.shared.rules import store_closed
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, retrying
+from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
 PAGE = 1000
 """Points of one page of a scroll; a quarter of it where vectors come along."""
@@ -220,7 +220,7 @@ class QdrantConnection:
 
     def run(self, doing: str, call: Callable[[QdrantClient], T]) -> T:
         """Make a call, and again while its failure may pass."""
-        return retrying(
+        return call_with_retries(
             lambda: self._once(doing, call), service="qdrant", may_pass=may_pass, policy=self.config.retries
         )
 

@@ -21,7 +21,7 @@ from knowledge_mcp.model.query import Filter, NotIn
 from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps_value
 from knowledge_mcp.stores.shared.ranking import coded_mask, filter_mask, length_norms
 from knowledge_mcp.stores.sqlite.tables import Row, Session
-from knowledge_mcp.support.checkpoints import checked
+from knowledge_mcp.support.checkpoints import check_each
 
 FLOATS_UP_TO = 16_384
 """Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
@@ -229,7 +229,7 @@ def next_view(
     for first, count in connection.rows(_GRAVES, (collection, since)):
         alive[first : first + count] = False
     found = connection.rows(_BLOCKS, (collection, start))
-    for block in checked(found):
+    for block in check_each(found):
         alive[block[0] : block[0] + block[1]] = True
         _load(buffers, block)
     if buffers.floats is not None:
@@ -333,7 +333,7 @@ def _load_held(
     size = int(slots[-1]) + 1
     keys, rows = buffers.keys.upto(size), floats.upto(size)
     buffers.names.extend([""] * (size - len(buffers.names)))
-    for start in checked(range(0, len(slots), _AT_ONCE)):
+    for start in check_each(range(0, len(slots), _AT_ONCE)):
         some = slots[start : start + _AT_ONCE]
         rows[some] = vectors_of(connection, keys[some], dimensions)
         for slot, name in zip(some.tolist(), names_of(connection, keys[some]), strict=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 _FAR = 0x7FFF_FFFE
 """The byte that is locked on Windows. What is locked there cannot be read, so it lies where nothing is written."""
-_TAKEN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK})
+_LOCKED_ERRORS = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK})
 _PAUSE = 0.05
 """Seconds between two tries: a person does not notice them, and the processor does not either."""
 
@@ -33,7 +33,7 @@ def try_lock(descriptor: int) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in _TAKEN:
+        if error.errno in _LOCKED_ERRORS:
             return False
         raise
     return True
@@ -46,7 +46,7 @@ def lock(descriptor: int) -> None:
 
 
 def open_folder(folder: Path, *, new: bool = False) -> int:
-    """Open what stands for a folder where it is locked: itself, on Windows a file beside it.
+    """Open what is locked for a folder: itself, on Windows a file next to it.
 
     Args:
         folder: no link.
@@ -56,7 +56,7 @@ def open_folder(folder: Path, *, new: bool = False) -> int:
         OSError: it cannot be opened.
     """
     if sys.platform == "win32":
-        return os.open(_beside(folder), os.O_RDWR | (os.O_CREAT if new else 0), 0o600)
+        return os.open(_lock_file(folder), os.O_RDWR | (os.O_CREAT if new else 0), 0o600)
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
@@ -65,8 +65,8 @@ def release_folder(descriptor: int, folder: Path) -> None:
     os.close(descriptor)
     if sys.platform == "win32":
         with contextlib.suppress(OSError):  # another process looks at it just now, and removes it
-            os.unlink(_beside(folder))  # noqa: PTH108 - the same call as above
+            os.unlink(_lock_file(folder))  # noqa: PTH108 - the same call as above
 
 
-def _beside(folder: Path) -> str:
+def _lock_file(folder: Path) -> str:
     return f"{folder}.lock"

@@ -32,17 +32,17 @@ class PipeEnd:
             self._poll.register(descriptor, select.POLLIN)
 
     def is_readable(self, seconds: float) -> bool:
-        """Wait until there is something to read or the other end is closed; tells whether that came in time."""
+        """Wait until there is something to read or the other end is closed; returns whether that came in time."""
         if sys.platform != "win32":
             return bool(self._poll.poll(seconds * 1000))
         from knowledge_mcp.support.system import windows
 
         deadline = time.monotonic() + seconds
         while not windows.has_input(self._descriptor):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
                 return False
-            time.sleep(min(left, _GLANCE))
+            time.sleep(min(remaining, _GLANCE))
         return True
 
 
@@ -122,7 +122,7 @@ def limit(process: subprocess.Popen[bytes], *, memory: int, seconds: float | Non
                 resource.prlimit(process.pid, kind, (bound, bound))
 
 
-def reaped(process: subprocess.Popen[bytes]) -> tuple[int, int]:
+def reap(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     """Wait for the end of a process of `start_tree`; returns exit code (a signal's number negated) and memory peak."""
     if sys.platform == "win32":
         from knowledge_mcp.support.system import windows
@@ -137,7 +137,7 @@ def reaped(process: subprocess.Popen[bytes]) -> tuple[int, int]:
 
 
 def ran_out_of_time(code: int) -> bool:
-    """Tell whether an exit code says that a limit of processor time was reached."""
+    """Return whether an exit code says that a limit of processor time was reached."""
     return sys.platform != "win32" and code == -signal.SIGXCPU
 
 
@@ -157,7 +157,7 @@ def own_peak() -> int:
 
 
 def is_running(number: int) -> bool:
-    """Tell whether this machine has a process of a number, whosever it is; on Windows `os.kill` would send Ctrl-C."""
+    """Return whether this machine has a process of a number, whosever it is; on Windows `os.kill` would send Ctrl-C."""
     if sys.platform == "win32":
         from knowledge_mcp.support.system import windows
 

@@ -64,8 +64,8 @@ def _library(name: str) -> Any:
     return ctypes.WinDLL(name, use_last_error=True)
 
 
-def _made_sure(done: object, what: str) -> None:
-    if not done:
+def _check(succeeded: object, what: str) -> None:
+    if not succeeded:
         code = 0
         if sys.platform == "win32":
             code = ctypes.get_last_error()
@@ -85,14 +85,14 @@ def start_in_job(start: Callable[[int, dict[str, str]], subprocess.Popen[bytes]]
     create = kernel.CreateJobObjectW
     create.restype = ctypes.c_void_p
     job = create(None, None)
-    _made_sure(job, "make a job")
+    _check(job, "make a job")
     try:
         _set(kernel, job, _Limits(flags=_KILL_ON_CLOSE | _NO_DIALOG))
         process = start(_NO_WINDOW | _SUSPENDED, {"SYSTEMROOT": _system_root(kernel)})
         try:
             handle = _handle_of(process)
-            _made_sure(kernel.AssignProcessToJobObject(ctypes.c_void_p(job), handle), "put a process in its job")
-            _made_sure(_library("ntdll").NtResumeProcess(handle) >= 0, "let a process begin")
+            _check(kernel.AssignProcessToJobObject(ctypes.c_void_p(job), handle), "put a process in its job")
+            _check(_library("ntdll").NtResumeProcess(handle) >= 0, "let a process begin")
         except BaseException:
             process.kill()
             with process:  # which closes its pipes and waits for its end
@@ -123,12 +123,12 @@ def end_job(process: subprocess.Popen[bytes]) -> None:
 
 
 def peak_of_job(process: subprocess.Popen[bytes]) -> int:
-    """Return the most bytes that a process of a job has had committed, also once it has ended; 0 where not told."""
-    told = _Limits()
+    """Return the most bytes that a process of a job has had committed, also once it has ended; 0 where unknown."""
+    limits = _Limits()
     _library("kernel32").QueryInformationJobObject(
-        ctypes.c_void_p(_JOBS[process]), _EXTENDED_LIMITS, ctypes.byref(told), ctypes.sizeof(told), None
+        ctypes.c_void_p(_JOBS[process]), _EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits), None
     )
-    return int(told.process_peak)
+    return int(limits.process_peak)
 
 
 def own_peak() -> int:
@@ -140,7 +140,7 @@ def own_peak() -> int:
 
 
 def is_running(number: int) -> bool:
-    """Tell whether a process runs, of any user."""
+    """Return whether a process runs, of any user."""
     kernel = _library("kernel32")
     opened = kernel.OpenProcess
     opened.restype = ctypes.c_void_p
@@ -150,34 +150,34 @@ def is_running(number: int) -> bool:
             return ctypes.get_last_error() == _DENIED
         return False
     code = ctypes.c_uint32()
-    told = kernel.GetExitCodeProcess(ctypes.c_void_p(handle), ctypes.byref(code))
+    succeeded = kernel.GetExitCodeProcess(ctypes.c_void_p(handle), ctypes.byref(code))
     kernel.CloseHandle(ctypes.c_void_p(handle))
-    return not told or code.value == _STILL_ACTIVE
+    return not succeeded or code.value == _STILL_ACTIVE
 
 
 def has_input(descriptor: int) -> bool:
-    """Tell whether a pipe has something to read, or its other end is closed."""
+    """Return whether a pipe has something to read, or its other end is closed."""
     if sys.platform == "win32":
         import msvcrt
 
         waiting = ctypes.c_uint32()
         pipe = ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
-        told = _library("kernel32").PeekNamedPipe(pipe, None, 0, None, ctypes.byref(waiting), None)
-        return not told or waiting.value > 0
+        succeeded = _library("kernel32").PeekNamedPipe(pipe, None, 0, None, ctypes.byref(waiting), None)
+        return not succeeded or waiting.value > 0
     return False
 
 
 def _set(kernel: Any, job: int, limits: _Limits) -> None:
-    done = kernel.SetInformationJobObject(
+    succeeded = kernel.SetInformationJobObject(
         ctypes.c_void_p(job), _EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits)
     )
-    _made_sure(done, "limit a job")
+    _check(succeeded, "limit a job")
 
 
 def _memory_of(kernel: Any, handle: ctypes.c_void_p) -> _Memory:
-    told = _Memory(size=ctypes.sizeof(_Memory))
-    _made_sure(kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(told), told.size), "tell a process's memory")
-    return told
+    memory = _Memory(size=ctypes.sizeof(_Memory))
+    _check(kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(memory), memory.size), "tell a process's memory")
+    return memory
 
 
 def _handle_of(process: subprocess.Popen[bytes]) -> ctypes.c_void_p:

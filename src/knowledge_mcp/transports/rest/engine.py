@@ -44,7 +44,7 @@ from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote.failures import error_object
-from knowledge_mcp.remote.values import RIGHTS, codec_of, method_of, opened
+from knowledge_mcp.remote.values import RIGHTS, build_item, codec_of, method_of
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Surface, Tool, load_surfaces
 from knowledge_mcp.transports.shared.audit import READ_DOCUMENTS, documents_in

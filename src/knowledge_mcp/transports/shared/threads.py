@@ -20,7 +20,7 @@ from mcp.server.mcpserver import Context
 
 from knowledge_mcp.model.call import Progress, ignore_progress
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError
-from knowledge_mcp.support.checkpoints import watched
+from knowledge_mcp.support.checkpoints import watch_for_stop
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def run_until(is_gone: Callable[[], bool], seconds: float, function: Callable[[]
         if time.monotonic() > deadline:
             raise TimedOutError(f"The answer took longer than {seconds:.0f} seconds.")
 
-    with watched(look, every=0.0):
+    with watch_for_stop(look, every=0.0):
         return function()
 
 

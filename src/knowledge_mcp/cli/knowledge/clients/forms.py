@@ -28,7 +28,7 @@ class Client(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Say where a client's file lies, under which key its servers stand, and what tells that the client is there.
+    """Say where a client's file lies, under which key its servers are, and what shows that the client is installed.
 
     `file` is None for a client that is not known; `signs` are files and folders of which one is enough.
     """
@@ -45,11 +45,11 @@ class Form:
         return self.file is not None and self.file.suffix == ".toml"
 
     def found(self) -> bool:
-        """Tell whether the client is on this machine."""
+        """Return whether the client is on this machine."""
         return any(sign.exists() for sign in self.signs)
 
-    def placed(self, server: dict[str, Any]) -> dict[str, Any]:
-        """Give a server's entry the members that only this client asks for."""
+    def complete(self, server: dict[str, Any]) -> dict[str, Any]:
+        """Add the members to a server's entry that only this client requires."""
         return {**dict(self.extra), **server}
 
 
@@ -89,15 +89,15 @@ def _zed(settings: Path) -> Path:
     return settings / "Zed" if settings.name == "Roaming" else Path.home() / ".config" / "zed"
 
 
-def pasted(form: Form, entry: ServerEntry) -> str:
+def render_entry(form: Form, entry: ServerEntry) -> str:
     """Write the entry as it is pasted into an empty file of the client; ends with a line break."""
     if form.toml:
         return _toml_block(form, entry)
-    server = form.placed(entry.server)
+    server = form.complete(entry.server)
     return json.dumps({form.key: {entry.name: server}} if form.key else server, indent=2, ensure_ascii=False) + "\n"
 
 
-def with_entry(form: Form, text: str, entry: ServerEntry) -> str:
+def add_entry(form: Form, text: str, entry: ServerEntry) -> str:
     """Put the entry into a file's text, in the place of an older one of ours; the same text where nothing changes.
 
     Raises:
@@ -105,19 +105,19 @@ def with_entry(form: Form, text: str, entry: ServerEntry) -> str:
     """
     content = _read(form, text)
     servers = _servers(form, content)
-    placed = form.placed(entry.server)
-    if servers.get(entry.name) == placed:
+    server = form.complete(entry.server)
+    if servers.get(entry.name) == server:
         return text
-    _make_sure_ours(servers, entry.name)
-    wanted = {**content, form.key: {**servers, entry.name: placed}}
+    _require_own(servers, entry.name)
+    expected = {**content, form.key: {**servers, entry.name: server}}
     if not form.toml:
-        return _json_text(text, wanted)
-    kept = _cut(form, text, entry.name) if entry.name in servers else text
-    gap = "" if not kept.strip() else "\n" if kept.endswith("\n") else "\n\n"
-    return _checked(f"{kept}{gap}{_toml_block(form, entry)}", wanted)
+        return _json_text(text, expected)
+    remaining = _cut(form, text, entry.name) if entry.name in servers else text
+    gap = "" if not remaining.strip() else "\n" if remaining.endswith("\n") else "\n\n"
+    return _check(f"{remaining}{gap}{_toml_block(form, entry)}", expected)
 
 
-def without_entry(form: Form, text: str, name: str) -> str:
+def remove_entry(form: Form, text: str, name: str) -> str:
     """Take the entry out of a file's text; the same text where it has none.
 
     Raises:
@@ -129,19 +129,21 @@ def without_entry(form: Form, text: str, name: str) -> str:
     servers = _servers(form, content)
     if name not in servers:
         return text
-    _make_sure_ours(servers, name)
-    left = {key: value for key, value in servers.items() if key != name}
+    _require_own(servers, name)
+    others = {key: value for key, value in servers.items() if key != name}
     if not form.toml:
-        return _json_text(text, {**content, form.key: left})
-    wanted = {key: value for key, value in content.items() if key != form.key} | ({form.key: left} if left else {})
-    return _checked(_cut(form, text, name), wanted)
+        return _json_text(text, {**content, form.key: others})
+    expected = {key: value for key, value in content.items() if key != form.key} | (
+        {form.key: others} if others else {}
+    )
+    return _check(_cut(form, text, name), expected)
 
 
 def _read(form: Form, text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        content: Any = tomllib.loads(text) if form.toml else json.loads(text, object_pairs_hook=_no_twins)
+        content: Any = tomllib.loads(text) if form.toml else json.loads(text, object_pairs_hook=_refuse_duplicates)
     except ValueError as exc:
         kind = "TOML" if form.toml else "JSON: comments and trailing commas would be lost"
         raise InvalidInputError(f"The file is not plain {kind} ({exc}).") from exc
@@ -150,7 +152,7 @@ def _read(form: Form, text: str) -> dict[str, Any]:
     return content  # pyright: ignore[reportUnknownVariableType]
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) != len(pairs):
         raise ValueError("a key stands twice in one object, and one of them would be lost")
     return dict(pairs)
@@ -163,7 +165,7 @@ def _servers(form: Form, content: dict[str, Any]) -> dict[str, Any]:
     return servers  # pyright: ignore[reportUnknownVariableType]
 
 
-def _make_sure_ours(servers: dict[str, Any], name: str) -> None:
+def _require_own(servers: dict[str, Any], name: str) -> None:
     there = servers.get(name)
     if there is not None and not any(
         word in json.dumps(there, default=str) for word in ("knowledge-mcp", "knowledge_mcp")
@@ -187,7 +189,7 @@ def _toml_block(form: Form, entry: ServerEntry) -> str:
         return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else text(name)
 
     head = f"{form.key}.{key(entry.name)}"
-    server = form.placed(entry.server)
+    server = form.complete(entry.server)
     lines = [f"[{head}]", *(f"{key(each)} = {text(value)}" for each, value in server.items() if each != "env")]
     lines += [f"\n[{head}.env]", *(f"{key(each)} = {text(value)}" for each, value in server["env"].items())]
     return "\n".join(lines) + "\n"
@@ -195,23 +197,23 @@ def _toml_block(form: Form, entry: ServerEntry) -> str:
 
 def _cut(form: Form, text: str, name: str) -> str:
     """Leave out the tables of one server; comments between its lines are a reason to leave the file alone."""
-    kept: list[str] = []
+    lines: list[str] = []
     heads = tuple(f"[{form.key}.{word}{end}" for word in (name, f'"{name}"') for end in ("]", "."))
-    ours = False
+    in_entry = False
     for line in text.splitlines(keepends=True):
         if line.startswith("["):
-            ours = line.startswith(heads)
-        if not ours:
-            kept.append(line)
+            in_entry = line.startswith(heads)
+        if not in_entry:
+            lines.append(line)
         elif line.lstrip().startswith("#"):
             raise InvalidInputError("Comments stand in the entry that is there, and would be lost.")
-    return "".join(kept).rstrip("\n") + "\n" if kept else ""
+    return "".join(lines).rstrip("\n") + "\n" if lines else ""
 
 
-def _checked(text: str, wanted: dict[str, Any]) -> str:
-    """Return a TOML text that says what is wanted, and nothing else."""
+def _check(text: str, expected: dict[str, Any]) -> str:
+    """Return a TOML text after checking that it says what is expected, and nothing else."""
     try:
-        right = tomllib.loads(text) == wanted
+        right = tomllib.loads(text) == expected
     except ValueError:
         right = False
     if not right:

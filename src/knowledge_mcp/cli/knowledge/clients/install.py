@@ -15,16 +15,16 @@ from knowledge_mcp.cli.knowledge.clients.forms import (
     Client,
     Form,
     ServerEntry,
+    add_entry,
     form_of,
-    pasted,
-    with_entry,
-    without_entry,
+    remove_entry,
+    render_entry,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guarded, reading_of, write_json
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guard, reading_of, write_json
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.support.distribution import distribution_name, is_in_cache
-from knowledge_mcp.support.files import write_whole
+from knowledge_mcp.support.files import write_atomically
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Reading
@@ -57,12 +57,12 @@ def client(
 
     Example: knowledge config client --client claude-code > .mcp.json
     """
-    with guarded():
+    with guard():
         reading, form = reading_of(config), form_of(client)
-        sys.stdout.write(pasted(form, entry_for(reading, name=name, surface=surface)))
+        sys.stdout.write(render_entry(form, entry_for(reading, name=name, surface=surface)))
         sys.stdout.flush()
         where = form.file or "your client's configuration of MCP servers"
-        sys.stderr.write("\n".join([f"Put this into {where}.", *left_out(reading)]) + "\n")
+        sys.stderr.write("\n".join([f"Put this into {where}.", *list_notes(reading)]) + "\n")
 
 
 def install(
@@ -82,22 +82,22 @@ def install(
 
     Example: knowledge install --client cursor --client codex --dry-run
     """
-    with guarded(as_json=as_json):
+    with guard(as_json=as_json):
         reading = reading_of(config)
         entry = entry_for(reading, name=name, surface=surface)
-        outcomes = [_apply(form, entry, remove=remove, dry_run=dry_run) for form in _chosen(client)]
+        outcomes = [_apply(form, entry, remove=remove, dry_run=dry_run) for form in _choose(client)]
         if as_json:
             write_json({"dry_run": dry_run, "clients": [asdict(each) for each in outcomes]})
         else:
             for each in outcomes:
-                sys.stdout.write(_told(each, dry_run=dry_run))
+                sys.stdout.write(_describe(each, dry_run=dry_run))
             if not remove:
-                sys.stderr.write("".join(f"{note}\n" for note in left_out(reading)))
+                sys.stderr.write("".join(f"{note}\n" for note in list_notes(reading)))
         if any(each.action == "by hand" for each in outcomes):
             raise typer.Exit(ExitCode.FAILURE)
 
 
-def _chosen(clients: list[Client] | None) -> list[Form]:
+def _choose(clients: list[Client] | None) -> list[Form]:
     if clients:
         if Client.GENERIC in clients:
             raise InvalidInputError(
@@ -119,49 +119,49 @@ def _apply(form: Form, entry: ServerEntry, *, remove: bool, dry_run: bool) -> _O
     """Change one file, or say why not. A link is followed, so that the file behind it is changed and the link stays."""
     assert form.file is not None
     file = form.file.resolve()
-    shown = "" if remove else pasted(form, entry)
+    snippet = "" if remove else render_entry(form, entry)
     try:
         before = file.read_bytes() if file.exists() else b""
         text = before.decode("utf-8")
-        after = without_entry(form, text, entry.name) if remove else with_entry(form, text, entry)
+        after = remove_entry(form, text, entry.name) if remove else add_entry(form, text, entry)
         if after == text:
             return _Outcome(form.title, str(file), "unchanged")
         action = "removed" if remove else "written"
-        backup = "" if dry_run or not before else _backed_up(file, before)
+        backup = "" if dry_run or not before else _back_up(file, before)
         if not dry_run:
             _replace(file, after.encode("utf-8"))
-        return _Outcome(form.title, str(file), action, backup, entry=shown)
+        return _Outcome(form.title, str(file), action, backup, entry=snippet)
     except InvalidInputError as exc:
         reason = " ".join(filter(None, [exc.message, exc.suggestion if "another server" in exc.message else ""]))
     except UnicodeDecodeError:
         reason = "The file is not UTF-8."
     except OSError as exc:
         reason = f"The file cannot be read or written: {exc.strerror or exc}."
-    return _Outcome(form.title, str(file), "by hand", reason=reason, entry=shown)
+    return _Outcome(form.title, str(file), "by hand", reason=reason, entry=snippet)
 
 
-def _backed_up(file: Path, content: bytes) -> str:
-    """Keep what the file holds beside it, with its rights: it may hold keys of other servers."""
+def _back_up(file: Path, content: bytes) -> str:
+    """Copy the file next to it, with its rights: it may hold keys of other servers."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     backup = file.with_name(f"{file.name}.{stamp}.bak")
-    write_whole(backup, content, private=True)
+    write_atomically(backup, content, private=True)
     return str(backup)
 
 
 def _replace(file: Path, content: bytes) -> None:
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-    write_whole(file, content, durable=True)
+    write_atomically(file, content, durable=True)
     file.chmod(mode)
 
 
-def _told(outcome: _Outcome, *, dry_run: bool) -> str:
-    done = {
+def _describe(outcome: _Outcome, *, dry_run: bool) -> str:
+    action = {
         "written": "would write" if dry_run else "wrote",
         "removed": "would remove the entry from" if dry_run else "removed the entry from",
         "unchanged": "nothing to do in",
         "by hand": "left alone:",
     }[outcome.action]
-    lines = [f"{outcome.client}: {done} {outcome.file}"]
+    lines = [f"{outcome.client}: {action} {outcome.file}"]
     lines += [f"  Copy of the file before: {outcome.backup}"] if outcome.backup else []
     if outcome.action == "by hand":
         lines.append(
@@ -182,11 +182,11 @@ def entry_for(reading: Reading, *, name: str, surface: str) -> ServerEntry:
     environment = {"DATA_PATH": str(reading.settings.data_folder.absolute())}
     for each in reading.values:
         if each.origin != "default" and not each.variable.secret and not each.problem:
-            environment.setdefault(each.variable.name, each.shown)
+            environment.setdefault(each.variable.name, each.text)
     return ServerEntry(name, {"command": command, "args": arguments, "env": environment})
 
 
-def left_out(reading: Reading) -> list[str]:
+def list_notes(reading: Reading) -> list[str]:
     """Say what a person should know beside the entry: secrets that are not in it, settings that are wrong, no data."""
     notes = [f"Problem: {problem}" for problem in reading.problems]
     secrets = [each.variable.name for each in reading.values if each.variable.secret and each.origin != "default"]
@@ -209,8 +209,8 @@ def launch(prefix: Path) -> list[str]:
         for runner, before in (("uvx", ["--from", name]), ("pipx", ["run", "--spec", name])):
             if found := shutil.which(runner):
                 return [str(Path(found).absolute()), *before, "knowledge-mcp"]
-    beside = prefix / ("Scripts/knowledge-mcp.exe" if sys.platform == "win32" else "bin/knowledge-mcp")
-    if beside.is_file():
-        return [str(beside.absolute())]
+    executable = prefix / ("Scripts/knowledge-mcp.exe" if sys.platform == "win32" else "bin/knowledge-mcp")
+    if executable.is_file():
+        return [str(executable.absolute())]
     found = shutil.which("knowledge-mcp")
     return [str(Path(found).absolute())] if found else [sys.executable, "-m", "knowledge_mcp.cli.serve.mcp"]

@@ -1,1 +1,1 @@
-"""`knowledge compare`, `trace` and their like: how documents stand to each other."""
+"""`knowledge compare`, `trace` and similar: how documents relate to each other."""

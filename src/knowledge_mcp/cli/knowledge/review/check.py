@@ -19,17 +19,17 @@ from knowledge_mcp.cli.knowledge.review.files import (
     decisions_about,
     write_results,
 )
-from knowledge_mcp.cli.knowledge.review.items import apart, columns_given, documents_of, items_of
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.knowledge.review.items import documents_of, items_of, parse_columns, require_different
+from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
     ConfigFile,
     Verbose,
-    guarded,
-    out,
+    guard,
+    open_console,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, RowMark, marked
@@ -95,18 +95,18 @@ def check_command(
 
     Example: knowledge check plan.docx --against standard.pdf --marks review.xlsx --html review.html
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
-        apart(document, against)
-        named = columns_given(columns)
-        standard = _standard(against, documents_of(settings, against, named))
-        asked = documents_of(settings, document, named)
-        kept = decisions_about(settings, "check", document, against)
-        held = _marks(settings, kept, standard.obligations, mark or (), marks)
-        report = marked(_compared(settings, standard, asked), held)
+        require_different(document, against)
+        column_names = parse_columns(columns)
+        standard = _standard(against, documents_of(settings, against, column_names))
+        documents = documents_of(settings, document, column_names)
+        decisions = decisions_about(settings, "check", document, against)
+        row_marks = _marks(settings, decisions, standard.obligations, mark or (), marks)
+        report = marked(_compare(settings, standard, documents), row_marks)
         if report.lost_marks:
             rows = ", ".join(each.row for each in report.lost_marks)
-            say(f"Marks without a row of the same words, which are kept: {rows}.")
+            notify(f"Marks without a row of the same words, which are kept: {rows}.")
         is_written = write_results(
             {
                 as_csv: lambda: checklist.as_csv(report),
@@ -117,13 +117,13 @@ def check_command(
         if as_json:
             write_json(checklist.as_values(document, against, report))
         elif not is_written:
-            out().print(_table(report.rows))
+            open_console().print(_table(report.rows))
             for each in report.editions:
-                out().print(shown(f"{each.citation}: {each.found}: {each.asked}."), soft_wrap=True)
-        told = ", ".join(counts_in_words(checklist.summary_of(report)))
-        say(f"{told}. A person decides whether what is found is enough.")
+                open_console().print(render(f"{each.citation}: {each.found}: {each.asked}."), soft_wrap=True)
+        counts = ", ".join(counts_in_words(checklist.summary_of(report)))
+        notify(f"{counts}. A person decides whether what is found is enough.")
         if not report.related:
-            say(checklist.UNRELATED)
+            notify(checklist.UNRELATED)
 
 
 # ---- reading
@@ -139,13 +139,13 @@ def _standard(name: str, found: Sequence[ReadDocument | TraceItem]) -> Standard:
     return standard
 
 
-def _compared(settings: Settings, standard: Standard, document: Sequence[ReadDocument | TraceItem]) -> CheckReport:
+def _compare(settings: Settings, standard: Standard, document: Sequence[ReadDocument | TraceItem]) -> CheckReport:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.wiring import build_seeker
 
     analyser = EnglishAnalyser()
-    told = f"Holding it against {how_many(len(standard.obligations), 'obligation')} …"
-    with console_on_stderr().status(told) if sys.stderr.isatty() else nullcontext():
+    message = f"Holding it against {how_many(len(standard.obligations), 'obligation')} …"
+    with console_on_stderr().status(message) if sys.stderr.isatty() else nullcontext():
         return checked_against(
             standard,
             document,
@@ -163,12 +163,12 @@ def _records(settings: Settings) -> Sequence[DocumentRecord]:
     try:
         knowledge = wiring.build_knowledge(settings)
     except KnowledgeError as exc:
-        say(f"Editions of ingested documents were not looked at: {exc.message}")
+        notify(f"Editions of ingested documents were not looked at: {exc.message}")
         return ()
     try:
         return knowledge.documents()
     except KnowledgeError as exc:
-        say(f"Editions of ingested documents were not looked at: {exc.message}")
+        notify(f"Editions of ingested documents were not looked at: {exc.message}")
         return ()
     finally:
         knowledge.close()
@@ -178,9 +178,13 @@ def _records(settings: Settings) -> Sequence[DocumentRecord]:
 
 
 def _marks(
-    settings: Settings, kept: Decisions, obligations: Sequence[Obligation], given: Sequence[str], edited: Path | None
+    settings: Settings,
+    decisions: Decisions,
+    obligations: Sequence[Obligation],
+    new_marks: Sequence[str],
+    edited: Path | None,
 ) -> list[RowMark]:
-    """Join the marks kept with those given now, and keep them.
+    """Merge the stored marks with the new ones, and store them.
 
     Raises:
         InvalidInputError: a mark names no row, or nothing that a row can be.
@@ -191,9 +195,9 @@ def _marks(
             cells = {name.strip().lower(): value for name, value in item.attributes.items()}
             kind, note = as_mark_kind(cells.get("mark", "")), cells.get("note", "").strip()
             changes.append(RowMark(item.id, item.text, kind, note))
-    notes = {(each.row, each.text): each.note for each in (*kept.marks(), *changes)}
+    notes = {(each.row, each.text): each.note for each in (*decisions.marks(), *changes)}
     texts = {each.id: each.text for each in obligations}
-    for each in given:
+    for each in new_marks:
         row, found, kind = each.rpartition("=")
         if not found or row.strip() not in texts:
             near = f"There is no row '{row.strip() or each}'."
@@ -201,12 +205,12 @@ def _marks(
         key = (row.strip(), texts[row.strip()])
         changes.append(RowMark(*key, as_mark_kind(kind), notes.get(key, "")))
     if not changes:
-        marks = kept.marks()
+        marks = decisions.marks()
         if marks:
-            say(f"Marks respected: {len(marks)}, of {kept.path}.")
+            notify(f"Marks respected: {len(marks)}, of {decisions.path}.")
         return marks
-    marks = kept.mark(changes)
-    say(f"Marks kept: {len(marks)}, in {kept.path}.")
+    marks = decisions.mark(changes)
+    notify(f"Marks kept: {len(marks)}, in {decisions.path}.")
     return marks
 
 
@@ -227,7 +231,9 @@ def _table(rows: Sequence[CheckRow]) -> Table:
         verdict = row.verdict.value if row.kind == "obligation" else f"{row.verdict.value}\n({row.kind})"
         bold = "bold" if row.verdict is EvidenceVerdict.NONE and not style else style
         cells = (row.obligation.id, _short(row.obligation.text))
-        table.add_row(*(shown(cell, style) for cell in cells), shown(verdict, bold), shown(quote, style), shown(checks))
+        table.add_row(
+            *(render(cell, style) for cell in cells), render(verdict, bold), render(quote, style), render(checks)
+        )
     return table
 
 

@@ -18,20 +18,20 @@ from knowledge_mcp.cli.knowledge.review.files import (
     AsHtml,
     console_on_stderr,
     files_below,
-    ingested,
-    tell_left_out,
+    open_ingested,
+    report_skipped,
     write_results,
 )
-from knowledge_mcp.cli.shared.failures import ask_password, can_ask, say
+from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
     ConfigFile,
     Verbose,
-    guarded,
-    out,
+    guard,
+    open_console,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.engine.changes import comparing
@@ -40,7 +40,7 @@ from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_o
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
-from knowledge_mcp.support.checkpoints import inherited, watched
+from knowledge_mcp.support.checkpoints import inherit_checkpoints, watch_for_stop
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import redline
 from knowledge_mcp.surfaces.tables import counts_in_words
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from knowledge_mcp.settings import Settings
 
-_MOST_DRAWN, _DOTS = 200, 80
+_MAX_DRAWN, _DOTS = 200, 80
 """Pages of each side in a redline, and dots per inch: a page of text takes some 50 KB, so a file stays below 30 MB."""
 _LONGEST = 160
 """Characters of a sentence in a table of the terminal: two lines of 80; files hold all of it."""
@@ -81,13 +81,13 @@ def compare(
 
     Example: knowledge compare docs-v1/ docs-v2/ --kind force --kind number
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
-        before, after = _both(settings, old, new)
+        before, after = _read_both(settings, old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
-        changes = compared(before, after)
+        changes = compare_editions(before, after)
         pages = (
-            (drawn_pages(settings, old, changes, "old"), drawn_pages(settings, new, changes, "new"))
+            (draw_pages(settings, old, changes, "old"), draw_pages(settings, new, changes, "new"))
             if as_html is not None and with_pages
             else None
         )
@@ -103,7 +103,7 @@ def compare(
             _print(before, after, changes, frozenset(kind or ChangeType))
 
 
-def compared(old: Edition, new: Edition) -> list[ClauseChange]:
+def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
     """Align two editions and look into what belongs together."""
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
@@ -113,22 +113,24 @@ def compared(old: Edition, new: Edition) -> list[ClauseChange]:
 # ---- reading
 
 
-def _both(settings: Settings, old: str, new: str) -> tuple[Edition, Edition]:
+def _read_both(settings: Settings, old: str, new: str) -> tuple[Edition, Edition]:
     """Read two editions; two files side by side, for the pages of each are parsed in a child process of its own."""
     if not (Path(old).is_file() and Path(new).is_file()):  # folders show their progress, and documents share a store
         return edition_at(settings, old), edition_at(settings, new)
-    is_left = threading.Event()
+    is_stopped = threading.Event()
 
     def stop() -> None:
-        if is_left.is_set():
+        if is_stopped.is_set():
             raise CancelledError("The other edition was not read.")
 
-    with watched(stop), ThreadPoolExecutor(2, thread_name_prefix="edition") as lanes:
-        reading = [lanes.submit(inherited(functools.partial(edition_at, settings)), name) for name in (old, new)]
+    with watch_for_stop(stop), ThreadPoolExecutor(2, thread_name_prefix="edition") as lanes:
+        reading = [
+            lanes.submit(inherit_checkpoints(functools.partial(edition_at, settings)), name) for name in (old, new)
+        ]
         try:
             return reading[0].result(), reading[1].result()
         except BaseException:
-            is_left.set()
+            is_stopped.set()
             raise
 
 
@@ -144,7 +146,7 @@ def edition_at(settings: Settings, name: str) -> Edition:
         return edition_of(name, _parts_of_folder(settings, path))
     if path.exists():
         return edition_of(path.name, [_part(settings, path, path.name)])
-    return _ingested(settings, name)
+    return _read_ingested(settings, name)
 
 
 def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
@@ -152,18 +154,16 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
 
     found = list(files_below(folder))
     files = [(path, name) for path, name in found if media_type_of(path.name) != UNKNOWN]
-    left = [name for path, name in found if media_type_of(path.name) == UNKNOWN]
+    skipped = [name for path, name in found if media_type_of(path.name) == UNKNOWN]
     if not files:
         raise InvalidInputError(f"No file of {folder} is of a kind that is read.", suggestion="Give another folder.")
-    shown_files = track(
-        files, folder.name, console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty()
-    )
-    for path, name in shown_files:
+    tracked = track(files, folder.name, console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty())
+    for path, name in tracked:
         try:
             yield _part(settings, path, name)
         except UnreadableDocumentError as exc:
-            left.append(f"{name} ({exc.message})")
-    tell_left_out("compared", left)
+            skipped.append(f"{name} ({exc.message})")
+    report_skipped("compared", skipped)
 
 
 def _part(settings: Settings, path: Path, name: str) -> EditionPart:
@@ -171,19 +171,19 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
 
     inspected = inspect_file(settings, path)
     for warning in inspected.document.warnings:
-        say(f"{name}: {warning}")
+        notify(f"{name}: {warning}")
     if inspected.lost:
         lost = how_many(len(inspected.lost), "page was", "pages were")
-        say(f"{name}: {lost} not read; what stands there is not compared.")
+        notify(f"{name}: {lost} not read; what stands there is not compared.")
     recognised = sum(page.method == "ocr" for page in inspected.document.pages)
     if recognised:
         read = how_many(recognised, "page was", "pages were")
-        say(f"{name}: {read} read by OCR; a word that was read wrongly looks like a change.")
+        notify(f"{name}: {read} read by OCR; a word that was read wrongly looks like a change.")
     lines = {block.span.start: block.lines[0] for block in inspected.document.blocks if block.lines is not None}
     return EditionPart(name, inspected.document.text, inspected.structure.sections, inspected.chunks, lines.get)
 
 
-def drawn_pages(
+def draw_pages(
     settings: Settings, name: str, changes: Sequence[ClauseChange], side: str
 ) -> dict[tuple[str, int], bytes]:
     """Draw the pages on which clauses begin that changed, as far as they are of PDF files that were given."""
@@ -196,19 +196,19 @@ def drawn_pages(
     path = Path(name)
     places = {(clause.file, clause.page): path / clause.file if path.is_dir() else path for clause in clauses}
     places = {key: file for key, file in places.items() if file.suffix.lower() == ".pdf" and file.is_file()}
-    if len(places) > _MOST_DRAWN:
-        say(f"{name}: only the first {_MOST_DRAWN} of {len(places)} pages with changes are drawn.")
+    if len(places) > _MAX_DRAWN:
+        notify(f"{name}: only the first {_MAX_DRAWN} of {len(places)} pages with changes are drawn.")
     found: dict[tuple[str, int], bytes] = {}
     passwords = build_passwords(settings, ask_password if can_ask() else None)
     item_of = functools.cache(file_item)  # it reads the whole file for its check sum
     with contextlib.closing(PdfReader(passwords=passwords)) as reader:
-        for (file, page), place in list(places.items())[:_MOST_DRAWN]:
+        for (file, page), place in list(places.items())[:_MAX_DRAWN]:
             found[file, page] = reader.draw(item_of(place), page, (), "", _DOTS)[2]
     return found
 
 
-def _ingested(settings: Settings, document_id: str) -> Edition:
-    with ingested(settings, document_id) as knowledge:
+def _read_ingested(settings: Settings, document_id: str) -> Edition:
+    with open_ingested(settings, document_id) as knowledge:
         return edition_of(document_id, [comparing.held_part(knowledge, document_id)])
 
 
@@ -218,16 +218,16 @@ def _ingested(settings: Settings, document_id: str) -> Edition:
 def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> None:
     counts = redline.count_changes(changes)
     if set(counts) <= {LinkKind.SAME.value}:
-        out().print(shown(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same."))
+        open_console().print(render(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same."))
         return
     summary = ", ".join(counts_in_words(counts))
-    out().print(shown(f"{old.name} → {new.name}: {summary}."), soft_wrap=True)
+    open_console().print(render(f"{old.name} → {new.name}: {summary}."), soft_wrap=True)
     clauses = _clauses(changes)
     if clauses.row_count:
-        out().print(clauses)
+        open_console().print(clauses)
     inside = _inside(changes, kinds)
     if inside.row_count:
-        out().print(inside)
+        open_console().print(inside)
 
 
 def _clauses(changes: Sequence[ClauseChange]) -> Table:

@@ -16,20 +16,20 @@ from knowledge_mcp.cli.knowledge.review.files import (
     console_on_stderr,
     files_below,
     read_file,
-    tell_left_out,
+    report_skipped,
     write_results,
 )
 from knowledge_mcp.cli.knowledge.review.items import items_of
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
     ConfigFile,
     Verbose,
-    guarded,
-    out,
+    guard,
+    open_console,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.engine.tracing.conflicts import (
@@ -79,7 +79,7 @@ def conflicts_command(
 
     Example: knowledge conflicts --kind contradiction --kind limit --json
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
         items, meanings = _read_all(settings, what or [])
         if not items and not meanings:
@@ -89,7 +89,7 @@ def conflicts_command(
             )
         from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
-        with _shown_progress() as progress:
+        with _show_progress() as progress:
             found = [*conflicts(items, EnglishAnalyser().document_terms, progress), *conflicting_definitions(meanings)]
         chosen = [each for each in found if not kind or each.kind in kind]
         is_written = write_results({as_csv: lambda: _csv(chosen)})
@@ -100,17 +100,17 @@ def conflicts_command(
 
 
 @contextmanager
-def _shown_progress() -> Generator[Callable[[int, int], None]]:
+def _show_progress() -> Generator[Callable[[int, int], None]]:
     """Give what shows on a terminal how many sentences were compared."""
     from rich.progress import Progress
 
-    with Progress(console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty()) as shown_progress:
-        task = shown_progress.add_task("sentences compared", total=None)
+    with Progress(console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("sentences compared", total=None)
 
-        def tell(done: int, count: int) -> None:
-            shown_progress.update(task, completed=done, total=count)
+        def update(done: int, count: int) -> None:
+            progress.update(task, completed=done, total=count)
 
-        yield tell
+        yield update
 
 
 # ---- reading
@@ -136,27 +136,27 @@ def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:
         elif path.exists():
             yield items_of(settings, name), []
     if ids or not names:
-        yield from _ingested(settings, ids)
+        yield from _read_ingested(settings, ids)
 
 
 def _of_folder(settings: Settings, folder: Path) -> Iterator[_Read]:
-    left: list[str] = []
+    skipped: list[str] = []
     for path, name in files_below(folder):
         try:
             if media_type_of(path.name) == UNKNOWN:
-                left.append(name)
+                skipped.append(name)
             else:
                 yield _of_file(settings, path, name)
         except UnreadableDocumentError as exc:
-            left.append(f"{name} ({exc.message})")
-    tell_left_out("compared", left)
+            skipped.append(f"{name} ({exc.message})")
+    report_skipped("compared", skipped)
 
 
 def _of_file(settings: Settings, path: Path, name: str) -> _Read:
-    return _said(read_file(settings, path, name))
+    return _demands_and_meanings(read_file(settings, path, name))
 
 
-def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
+def _read_ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
     from knowledge_mcp import wiring
 
     knowledge = wiring.build_knowledge(settings)
@@ -174,7 +174,7 @@ def _ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
         knowledge.close()
 
 
-def _said(reading: ReadDocument) -> _Read:
+def _demands_and_meanings(reading: ReadDocument) -> _Read:
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
     return list(demands_in(reading)), list(meanings_in(reading, EnglishAnalyser().term_key))
@@ -207,11 +207,11 @@ def _csv(found: list[Conflict]) -> str:
 
 def _print(found: list[Conflict], compared: int) -> None:
     if found:
-        out().print(_table(found))
+        open_console().print(_table(found))
     counts = Counter(each.kind for each in found)
-    told = ", ".join(counts_in_words({kind.value: counts[kind] for kind in ConflictKind if counts[kind]}))
+    counted = ", ".join(counts_in_words({kind.value: counts[kind] for kind in ConflictKind if counts[kind]}))
     (among,) = counts_in_words({"requirement": compared})
-    say(f"{told or 'None found'}, among {among}. A person decides; other words are not recognised.")
+    notify(f"{counted or 'None found'}, among {among}. A person decides; other words are not recognised.")
 
 
 def _table(found: list[Conflict]) -> Table:
@@ -223,5 +223,5 @@ def _table(found: list[Conflict]) -> Table:
     for each in found:
         also = f"\nand {len(each.also_in)} more" if each.also_in else ""
         sides = (f"{one.text}\n{one.citation}" for one in (each.one, each.other))
-        table.add_row(*(shown(cell) for cell in (each.kind.value, f"{each.why}{also}", *sides)))
+        table.add_row(*(render(cell) for cell in (each.kind.value, f"{each.why}{also}", *sides)))
     return table

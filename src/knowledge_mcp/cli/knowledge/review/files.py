@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
@@ -34,7 +34,7 @@ ColumnNames = Annotated[
     typer.Option(metavar="ROLE=NAME,...", help="What columns of tables are called: id, title, text, links."),
 ]
 
-_MOST_NAMED = 5
+_MAX_LISTED = 5
 
 
 def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -52,26 +52,26 @@ def console_on_stderr() -> Console:
     return Console(stderr=True)
 
 
-def tell_left_out(done: str, left: Sequence[str]) -> None:
-    """Say which files were not `done` ("compared", "traced"): the first few by name."""
-    if left:
-        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-        say(f"Not {done}: {', '.join(left[:_MOST_NAMED])}{more}.")
+def report_skipped(action: str, skipped: Sequence[str]) -> None:
+    """List the first few files to which an action ("compared", "traced") was not applied."""
+    if skipped:
+        more = f" and {len(skipped) - _MAX_LISTED} more" if len(skipped) > _MAX_LISTED else ""
+        notify(f"Not {action}: {', '.join(skipped[:_MAX_LISTED])}{more}.")
 
 
 def read_file(settings: Settings, path: Path, name: str) -> ReadDocument:
-    """Read a file that need not be ingested; tells on stderr which of its pages were not read."""
+    """Read a file that need not be ingested; reports on stderr which of its pages were not read."""
     from knowledge_mcp.cli.knowledge.inspect import inspect_file
 
     inspected = inspect_file(settings, path)
     if inspected.lost:
         lost = how_many(len(inspected.lost), "page was", "pages were")
-        say(f"{name}: {lost} not read; what stands there counts for nothing here.")
+        notify(f"{name}: {lost} not read; what stands there counts for nothing here.")
     return ReadDocument(name, inspected.document.text, inspected.structure, inspected.chunks)
 
 
 @contextmanager
-def ingested(settings: Settings, name: str) -> Generator[Knowledge]:
+def open_ingested(settings: Settings, name: str) -> Generator[Knowledge]:
     """Open the knowledge base to read the document `name`, which was no file and no folder.
 
     Raises:
@@ -92,17 +92,17 @@ def ingested(settings: Settings, name: str) -> Generator[Knowledge]:
         knowledge.close()
 
 
-def write_results(wanted: Mapping[Path | None, Callable[[], str | bytes]]) -> bool:
-    """Write each file that was asked for, and say so; tells whether there was any.
+def write_results(outputs: Mapping[Path | None, Callable[[], str | bytes]]) -> bool:
+    """Write each requested file, and say so; returns whether there was any.
 
     Args:
-        wanted: what makes the content, by where it is to be written; None for what nobody asked for.
+        outputs: what makes the content, by where it is to be written; None for what was not requested.
 
     Raises:
         InvalidInputError: it cannot be written there.
     """
-    asked = {path: content for path, content in wanted.items() if path is not None}
-    for path, content in asked.items():
+    requested = {path: content for path, content in outputs.items() if path is not None}
+    for path, content in requested.items():
         made = content()
         try:
             path.write_bytes(made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
@@ -110,8 +110,8 @@ def write_results(wanted: Mapping[Path | None, Callable[[], str | bytes]]) -> bo
             raise InvalidInputError(
                 f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
             ) from exc
-        say(f"Wrote {path}.")
-    return bool(asked)
+        notify(f"Wrote {path}.")
+    return bool(requested)
 
 
 def decisions_about(settings: Settings, what: str, source: str, target: str, *, file: Path | None = None) -> Decisions:
@@ -132,13 +132,17 @@ def decisions_about(settings: Settings, what: str, source: str, target: str, *, 
     return Decisions.about(settings.data_folder, what, *names)
 
 
-def decided_links(
-    kept: Decisions, accept: Sequence[str], reject: Sequence[str], sources: Collection[str], targets: Collection[str]
+def update_decisions(
+    decisions: Decisions,
+    accept: Sequence[str],
+    reject: Sequence[str],
+    sources: Collection[str],
+    targets: Collection[str],
 ) -> dict[tuple[str, str], bool]:
-    """Read what was decided, add what is decided now, and keep it; tells where.
+    """Read the stored decisions, add the new ones, and store them; says where.
 
     Args:
-        kept: where.
+        decisions: where they are stored.
         accept: links as FROM=TO; an id that has `=` in it ends at the last one.
         reject: the same.
         sources, targets: ids of the items that there are.
@@ -147,7 +151,7 @@ def decided_links(
         InvalidInputError: the file holds something else or cannot be written, a link is written otherwise, or there is
             no such item.
     """
-    given: dict[tuple[str, str], bool | None] = {}
+    changes: dict[tuple[str, str], bool | None] = {}
     for pairs, accepted in ((accept, True), (reject, False)):
         for pair in pairs:
             source, mark, target = pair.rpartition("=")
@@ -158,8 +162,9 @@ def decided_links(
                     near = difflib.get_close_matches(name, ids, 3)
                     hint = f"Did you mean {', '.join(near)}?" if near else "--json lists the ids."
                     raise InvalidInputError(f"There is no item '{name}' in {side}.", suggestion=hint)
-            given[source.strip(), target.strip()] = accepted
-    decided = kept.decide(given) if given else kept.links()
+            changes[source.strip(), target.strip()] = accepted
+    decided = decisions.decide(changes) if changes else decisions.links()
     if decided:
-        say(f"Decisions {'kept' if given else 'respected'}: {len(decided)}, {'in' if given else 'of'} {kept.path}.")
+        what, where = ("kept", "in") if changes else ("respected", "of")
+        notify(f"Decisions {what}: {len(decided)}, {where} {decisions.path}.")
     return decided

@@ -12,9 +12,9 @@ from knowledge_mcp.cli.shared.session import (
     ConfigFile,
     Verbose,
     load,
-    opened,
-    out,
-    shown,
+    open_console,
+    open_knowledge,
+    render,
     write_json,
 )
 
@@ -39,7 +39,7 @@ def impact(
 
     Example: knowledge impact lifts-2023 --from 2018 --json
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         from knowledge_mcp.surfaces.standards import changes
 
         values = {"document": document, "from": old, "to": new, "limit": limit, "cursor": cursor}
@@ -53,9 +53,9 @@ def impact(
 def _print(answer: ImpactResponse) -> None:
     from rich.table import Table
 
-    console = out()
+    console = open_console()
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in answer.summary.items())
-    console.print(shown(f"{answer.old.document_id} → {answer.new.document_id}: {counts}."), soft_wrap=True)
+    console.print(render(f"{answer.old.document_id} → {answer.new.document_id}: {counts}."), soft_wrap=True)
     if answer.touched:
         table = Table(show_lines=True)
         for name in ("Where", "Says", "Refers to", "What became of it"):
@@ -69,7 +69,7 @@ def _print(answer: ImpactResponse) -> None:
                 became = "\n".join([each.change.became, *inside])
             elif each.clause:
                 became = f"clause {each.clause} is in neither edition"
-            table.add_row(*map(shown, (where, each.text, aim, became)))
+            table.add_row(*map(render, (where, each.text, aim, became)))
         console.print(table)
     for line in (answer.message, *answer.degraded):
         if line:

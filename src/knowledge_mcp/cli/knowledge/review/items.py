@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from knowledge_mcp.cli.knowledge.review.files import files_below, ingested, read_file, tell_left_out
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.knowledge.review.files import files_below, open_ingested, read_file, report_skipped
+from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, items_in, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
@@ -31,11 +31,11 @@ _SOME = frozenset({".rst", ".xlsx"})
 """Extensions of files that hold requirements in some cases, and are plain documents otherwise."""
 _MOST_BYTES = 200_000_000
 """Bytes of a file of items, which is read at once: far beyond any set of requirements, and little enough for memory."""
-_MOST_SHOWN = 5
+_MAX_LISTED = 5
 _COLLECTION = "collection:"
 
 
-def columns_given(text: str | None) -> dict[str, str]:
+def parse_columns(text: str | None) -> dict[str, str]:
     """Read `id=Key,text=Description`.
 
     Raises:
@@ -59,7 +59,7 @@ def items_of(
         settings: which readers and collection are meant.
         name: a file, a folder, the id of an ingested document, or `collection:` and the name of one.
         columns: names of the columns for `id`, `title`, `text` and `links`, where a table uses others.
-        only: how ids, clauses or levels begin of items that are wanted; none for all.
+        only: how ids, clauses or levels begin of items that are selected; none for all.
 
     Raises:
         NotFoundError: it is no file, no folder and no document.
@@ -68,7 +68,7 @@ def items_of(
     """
     path = Path(name)
     if not path.exists():
-        items = _ingested(settings, name)
+        items = _ingested_items(settings, name)
     else:
         from knowledge_mcp.readers.requirements.reader import RequirementReader
 
@@ -85,24 +85,24 @@ def items_of(
             f"{name}: the id '{twice[0]}' stands {Counter(item.id for item in items)[twice[0]]} times.",
             suggestion="Give each item an id of its own.",
         )
-    kept = [each for each in items if not only or any(_begins(each, start) for start in only)]
-    if not kept:
-        shown = ", ".join(dict.fromkeys(each.id for each in items[:_MOST_SHOWN]))
+    selected = [each for each in items if not only or any(_begins(each, start) for start in only)]
+    if not selected:
+        examples = ", ".join(dict.fromkeys(each.id for each in items[:_MAX_LISTED]))
         raise InvalidInputError(
             f"No id, clause or level in {name} begins with {' or '.join(only)}.",
-            suggestion=f"Its {how_many(len(items), 'item begins', 'items begin')} with {shown}.",
+            suggestion=f"Its {how_many(len(items), 'item begins', 'items begin')} with {examples}.",
         )
-    return kept
+    return selected
 
 
 def _begins(item: TraceItem, start: str) -> bool:
-    """Tell whether an id or place begins with something; 5.3 begins 5.3.1, not 5.31."""
+    """Return whether an id or place begins with something; 5.3 begins 5.3.1, not 5.31."""
     return re.match(re.escape(start) + (r"(?!\d)" if start[-1:].isdigit() else ""), item.id) is not None or (
         re.match(re.escape(start) + r"(?![^\W_])", item.place) is not None
     )
 
 
-def apart(one: str, other: str) -> None:
+def require_different(one: str, other: str) -> None:
     """Refuse one file, folder or document for both sides.
 
     Raises:
@@ -128,29 +128,29 @@ def documents_of(
 
     reader = RequirementReader()
     found: list[ReadDocument | TraceItem] = []
-    left: list[str] = []
+    skipped: list[str] = []
     try:
         for each, inside in files_below(path) if path.is_dir() else [(path, path.name)]:
             try:
-                found.extend(_whole(settings, each, inside, reader, columns or {}))
+                found.extend(_read_file(settings, each, inside, reader, columns or {}))
             except (UnreadableDocumentError, InvalidInputError) as exc:
                 if not path.is_dir():
                     raise
-                left.append(f"{inside} ({exc.message})")
+                skipped.append(f"{inside} ({exc.message})")
     finally:
         reader.close()
-    tell_left_out("checked", left)
+    report_skipped("checked", skipped)
     if not found:
         raise InvalidInputError(f"There is no text in {name}.", suggestion="Give another file or folder.")
     return found
 
 
-def _whole(
+def _read_file(
     settings: Settings, path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]
 ) -> Sequence[ReadDocument | TraceItem]:
     if path.suffix.lower() in _ITEMS and path.name != "needs.json":
         return _of_file(path, reader, columns)
-    stated = _stated(path, name, reader, columns) if _states(path) else None
+    stated = _stated_items(path, name, reader, columns) if _states(path) else None
     if stated is not None:
         return stated
     if media_type_of(path.name) == UNKNOWN:
@@ -164,18 +164,20 @@ def _of_path(settings: Settings, path: Path, reader: RequirementReader, columns:
     suffix = path.suffix.lower()
     if suffix in _ITEMS:
         return _of_file(path, reader, columns)
-    found = _stated(path, path.name, reader, columns) if _states(path) else None
+    found = _stated_items(path, path.name, reader, columns) if _states(path) else None
     return _of_document(settings, path) if found is None else found
 
 
 def _states(path: Path) -> bool:
-    """Tell whether a file is one of requirements by its name, or by what stands beside it."""
+    """Return whether a file is one of requirements by its name, or by the files next to it."""
     suffix = path.suffix.lower()
     is_doorstop = suffix == ".yml" and (path.parent / ".doorstop.yml").exists()
     return suffix in _REQUIREMENTS | _SOME or is_doorstop or path.name == "needs.json"
 
 
-def _stated(path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem] | None:
+def _stated_items(
+    path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]
+) -> list[TraceItem] | None:
     """Return the items of a file of requirements, None where it turns out to be a document."""
     from knowledge_mcp.cli.knowledge.inspect import file_item
 
@@ -194,7 +196,7 @@ def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) 
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidInputError(f"{path} has more than {_MOST_BYTES >> 20} MiB.", suggestion="Split it.")
-        text = _decoded(path)
+        text = _decode(path)
     except OSError as exc:
         raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Check its rights.") from exc
     suffix = path.suffix.lower()
@@ -206,14 +208,14 @@ def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) 
     else:
         rows = list(_json_rows(path, text, lines=suffix != ".json"))
         if suffix == ".json" and len(rows) == 1 and "versions" in rows[0][1]:
-            return _stated(path, path.name, reader, {}) or []
-    named = {key.strip().lower() for _, row in rows for key in row}
-    if rows and (gone := [each for each in columns.values() if each.lower() not in named]):
-        say(f"{path.name} has no column {', '.join(gone)}; the usual names are looked for.")
+            return _stated_items(path, path.name, reader, {}) or []
+    columns_found = {key.strip().lower() for _, row in rows for key in row}
+    if rows and (missing := [each for each in columns.values() if each.lower() not in columns_found]):
+        notify(f"{path.name} has no column {', '.join(missing)}; the usual names are looked for.")
     return [_item(path, number, row, columns) for number, row in rows]
 
 
-def _decoded(path: Path) -> str:
+def _decode(path: Path) -> str:
     from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 
     try:
@@ -223,7 +225,7 @@ def _decoded(path: Path) -> str:
             f"{path} is not text: {exc}", suggestion="Give a text file, in UTF-8 where that can be chosen."
         ) from exc
     if decoded.warning:
-        say(f"{path.name}: {decoded.warning}")
+        notify(f"{path.name}: {decoded.warning}")
     return decoded.text
 
 
@@ -291,26 +293,28 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> I
 
     Left out is what an index of the repository leaves out: hidden files, what `.gitignore` names, what tools write.
     """
-    left: list[str] = []
+    skipped: list[str] = []
     scan = RepositoryScan(folder, include_extensions=("*",))
     for name in scan.paths():
         if not isinstance(name, str):
-            left.append(name.message)
+            skipped.append(name.message)
             continue
         path = folder / name
         if not path.is_file() or any(part.startswith(".") for part in Path(name).parts):
             continue
         try:
-            found = _stated(path, name, reader, {}) if _states(path) else None
+            found = _stated_items(path, name, reader, {}) if _states(path) else None
             if found is None:
                 yield TraceItem(name, name, _text_of(settings, path), name)
             else:
                 yield from found
         except (UnreadableDocumentError, InvalidInputError) as exc:
-            left.append(f"{name} ({exc.message})")
-    if out := scan.left_out.total():
-        say(f"Left out: {how_many(out, 'file or folder', 'files and folders')} that .gitignore names or tools write.")
-    tell_left_out("traced", left)
+            skipped.append(f"{name} ({exc.message})")
+    if count := scan.left_out.total():
+        notify(
+            f"Left out: {how_many(count, 'file or folder', 'files and folders')} that .gitignore names or tools write."
+        )
+    report_skipped("traced", skipped)
 
 
 def _text_of(settings: Settings, path: Path) -> str:
@@ -318,7 +322,7 @@ def _text_of(settings: Settings, path: Path) -> str:
 
     if media_type_of(path.name) != UNKNOWN:
         return inspect_file(settings, path).document.text
-    return _decoded(path)
+    return _decode(path)
 
 
 def _of_document(settings: Settings, path: Path) -> list[TraceItem]:
@@ -328,7 +332,7 @@ def _of_document(settings: Settings, path: Path) -> list[TraceItem]:
     return items_in(read_file(settings, path, path.name))
 
 
-def _ingested(settings: Settings, name: str) -> list[TraceItem]:
+def _ingested_items(settings: Settings, name: str) -> list[TraceItem]:
     """List the items of an ingested document, or of all of a collection, each id then with its document before it."""
     collection = name.removeprefix(_COLLECTION)
     if collection == name:
@@ -352,5 +356,5 @@ def original_of(settings: Settings, name: str) -> bytes:
     """Return the ReqIF file that an ingested document was read from; nothing where it is none, or a collection."""
     if name.startswith(_COLLECTION):
         return b""
-    with ingested(settings, name) as knowledge:
+    with open_ingested(settings, name) as knowledge:
         return knowledge.document_structure(name).original_bytes

@@ -15,21 +15,21 @@ from knowledge_mcp.cli.knowledge.review.files import (
     AsHtml,
     AsXlsx,
     ColumnNames,
-    decided_links,
     decisions_about,
+    update_decisions,
     write_results,
 )
-from knowledge_mcp.cli.knowledge.review.items import apart, columns_given, items_of, original_of
-from knowledge_mcp.cli.shared.failures import say
+from knowledge_mcp.cli.knowledge.review.items import items_of, original_of, parse_columns, require_different
+from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
     ConfigFile,
     Verbose,
-    guarded,
-    out,
+    guard,
+    open_console,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.engine.tracing.links import Trace, Verdict, trace
@@ -106,15 +106,17 @@ def trace_command(
 
     Example: knowledge trace srs.csv tests.jsonl --reject "SRS-4=test_stop" --accept "SRS-4=test_halt"
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         from knowledge_mcp.wiring import build_linker
 
         settings = settings_of(config, collection, verbose=verbose)
-        apart(source, target)
-        kept = decisions_about(settings, "trace", source, target, file=decisions)
+        require_different(source, target)
+        stored = decisions_about(settings, "trace", source, target, file=decisions)
         sides = _sides(settings, columns, (source, only_from), (target, only_to))
         sources, targets = (items for _, items in sides)
-        decided = decided_links(kept, accept or (), reject or (), *({each.id for each in side} for _, side in sides))
+        decided = update_decisions(
+            stored, accept or (), reject or (), *({each.id for each in side} for _, side in sides)
+        )
         found = trace(sources, targets, build_linker(settings), decided)
         is_written = write_results(
             {
@@ -130,12 +132,14 @@ def trace_command(
         elif not is_written:
             _print(found)
         if not found.related:
-            say(matrix.UNRELATED_SETS)
+            notify(matrix.UNRELATED_SETS)
 
 
-def _sides(settings: Settings, columns: str | None, *wanted: tuple[str, list[str] | None]) -> list[interchange.Side]:
-    named = columns_given(columns)
-    return [(name, items_of(settings, name, named, only or ())) for name, only in wanted]
+def _sides(
+    settings: Settings, columns: str | None, *selections: tuple[str, list[str] | None]
+) -> list[interchange.Side]:
+    column_names = parse_columns(columns)
+    return [(name, items_of(settings, name, column_names, only or ())) for name, only in selections]
 
 
 def _reqif(settings: Settings, sides: Sequence[interchange.Side], found: Trace) -> bytes:
@@ -160,14 +164,14 @@ def _base(settings: Settings, *names: str) -> tuple[int, bytes] | None:
 
 
 def _print(found: Trace) -> None:
-    out().print(_links(found))
+    open_console().print(_links(found))
     for name, items in (("FROM", found.untraced_sources), ("TO", found.untraced_targets)):
         if items:
             ids = ", ".join(each.id for each in items)
-            out().print(shown(f"Without a link, of {name} ({len(items)}): {ids}"), soft_wrap=True)
+            open_console().print(render(f"Without a link, of {name} ({len(items)}): {ids}"), soft_wrap=True)
     counts = Counter(link.verdict for link in found.links)
-    told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    say(f"{told or 'No links'}. A link is likely from {found.threshold:.2f} on.")
+    counted = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+    notify(f"{counted or 'No links'}. A link is likely from {found.threshold:.2f} on.")
 
 
 def _links(found: Trace) -> Table:
@@ -180,5 +184,5 @@ def _links(found: Trace) -> Table:
         words = ", ".join(link.evidence.words)[:_LONGEST]
         style = "dim" if link.verdict is Verdict.UNCERTAIN else ""
         row = (link.source.id, link.target.id, link.verdict.value, f"{link.probability:.2f}", words)
-        table.add_row(*(shown(cell, style) for cell in row))
+        table.add_row(*(render(cell, style) for cell in row))
     return table

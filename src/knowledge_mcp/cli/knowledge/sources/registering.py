@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.knowledge.sources.syncing import sync
-from knowledge_mcp.cli.shared.failures import ExitCode, confirmed
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
@@ -16,11 +16,11 @@ from knowledge_mcp.cli.shared.session import (
     Verbose,
     Yes,
     command_group,
-    guarded,
-    opened,
-    out,
+    guard,
+    open_console,
+    open_knowledge,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.model.errors import InvalidInputError
@@ -80,23 +80,23 @@ def add(
 
     Example: knowledge sources add davs://cloud.example.com/remote.php/dav/files/me/Specs --name specs
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
         from knowledge_mcp import wiring
 
         patterns = tuple(part.strip() for part in pattern.split(",") if part.strip())
-        given = SourceSpec(
+        requested = SourceSpec(
             name, kind or SourceKind.PAGE, location, _every(every), branch, below, patterns, tuple(allow or ())
         )
         if allow:
             allowed_label(allow)
-        spec = wiring.checked_spec(location, kind, given)
+        spec = wiring.check_spec(location, kind, requested)
         wiring.list_sources(settings).add(spec)
         if as_json:
             write_json(plain_status(SourceStatus(spec, SourceState())))
         else:
-            out().print(
-                shown(f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`"),
+            open_console().print(
+                render(f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`"),
                 soft_wrap=True,
             )
 
@@ -118,7 +118,7 @@ def list_sources(
 
     Example: knowledge sources list --json
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
         from knowledge_mcp import wiring
 
@@ -127,7 +127,9 @@ def list_sources(
             write_json({"sources": [plain_status(each) for each in found], "total": len(found)})
             return
         if not found:
-            out().print("No source is registered. `knowledge sources add LOCATION` registers one.", markup=False)
+            open_console().print(
+                "No source is registered. `knowledge sources add LOCATION` registers one.", markup=False
+            )
             return
         from rich.table import Table
 
@@ -138,8 +140,8 @@ def list_sources(
             state = each.state.last_error or ("stale" if each.is_stale() else "in sync")
             synced = each.state.last_synced[:16].replace("T", " ") or "never"
             cells = (each.spec.name, each.spec.kind.value, each.spec.location, str(each.state.documents), synced, state)
-            table.add_row(*map(shown, cells))
-        out().print(table)
+            table.add_row(*map(render, cells))
+        open_console().print(table)
 
 
 def plain_status(status: SourceStatus) -> dict[str, Any]:
@@ -176,28 +178,35 @@ def remove(
 
     Example: knowledge sources remove old-wiki --documents --yes
     """
-    with opened(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
         settings = settings_of(config, collection, verbose=verbose)
         from knowledge_mcp import wiring
 
         listed = wiring.list_sources(settings)
         spec = listed.get(name).spec
         with listed.working(name):
-            own = _own(knowledge, settings, spec) if documents else []
-            if own and not yes and not confirmed(f"Remove '{name}' and its {how_many(len(own), 'document')}?"):
+            documents_of_source = _documents_of(knowledge, settings, spec) if documents else []
+            if (
+                documents_of_source
+                and not yes
+                and not confirm(f"Remove '{name}' and its {how_many(len(documents_of_source), 'document')}?")
+            ):
                 raise typer.Exit(ExitCode.FAILURE)
-            for document_id in own:
+            for document_id in documents_of_source:
                 knowledge.remove(document_id)
             listed.forget(name, clone=documents)
         if as_json:
-            write_json({"name": name, "documents_removed": own})
+            write_json({"name": name, "documents_removed": documents_of_source})
         else:
-            out().print(
-                shown(f"Removed '{name}' from the list; {how_many(len(own), 'document')} went with it."), soft_wrap=True
+            open_console().print(
+                render(
+                    f"Removed '{name}' from the list; {how_many(len(documents_of_source), 'document')} went with it."
+                ),
+                soft_wrap=True,
             )
 
 
-def _own(knowledge: Knowledge, settings: Settings, spec: SourceSpec) -> list[str]:
+def _documents_of(knowledge: Knowledge, settings: Settings, spec: SourceSpec) -> list[str]:
     """List the documents that came from a source, and from no other one."""
     from knowledge_mcp import wiring
 

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, one_line, say
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, notify, one_line
 from knowledge_mcp.cli.shared.progress import BarProgress, LineProgress, ProgressBars
-from knowledge_mcp.cli.shared.report import left_out_lines
+from knowledge_mcp.cli.shared.report import list_left_out
 from knowledge_mcp.cli.shared.session import (
     AsJson,
     CollectionName,
     ConfigFile,
     Verbose,
-    guarded,
-    out,
+    guard,
+    open_console,
+    render,
     settings_of,
-    shown,
     write_json,
 )
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, UnreadableReason
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.sources.synced.registered import SourceList
 
-_MOST_NAMED = 20
+_MAX_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Synced:
             return exit_code_of(self.error)
         assert self.report is not None
         ingest = self.report.ingest
-        went_wrong = ingest.skipped or ingest.failed or self.report.kept
-        return ExitCode.FAILURE if went_wrong else ExitCode.SUCCESS
+        has_problems = ingest.skipped or ingest.failed or self.report.kept
+        return ExitCode.FAILURE if has_problems else ExitCode.SUCCESS
 
     def plain(self) -> dict[str, Any]:
         """Give it as JSON values."""
@@ -98,14 +98,14 @@ class Syncing:
         self.listed: SourceList = wiring.list_sources(settings)
 
     def run(self, name: str) -> Synced:
-        """Sync one source; an error of it is told, and ends nothing else."""
+        """Sync one source; an error of it is reported, and ends nothing else."""
         try:
             with self.listed.working(name):
-                return self._synced(name)
+                return self._sync(name)
         except KnowledgeError as error:
             return Synced(self.listed.get(name), error=error)
 
-    def _synced(self, name: str) -> Synced:
+    def _sync(self, name: str) -> Synced:
         from knowledge_mcp import wiring
         from knowledge_mcp.engine.ingest.syncing import sync as sync_one
 
@@ -127,7 +127,7 @@ class Syncing:
                 source.close()
         except KnowledgeError as error:
             state = replace(before.state, last_tried=_now(), last_error=error.message)
-            with suppress(InternalError):  # a full disk ended the sync: that is what is told
+            with suppress(InternalError):  # a full disk ended the sync: that is what is reported
                 self.listed.note(name, state)
             return Synced(SourceStatus(before.spec, state), error=error)
         finally:
@@ -145,13 +145,15 @@ class Syncing:
 
 
 def _state_after(before: SourceState, report: SyncReport) -> SourceState:
-    """Tell how a source stands: what could not be had this time leaves it stale, what nobody can read does not."""
+    """Return a source's state: what could not be fetched this time leaves it stale, what nobody can read does not."""
     now = _now()
-    left = (*report.ingest.skipped, *report.ingest.failed)
-    unread = [each for each in left if each.reason == UnreadableReason.INACCESSIBLE or each.source in report.unread]
+    unread_files = (*report.ingest.skipped, *report.ingest.failed)
+    unread = [
+        each for each in unread_files if each.reason == UnreadableReason.INACCESSIBLE or each.source in report.unread
+    ]
     if unread:
-        told = f"{how_many(len(unread), 'place')} could not be read: {one_line(unread[0].message)}"
-        return replace(before, last_tried=now, last_error=told)
+        message = f"{how_many(len(unread), 'place')} could not be read: {one_line(unread[0].message)}"
+        return replace(before, last_tried=now, last_error=message)
     return SourceState(now, now, "", len(report.ingest.documents))
 
 
@@ -159,35 +161,35 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def tell(done: Synced, *, errors_only: bool = False) -> None:
+def print_sync(synced: Synced, *, errors_only: bool = False) -> None:
     """Write how a sync went: results to stdout, what went wrong to stderr."""
-    name = done.status.spec.name
-    if done.error is not None:
-        say(f"{name}: not synced. {one_line(done.error.message)}\nNext: {done.error.suggestion}")
+    name = synced.status.spec.name
+    if synced.error is not None:
+        notify(f"{name}: not synced. {one_line(synced.error.message)}\nNext: {synced.error.suggestion}")
         return
-    assert done.report is not None
-    report = done.report
+    assert synced.report is not None
+    report = synced.report
     if not errors_only:
         stored = sum(not each.unchanged for each in report.ingest.documents)
         unchanged = len(report.ingest.documents) - stored
         line = f"{name}: {stored} stored, {unchanged} unchanged, {len(report.removed)} removed."
-        out().print(shown(line), soft_wrap=True)
+        open_console().print(render(line), soft_wrap=True)
         for each in report.removed:
-            out().print(shown(f"  removed {each.id}: {one_line(each.source_path)} is gone"), soft_wrap=True)
-        for line in (*report.ingest.editions, *left_out_lines(done.left_out)):
-            out().print(shown(f"  {line}"), soft_wrap=True)
+            open_console().print(render(f"  removed {each.id}: {one_line(each.source_path)} is gone"), soft_wrap=True)
+        for line in (*report.ingest.editions, *list_left_out(synced.left_out)):
+            open_console().print(render(f"  {line}"), soft_wrap=True)
     for each in report.kept:
-        say(f"{name}: {each.id} is kept although {one_line(each.source_path)} is gone: {report.why_kept}.")
+        notify(f"{name}: {each.id} is kept although {one_line(each.source_path)} is gone: {report.why_kept}.")
     _name(
         [f"{one_line(each.source)}: {each.message}" for each in (*report.ingest.skipped, *report.ingest.failed)], name
     )
 
 
 def _name(lines: Sequence[str], name: str) -> None:
-    for line in lines[:_MOST_NAMED]:
-        say(f"{name}: not taken: {line}")
-    if len(lines) > _MOST_NAMED:
-        say(f"{name}: and {len(lines) - _MOST_NAMED} more; --json names all.")
+    for line in lines[:_MAX_LISTED]:
+        notify(f"{name}: not taken: {line}")
+    if len(lines) > _MAX_LISTED:
+        notify(f"{name}: and {len(lines) - _MAX_LISTED} more; --json names all.")
 
 
 _LOOK = 1.0
@@ -196,14 +198,14 @@ _AGAIN = 60.0
 """Seconds between the first two tries of a source that fails; each further wait is twice as long."""
 
 
-def follow(run: Syncing, settings: Settings, names: Sequence[str], tell: Callable[[Synced], None]) -> None:
+def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Callable[[Synced], None]) -> None:
     """Sync all, then each as it changes or is due, until the process is ended.
 
     Args:
         run: syncs one source.
         settings: what was read; what is written in the data folder is no change.
         names: which sources; none for all, those that are registered later too.
-        tell: told how each went.
+        on_sync: called with the result of each.
     """
     watch = _Watch(settings.data_folder.absolute())
     failed: dict[str, int] = {}
@@ -213,13 +215,13 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], tell: Callabl
         for each in listed:
             name = each.spec.name
             if name not in failed or is_due(each, failed[name]) or Path(each.spec.location) in changed:
-                done = run.run(name)
-                failed[name] = failed.get(name, 0) + 1 if done.status.state.last_error else 0
-                tell(done)
+                synced = run.run(name)
+                failed[name] = failed.get(name, 0) + 1 if synced.status.state.last_error else 0
+                on_sync(synced)
 
 
 def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bool:
-    """Tell whether a source's interval is over; one that has `failed` so many times in a row is tried again sooner."""
+    """Return whether a source's interval is over; one that `failed` so many times in a row is tried again sooner."""
     tried = status.state.last_tried
     if not tried:
         return True
@@ -229,7 +231,7 @@ def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bo
 
 
 class _Watch:
-    """Tell below which folders something changed since it was asked last; nothing is missed between two questions.
+    """Return below which folders something changed since the last call; nothing is missed between two questions.
 
     Args:
         data: what the program itself writes there does not count.
@@ -238,23 +240,23 @@ class _Watch:
     def __init__(self, data: Path) -> None:
         self._data = data
         self._folders: set[Path] = set()
-        self._told: Iterator[set[tuple[Any, str]]] | None = None
+        self._changes: Iterator[set[tuple[Any, str]]] | None = None
 
     def changed(self, folders: set[Path]) -> set[Path]:
         """Wait for a change, a second at the most; folders that were not watched before count as changed."""
         import watchfiles
 
         there = {each for each in folders if each.is_dir()}
-        if there != self._folders or (there and self._told is None):
+        if there != self._folders or (there and self._changes is None):
             self._folders = there
-            self._told = watchfiles.watch(*there, rust_timeout=int(_LOOK * 1000), yield_on_timeout=True)
+            self._changes = watchfiles.watch(*there, rust_timeout=int(_LOOK * 1000), yield_on_timeout=True)
             if there:
-                next(self._told)  # the watch begins here, before anybody looks at the files
+                next(self._changes)  # the watch begins here, before anybody looks at the files
             return there
-        if self._told is None or not there:
+        if self._changes is None or not there:
             threading.Event().wait(_LOOK)
             return set()
-        places = [Path(path) for _, path in next(self._told)]
+        places = [Path(path) for _, path in next(self._changes)]
         outside = [place for place in places if not place.is_relative_to(self._data)]
         return {each for each in there if any(place.is_relative_to(each) for place in outside)}
 
@@ -283,15 +285,15 @@ def sync(
 
     Example: knowledge sync --watch
     """
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         settings = settings_of(config, collection, verbose=verbose)
         from knowledge_mcp import wiring
 
         listed = wiring.list_sources(settings)
-        wanted = tuple(dict.fromkeys(names or ()))
-        for name in wanted:
+        selected = tuple(dict.fromkeys(names or ()))
+        for name in selected:
             listed.get(name)
-        if not wanted and not listed.all():
+        if not selected and not listed.all():
             raise InvalidInputError("No source is registered.", suggestion="`knowledge sources add LOCATION`")
         if watch and as_json:
             raise InvalidInputError("--watch goes on; it has no JSON at its end.", suggestion="Leave out one of them.")
@@ -299,14 +301,14 @@ def sync(
         try:
             run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=verbose)
             if watch:
-                follow(run, settings, wanted, tell)
+                follow(run, settings, selected, print_sync)
                 return
-            done = [run.run(name) for name in (wanted or [each.spec.name for each in listed.all()])]
+            synced = [run.run(name) for name in (selected or [each.spec.name for each in listed.all()])]
         finally:
             knowledge.close()
-        code = max(each.code for each in done)
+        code = max(each.code for each in synced)
         if as_json:
-            write_json({"sources": [each.plain() for each in done], "exit_code": int(code)})
-        for each in done:
-            tell(each, errors_only=as_json)
+            write_json({"sources": [each.plain() for each in synced], "exit_code": int(code)})
+        for each in synced:
+            print_sync(each, errors_only=as_json)
         raise typer.Exit(code)
