@@ -11,7 +11,7 @@ from benchmarks.attacks import Attack, Outcome
 from benchmarks.product import environment
 from knowledge_mcp.engine.planning.service import PlanningService
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
-from knowledge_mcp.model.call import Call, tell_nobody
+from knowledge_mcp.model.call import Call, ignore_progress
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.ports import Store
 from knowledge_mcp.settings import load_settings
@@ -87,7 +87,7 @@ def _growth(folder: Path) -> Outcome:
         with service.batch(_REF) as batch:
             for path in paths:
                 service.ingest_file(
-                    PlanningIngestRequest(file_path=str(path), application_ref=_REF), Call(tell_nobody, bool), batch
+                    PlanningIngestRequest(file_path=str(path), application_ref=_REF), Call(ignore_progress, bool), batch
                 )
 
     def call(name: str, **arguments: object) -> Callable[[], object]:

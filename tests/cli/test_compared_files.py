@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.cli.knowledge.review.compare import compared, edition_at
+from knowledge_mcp.cli.knowledge.review.compare import compare_editions, edition_at
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.settings import load_settings
@@ -23,7 +23,7 @@ def read(tmp_path: Path) -> Read:
             (tmp_path / f"{name}{suffix}").write_text(text)
             sides.append(str(tmp_path / f"{name}{suffix}"))
         settings = load_settings()
-        return compared(edition_at(settings, sides[0]), edition_at(settings, sides[1]))
+        return compare_editions(edition_at(settings, sides[0]), edition_at(settings, sides[1]))
 
     return both
 

@@ -71,7 +71,7 @@ class Shelf:
     @staticmethod
     def ask_again(service: LibraryService) -> None:
         """Let the service ask now whether a job is to stop, as it would after two seconds."""
-        service._journal._asked.clear()  # pyright: ignore[reportPrivateUsage] - nobody waits two seconds in a test
+        service._journal._answers.clear()  # pyright: ignore[reportPrivateUsage] - nobody waits two seconds in a test
 
     def journal(self) -> StoreJournal:
         """Open the journal as one more process."""

@@ -198,7 +198,7 @@ def test_threads_that_a_call_began_end_with_it() -> None:
     leaving.start()
     try:
         with pytest.raises(CancelledError):
-            run_until(left.is_set, math.inf, lambda: lanes.map(inherited(work), ["a", "b", "c", "never"]))
+            run_until(left.is_set, math.inf, lambda: lanes.map(inherit_checkpoints(work), ["a", "b", "c", "never"]))
     finally:
         left.set()
         leaving.join(20)
@@ -207,7 +207,7 @@ def test_threads_that_a_call_began_end_with_it() -> None:
 
 
 def test_a_thread_that_serves_another_call_next_does_not_keep_the_flag() -> None:
-    gone = run_until(lambda: True, math.inf, lambda: inherited(str))
+    gone = run_until(lambda: True, math.inf, lambda: inherit_checkpoints(str))
     with pytest.raises(CancelledError):
         gone(1)
     checkpoint()
@@ -216,4 +216,4 @@ def test_a_thread_that_serves_another_call_next_does_not_keep_the_flag() -> None
 def test_items_are_given_out_while_the_answer_is_wanted_and_the_time_is_not_over() -> None:
     assert list(check_each([1, 2])) == [1, 2]
     with pytest.raises(TimedOutError):
-        run_until(lambda: False, -1.0, lambda: list(checked([1, 2])))
+        run_until(lambda: False, -1.0, lambda: list(check_each([1, 2])))

@@ -32,7 +32,7 @@ def filled(folder: Path, others: int) -> tuple[Counting, World]:
 
 
 def filed(service: PlanningService, path: str) -> PlanningIngestResult:
-    return service.ingest_file(PlanningIngestRequest(file_path=path, application_ref=REF), Call(tell_nobody, bool))
+    return service.ingest_file(PlanningIngestRequest(file_path=path, application_ref=REF), Call(ignore_progress, bool))
 
 
 def costs_of_a_folder(folder: Path, others: int, files: int) -> tuple[dict[str, int], int]:
@@ -103,11 +103,11 @@ def test_a_paper_that_another_process_files_amid_a_batch_is_replaced_by_the_batc
     request = PlanningIngestRequest(file_path=second, application_ref=REF)
     with world.service.batch(REF) as batch:
         world.service.ingest_file(
-            PlanningIngestRequest(file_path=first, application_ref=REF), Call(tell_nobody, bool), batch
+            PlanningIngestRequest(file_path=first, application_ref=REF), Call(ignore_progress, bool), batch
         )
         theirs = filed(other, second).document_id
         world.paper("own/1.pdf", "Edition 3 of 1.")
-        mine = world.service.ingest_file(request, Call(tell_nobody, bool), batch).document_id
+        mine = world.service.ingest_file(request, Call(ignore_progress, bool), batch).document_id
     assert {each.id for each in world.service.documents_of(REF) if each.label("source_file") == "1.pdf"} == {mine}
     assert store.store.open("application_docs").documents([str(theirs)]) == []
 
@@ -120,8 +120,8 @@ def test_a_changed_paper_takes_the_place_of_its_earlier_version(tmp_path: Path, 
     request = PlanningIngestRequest(file_path=path, application_ref=REF)
     if batched:
         with world.service.batch(REF) as batch:
-            done = world.service.ingest_file(request, Call(tell_nobody, bool), batch)
-            again = world.service.ingest_file(request, Call(tell_nobody, bool), batch)
+            done = world.service.ingest_file(request, Call(ignore_progress, bool), batch)
+            again = world.service.ingest_file(request, Call(ignore_progress, bool), batch)
     else:
         done, again = filed(world.service, path), filed(world.service, path)
     assert done.replaced == (before.id,)

@@ -74,7 +74,9 @@ def tool_asked(service: RemoteTools, name: str, arguments: dict[str, Any]) -> st
 
     def call(_: Any) -> Any:
         try:
-            return service.call_tool(name, arguments, on_progress=tell_nobody, cancelled=lambda: False, repeatable=True)
+            return service.call_tool(
+                name, arguments, on_progress=ignore_progress, cancelled=lambda: False, repeatable=True
+            )
         except RefusedError as exc:
             return "refused", exc.rendered
 

@@ -17,7 +17,7 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.ranking.linking import Seeker
-from knowledge_mcp.support.checkpoints import checkpoint, watched
+from knowledge_mcp.support.checkpoints import checkpoint, watch_for_stop
 from knowledge_mcp.surfaces.viewing import run_review
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.engine.shelf import Shelf, ended

@@ -270,7 +270,7 @@ class LocalKnowledge:
                 on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=sentence))
         if self._base.blends and self._base.embedder.usage.requests:
             measure_once(self._base.embedder)  # of a service, which no question is to wait for
-        return replace(report, editions=(*report.editions, *(sentence for _, sentence in told)))
+        return replace(report, editions=(*report.editions, *(sentence for _, sentence in editions)))
 
     def remove(self, document_id: str) -> int:
         """Remove a document; returns how many chunks went."""

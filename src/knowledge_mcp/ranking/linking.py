@@ -69,7 +69,7 @@ def shares(queries: Sequence[str], sentences: Sequence[str], terms: Terms, embed
             postings.setdefault(term, []).append(place)
     count = len(sentences) + 1
     had = np.zeros((len(queries), len(sentences)), np.float32)
-    for row, text in enumerate(checked(queries)):
+    for row, text in enumerate(check_each(queries)):
         weights = {term: float(np.log(count / (len(postings.get(term, ())) + 0.5))) for term in Counter(terms(text))}
         total = sum(weights.values()) or 1.0
         for term, weight in weights.items():

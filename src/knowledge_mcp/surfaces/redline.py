@@ -167,6 +167,7 @@ def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_
         if any(change.kind is kind for change in each.changes)
     )
     rows = "".join(_row(*pair) for pair in side_by_side(each, weights))
+    places = "".join(f"<span>{html.escape(cite_clause(side))}</span>" for side in (old, new))
     return (
         f'<details class="clause {each.link.kind.value}{"" if is_open else " quiet"}"{" open" if is_open else ""}>'
         f'<summary><span class="became">{each.link.kind.value}</span> {_heading(old, new)}{kinds}</summary>'

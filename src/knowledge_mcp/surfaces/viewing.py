@@ -127,20 +127,20 @@ def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, o
     if old.record.id == new.record.id:
         raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
     pair = EditionPair(old.record, new.record)
-    found = _comparisons().of(cast("Knowledge", _Pair(old, new)), pair)
-    kept = [each for each in found if each.link.kind is not LinkKind.SAME or each.changes]
+    found = _comparisons().of(cast("Knowledge", _DocumentPair(old, new)), pair)
+    differing = [each for each in found if each.link.kind is not LinkKind.SAME or each.changes]
     weights = word_weights(each.link for each in found)
     return {
         "old": _describe(old),
         "new": _describe(new),
-        "summary": counted(found),
-        "total": len(kept),
-        "clauses": [_clause(each, old, new, weights) for each in kept[offset : offset + limit]],
+        "summary": count_changes(found),
+        "total": len(differing),
+        "clauses": [_clause(each, old, new, weights) for each in differing[offset : offset + limit]],
     }
 
 
 def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weights: Weights) -> dict[str, Any]:
-    shown = each.link.new or each.link.old
+    clause = each.link.new or each.link.old
     return {
         "became": each.link.kind.value,
         "level": clause.level if clause is not None else 1,

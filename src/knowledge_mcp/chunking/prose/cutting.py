@@ -149,7 +149,7 @@ class Cutter:
 
     def _atoms(self, blocks: Sequence[_Measured], capacity: int) -> Iterator[_Atom]:
         above = Above(self.text)
-        for position, item in enumerate(checked(blocks)):
+        for position, item in enumerate(check_each(blocks)):
             words, count = self._join_within(above.take(item.block), capacity // 3)
             after = blocks[position + 1].block.kind if position + 1 < len(blocks) else None
             glued = self._wants_next(item, after)

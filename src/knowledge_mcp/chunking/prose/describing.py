@@ -188,7 +188,7 @@ def with_boxes(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
         return list(chunks)
     starts = [block.span.start for block in blocks]
     describe_pieces: list[Chunk] = []
-    for chunk in checked(chunks):
+    for chunk in check_each(chunks):
         first = max(bisect_right(starts, chunk.span.start) - 1, 0)
         near = blocks[first : bisect_left(starts, chunk.span.end)]
         overlapping = (block for block in near if block.span.overlaps(chunk.span))

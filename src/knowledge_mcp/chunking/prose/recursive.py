@@ -53,7 +53,7 @@ def _split(text: str, span: Span, how: Splitting, separators: Sequence[str]) -> 
     pieces = _pieces(text, span, separator, how.keep)
     for is_small, run in groupby(pieces, key=lambda piece: len(piece) < how.size):
         if is_small:
-            yield from _join(checked(run), how)
+            yield from _join(check_each(run), how)
             continue
         for piece in run:
             if finer:

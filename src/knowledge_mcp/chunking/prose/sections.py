@@ -109,7 +109,7 @@ class ClauseChunker:
         passages = passages_of(document, facts, measure, capacity)
         passages = merge_small(document, passages, facts, sizes.minimum, capacity)
         cutter = Cutter(document.text, measure, sizes.overlap, Headlines(document))
-        pieces = [piece for passage in checked(passages) for piece in cutter.cut(passage, capacity(passage.section))]
+        pieces = [piece for passage in check_each(passages) for piece in cutter.cut(passage, capacity(passage.section))]
         chunks = describe_pieces(document, document_type, facts, paths, pieces)
         if paths.truncated:
             log_event(
@@ -163,7 +163,7 @@ class ContextualChunker:
         passages = passages_of(document, facts, measure, capacity)
         passages = _Joiner(document, facts, capacity, round(longest * _SMALL)).join(passages)
         cutter = Cutter(document.text, measure, round(longest * _SHARED), Headlines(document))
-        pieces = [piece for passage in checked(passages) for piece in cutter.cut(passage, capacity(passage.section))]
+        pieces = [piece for passage in check_each(passages) for piece in cutter.cut(passage, capacity(passage.section))]
         return with_boxes(document, describe_pieces(document, document_type, facts, paths, pieces))
 
 

@@ -286,17 +286,17 @@ def _languages(base: Base) -> Iterator[CheckOutcome]:
     except KnowledgeError as exc:
         yield _failure("languages", exc)
         return
-    other = Counter(code for code in codes if code and code not in model.languages)
+    other = Counter(code for code in codes if code and code not in known.languages)
     if other:
         names = " and ".join(LANGUAGE_NAMES[code] for code, _ in other.most_common())
         yield CheckOutcome(
             "languages", "warn",
-            f"{other.total()} of {len(codes)} documents looked at are in {names}, which {model.name} does not know: "
+            f"{other.total()} of {len(codes)} documents looked at are in {names}, which {known.name} does not know: "
             "they are found by their words, hardly by their meaning",
             f"Set EMBEDDING_MODEL={MULTILINGUAL_E5.name} and run `knowledge reembed`.",
         )  # fmt: skip
     elif codes:
-        yield CheckOutcome("languages", "ok", f"{model.name} knows the language of the documents")
+        yield CheckOutcome("languages", "ok", f"{known.name} knows the language of the documents")
 
 
 def _reranker(reranker: Reranker, settings: Settings) -> CheckOutcome:

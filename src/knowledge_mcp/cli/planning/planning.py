@@ -273,7 +273,7 @@ def _open_service(
     config: Path | None, *, verbose: bool, as_json: bool, root: Path | None = None
 ) -> Generator[PlanningService]:
     """Open the planning documents for one command, guarded, and close them; with a root files come from there only."""
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         from knowledge_mcp import wiring
 
         settings = settings_of(config, verbose=verbose, surface="planning", quiet="ERROR")
@@ -478,9 +478,7 @@ def delete(
 
         request = load(DeleteRequest, {"document_id": document_id})
         record = service.document(document_id)
-        if not yes and not confirmed(
-            f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"
-        ):
+        if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
             raise typer.Exit(ExitCode.FAILURE)
         answer = delete_document(service, request)
         if as_json:

@@ -161,7 +161,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as `pk-mc
 @contextmanager
 def _open_service(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[RepositoryService]:
     """Open the repositories for one command, guarded, and close them."""
-    with guarded(verbose=verbose, as_json=as_json):
+    with guard(verbose=verbose, as_json=as_json):
         from knowledge_mcp import wiring
 
         settings = settings_of(config, verbose=verbose, surface="repositories", quiet="ERROR")
@@ -224,7 +224,7 @@ def index(
             exclude_patterns=tuple(exclude or ()),
             fresh=fresh,
         )
-        with followed() as line:
+        with follow_progress() as line:
             done = service.index(request, line)
         index_result(done, as_json=as_json)
         code = index_code(done)
@@ -265,7 +265,7 @@ def _update(names: list[str], *, fresh: bool, as_json: bool, config: Path | None
     code = ExitCode.SUCCESS
     with _open_service(config, verbose=verbose, as_json=as_json) as service:
         for name in names or [each.name for each in service.repositories()]:
-            with followed() as line:
+            with follow_progress() as line:
                 done = service.refresh(name, line, fresh=fresh)
             index_result(done, as_json=as_json)
             code = max(code, index_code(done))
@@ -368,12 +368,12 @@ def remove(
     """
     with _open_service(config, verbose=verbose, as_json=as_json) as service:
         info = service.repository(name)
-        if not yes and not confirmed(
+        if not yes and not confirm(
             f"Remove '{info.name}' ({how_many(info.file_count, 'file')}, {how_many(info.chunk_count, 'chunk')})?"
         ):
             raise typer.Exit(ExitCode.FAILURE)
-        with followed() as line:
-            chunks = service.remove(info.name, line=line)
+        with follow_progress() as line:
+            chunks = service.remove(info.name, call=line)
         if as_json:
             write_json({"repository": info.name, "chunks_removed": chunks})
         else:

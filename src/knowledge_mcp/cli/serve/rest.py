@@ -211,7 +211,7 @@ def _build(
     from knowledge_mcp.transports.rest.gates import may_use, restrict_engine
     from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 
-    hosts = (*settings.allowed_hosts, *own_hosts(*address))
+    hosts = (*settings.allowed_hosts, *list_own_hosts(*address))
     roots = allowed_folders(settings, unset=())
     # A file is drawn only while its bytes are those whose text is served anyway: alone on this machine, wherever it is.
     is_alone = is_loopback(address[0]) and not keys.required and settings.oauth_issuer is None

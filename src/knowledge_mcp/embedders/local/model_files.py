@@ -326,7 +326,7 @@ def _from_sources(
             recoverable=passing,
         )
 
-    return retrying(
+    return call_with_retries(
         ask, service="model download", may_pass=lambda exc: bool(remaining) and may_pass(exc), policy=retries
     )
 

@@ -155,7 +155,7 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
         lines = [part.line_of(entry.span.start) for entry in part.sections]
         line = 1 if not lines or any(lines) else None
         found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, line, None, ()))
-    for position, entry in enumerate(checked(part.sections)):
+    for position, entry in enumerate(check_each(part.sections)):
         begin = _after_heading(part.text, entry)
         span = Span(begin, max(begin, min(starts[position + 1], entry.span.end)))
         while open_ones and open_ones[-1].level >= entry.level:

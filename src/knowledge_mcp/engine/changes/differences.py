@@ -82,7 +82,7 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     both = _common(old.convention, new.convention)
     found: dict[int, list[TextChange]] = {}
     weights = word_weights(links)
-    for group in checked(_together(links)):
+    for group in check_each(_together(links)):
         for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights):
             found.setdefault(place, []).append(change)
     for place, change in _standing(links):

@@ -232,7 +232,7 @@ def outline_of(chunks: Iterable[Chunk]) -> tuple[OutlineEntry, ...]:
     ordered = sorted(chunks, key=lambda chunk: (chunk.span.start, chunk.index))
     numbers = _numbers(ordered)
     entries: dict[tuple[str, ...], OutlineEntry] = {}
-    for chunk in checked(ordered):
+    for chunk in check_each(ordered):
         path = _path(chunk)
         for level in range(1, len(path) + 1):
             known = entries.get(path[:level])

@@ -84,9 +84,9 @@ def references_of(targets: Targets, document_id: str, query: ReferenceQuery, men
     document = targets.document(document_id)
     place = _place(document, query)
     standing = list(_references_in(document, document.chunks))
-    inside = [each for each in checked(standing) if place.span.contains(each.reference.span)]
-    outgoing = [each for each in checked(inside) if not _is_own_name(targets, each)]
-    near = [] if place.is_whole else [each for each in checked(standing) if _is_led(targets, each, place)]
+    inside = [each for each in check_each(standing) if place.span.contains(each.reference.span)]
+    outgoing = [each for each in check_each(inside) if not _is_own_name(targets, each)]
+    near = [] if place.is_whole else [each for each in check_each(standing) if _is_led(targets, each, place)]
     far, degraded = _from_outside(targets, place, mentions)
     incoming = [*near, *far]
     more = max(len(outgoing) - query.limit, 0) + max(len(incoming) - query.limit, 0)
@@ -124,7 +124,7 @@ def _place(document: StoredDocument, query: ReferenceQuery) -> _Place:
 def _references_in(document: StoredDocument, chunks: Iterable[Chunk]) -> Iterator[_FoundReference]:
     """Yield the references that stand in passages of one document, in reading order, each once."""
     found: dict[tuple[Span, str], _FoundReference] = {}
-    for chunk in checked(chunks):
+    for chunk in check_each(chunks):
         for reference in chunk.links:
             found.setdefault((reference.span, reference.target), _FoundReference(reference, document, chunk.span))
     for _, each in sorted(found.items(), key=lambda item: item[0]):
@@ -191,7 +191,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
 def _references_to(
     targets: Targets, place: _Place, by_document: dict[str, dict[str, Chunk]]
 ) -> Iterator[_FoundReference]:
-    for document_id in checked(sorted(by_document)):
+    for document_id in check_each(sorted(by_document)):
         try:
             document = targets.document(document_id)
         except NotFoundError:

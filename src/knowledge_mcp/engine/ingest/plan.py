@@ -260,7 +260,7 @@ class Names:
     Args:
         records: of the documents that are there.
         vanished: sources that are gone: a new file with the bytes of one takes its record over, whatever it is called.
-        held: sources that are there, as part of this run or not: their ids are theirs.
+        present: sources that are there, as part of this run or not: their ids are theirs.
         read: what this run reads.
 
     Attributes:
@@ -271,7 +271,7 @@ class Names:
         self,
         records: Sequence[DocumentRecord],
         vanished: Sequence[str] = (),
-        held: Sequence[str] = (),
+        present: Sequence[str] = (),
         read: Sequence[SourceItem] = (),
     ) -> None:
         gone, in_source = frozenset(vanished), frozenset(present)
@@ -281,7 +281,7 @@ class Names:
                 self._moved.setdefault(record.sha256, []).append(record)
         self._by_source = {record.source_path: record for record in records}
         self._by_id = {record.id: record for record in records}
-        self._claimed = {record.id: record.source_path for record in records if record.source_path in kept}
+        self._claimed = {record.id: record.source_path for record in records if record.source_path in in_source}
         self._successors = dict(self._lone_pairs(read))
         self.taken_over: dict[str, str] = {}
 

@@ -164,7 +164,7 @@ class FolderJournal:
 
     def write(self, job: Job) -> None:
         file = self._ended_path(job.id) if job.state.is_final else self._file(job.id)
-        self._mapped(lambda: write_whole(file, job_to_json(job).encode(), private=True))
+        self._mapped(lambda: write_atomically(file, job_to_json(job).encode(), private=True))
         if job.state.is_final:
             self._file(job.id).unlink(missing_ok=True)
 

@@ -269,7 +269,7 @@ class LibraryService:
         item = item_of(deposit, fetched)
         name = f"library:{collection}:{item.document_id}"
         try:
-            with locked(self._locks, name, give_up=call.cancelled) as mine:
+            with hold_lock(self._locks, name, give_up=call.cancelled) as mine:
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
                 return self._take_in(collection, item, deposit, call)

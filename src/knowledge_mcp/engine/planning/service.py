@@ -162,7 +162,7 @@ class PlanningService(LocalKnowledge):
             _logger.warning("earlier versions may be left until their files are filed again: %s", reason_of(exc))
 
     def ingest_file(
-        self, request: PlanningIngestRequest, line: Call, batch: Batch | None = None
+        self, request: PlanningIngestRequest, call: Call, batch: Batch | None = None
     ) -> PlanningIngestResult:
         """File one document; whatever stops it leaves the earlier version.
 
@@ -185,17 +185,17 @@ class PlanningService(LocalKnowledge):
         with ExitStack() as stack:
             for name in names:
                 try:
-                    mine = stack.enter_context(locked(self._locks, name, give_up=call.cancelled))
+                    mine = stack.enter_context(hold_lock(self._locks, name, give_up=call.cancelled))
                 except OSError as exc:
                     raise InternalError(f"The lock of the document cannot be acquired. {reason_of(exc)}") from exc
                 if not mine:
                     raise CancelledError("The ingest was cancelled.")
-            return self._ingest_locked(request, file, uri, batch, line)
+            return self._ingest_locked(request, file, uri, batch, call)
 
     # ---- one document, locked
 
     def _ingest_locked(
-        self, request: PlanningIngestRequest, file: _File, uri: str, batch: Batch, line: Call
+        self, request: PlanningIngestRequest, file: _File, uri: str, batch: Batch, call: Call
     ) -> PlanningIngestResult:
         names = _names(request.application_ref, file.seen.sha256)
         records = documents.documents(self._base, {*names, *batch.like(uri, file.seen.sha256)})
@@ -262,13 +262,13 @@ class PlanningService(LocalKnowledge):
         for record in self.documents_of(batch.application_ref) if batch.ingested else ():
             newest = batch.ingested.get(record.source_path)
             if newest is not None and record.sha256 != newest.sha256 and record.updated_at < newest.updated_at:
-                with locked(self._locks, record.source_path, give_up=lambda: True) as mine:
+                with hold_lock(self._locks, record.source_path, give_up=lambda: True) as mine:
                     now = documents.documents(self._base, [record.id])
                     if mine and now == [record]:
                         self._remove_if_there(record.id)
 
-    def _work(self, request: Mapping[str, Any], line: Call) -> Mapping[str, Any]:
-        return self.ingest_file(PlanningIngestRequest.from_json(request), line).as_json()
+    def _work(self, request: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
+        return self.ingest_file(PlanningIngestRequest.from_json(request), call).as_json()
 
 
 def sanitized(application_ref: str) -> str:
@@ -290,7 +290,7 @@ def _open_file(raw_path: str, path: Path, roots: Sequence[Path] | None) -> _File
     try:
         return _File(raw_path, path, look_at(path, roots))
     except FileNotFoundError as exc:
-        raise PlanningError("file_not_found", f"File not found: {given}") from exc
+        raise PlanningError("file_not_found", f"File not found: {raw_path}") from exc
     except UnreadableDocumentError as exc:
         raise PlanningError("extraction_failed", exc.message, suggestion=exc.suggestion) from exc
     except OSError as exc:

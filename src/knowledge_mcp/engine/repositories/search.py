@@ -244,7 +244,7 @@ class CodeSearch:
         found: list[CodeHit] = []
         only = len(collections) == 1
         every = self._lanes.map(
-            inherited(lambda name: self._search_one(query, name, describe, trip, only=only)), collections
+            inherit_checkpoints(lambda name: self._search_one(query, name, describe, trip, only=only)), collections
         )
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
         for one in searched:
@@ -378,7 +378,7 @@ class CodeSearch:
         words_weight = words_worth(query.text)
         asks_symbol = asks_for_symbol(query.text)
         rated: list[CodeCandidate] = []
-        for chunk_id in checked(chunk_ids):
+        for chunk_id in check_each(chunk_ids):
             bm25 = max(said.get(chunk_id, unseen), 0.0)
             if trip.mode == "keyword":
                 similarity = by_words(bm25)
@@ -406,7 +406,7 @@ class CodeSearch:
         if query.language is not None:
             language = query.language.strip().casefold()
             there = {dict(each.metadata).get("language", "").casefold() for each in records}
-            records = [each for each in checked(records) if has_language(each, language)]
+            records = [each for each in check_each(records) if has_language(each, language)]
             if not records:
                 known = ", ".join(sorted(each for each in there if each))
                 trip.notes[f"{info.name} has no {query.language}; it has: {known}."] = None
@@ -450,7 +450,7 @@ class CodeSearch:
         for hit in hits:
             document_ids[hit.repository.collection].append(hit.chunk.document_id)
         loaded = self._lanes.map(
-            inherited(lambda name: Records(base_of(self._base, name), document_ids[name])), list(document_ids)
+            inherit_checkpoints(lambda name: Records(base_of(self._base, name), document_ids[name])), list(document_ids)
         )
         records = dict(zip(document_ids, loaded, strict=True))
         return tuple(replace(hit, record=records[hit.repository.collection].get(hit.chunk.document_id)) for hit in hits)

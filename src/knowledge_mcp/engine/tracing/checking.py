@@ -329,7 +329,7 @@ def _outdated_references(
     sentences: Sequence[tuple[int, Span, str]], parts: Sequence[ReadDocument], editions: EditionsKnown
 ) -> tuple[RowCheck, ...]:
     found: dict[str, RowCheck] = {}
-    for number, span, _ in checked(sentences):
+    for number, span, _ in check_each(sentences):
         for edition_check in editions.checks(span.of(parts[number].text), ""):
             if edition_check.found not in found:
                 found[edition_check.found] = replace(edition_check, citation=parts[number].cited(span))

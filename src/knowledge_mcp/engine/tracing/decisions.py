@@ -100,13 +100,13 @@ class Decisions:
         row: Callable[[tuple[str, str], Any], Mapping[str, Any]],
     ) -> dict[tuple[str, str], Any]:
         try:
-            with locked(self._locks, f"decisions:{self.path.resolve()}"):
+            with hold_lock(self._locks, f"decisions:{self.path.resolve()}"):
                 values = {**self._read(read, what), **changes}
                 values = {key: value for key, value in values.items() if value is not None}
                 if not self.path.parent.exists():
                     make_private_folder(self.path.parent)
                 text = json.dumps([row(*each) for each in values.items()], indent=1, ensure_ascii=False) + "\n"
-                write_whole(self.path, text.encode("utf-8", "replace"), durable=True)
+                write_atomically(self.path, text.encode("utf-8", "replace"), durable=True)
         except OSError as exc:
             message = f"{self.path} cannot be written: {exc.strerror or exc}."
             raise InvalidInputError(message, suggestion="Choose another place.") from exc

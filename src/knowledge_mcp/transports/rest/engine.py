@@ -445,7 +445,7 @@ def _item(form: FormData, folder: Path, place: int, fields: Mapping[str, Any]) -
     with path.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != fields["digest"]:
             raise InvalidInputError("A file came in part only.", suggestion="Send it again.")
-    return opened(fields["item"], {"open": functools.partial(path.open, "rb"), "path": path})
+    return build_item(fields["item"], {"open": functools.partial(path.open, "rb"), "path": path})
 
 
 def _stream_ingest(get_knowledge: Callable[[], Knowledge], run: _Run, threads: Threads) -> Streaming:

@@ -161,11 +161,11 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
         place = [str(part) for part in each.get("loc", ())]
         name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]
         words = "there is no such field" if each.get("type") == "extra_forbidden" else each.get("msg", "is not valid")
-        told.append(f"{name}: {words}" if name else words)
-    shown = list(dict.fromkeys(told))
-    more = f" (and {len(shown) - MAX_PROBLEMS} more)" if len(shown) > MAX_PROBLEMS else ""
+        problems.append(f"{name}: {words}" if name else words)
+    distinct = list(dict.fromkeys(problems))
+    more = f" (and {len(distinct) - MAX_PROBLEMS} more)" if len(distinct) > MAX_PROBLEMS else ""
     suggestion = "Correct the fields named, and send it again; /openapi.json lists those of each request."
-    return Failure(422, "; ".join(shown[:MAX_PROBLEMS]) + more, suggestion)
+    return Failure(422, "; ".join(distinct[:MAX_PROBLEMS]) + more, suggestion)
 
 
 def log_crash(exc: BaseException, request_id: str, what: str) -> Failure:

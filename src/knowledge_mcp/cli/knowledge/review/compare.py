@@ -240,7 +240,7 @@ def _clauses(changes: Sequence[ClauseChange]) -> Table:
     for each in changes:
         if each.link.kind not in quiet:
             places = (redline.cite_clause(each.link.old), redline.cite_clause(each.link.new))
-            table.add_row(shown(each.link.kind.value, "bold"), *map(shown, places))
+            table.add_row(render(each.link.kind.value, "bold"), *map(render, places))
     return table
 
 
@@ -257,7 +257,7 @@ def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> Ta
         clause = each.link.new or each.link.old
         kind = f"{change.kind.value} ({change.requirement})" if change.requirement else change.kind.value
         was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
-        table.add_row(*(shown(cell) for cell in (kind, redline.cite_clause(clause), was, now)))
+        table.add_row(*(render(cell) for cell in (kind, redline.cite_clause(clause), was, now)))
     return table
 
 

@@ -162,7 +162,7 @@ def _read_ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
     knowledge = wiring.build_knowledge(settings)
     try:
         for document_id in ids or [each.id for each in knowledge.documents()]:
-            yield _said(read_ingested(knowledge, document_id))
+            yield _demands_and_meanings(read_ingested(knowledge, document_id))
     except NotFoundError as exc:
         if not ids:
             raise

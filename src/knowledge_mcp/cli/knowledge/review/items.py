@@ -122,7 +122,7 @@ def documents_of(
     """Read one side as it is: documents whole, of files of requirements the items; arguments and errors as above."""
     path = Path(name)
     if not path.exists():
-        with ingested(settings, name) as knowledge:
+        with open_ingested(settings, name) as knowledge:
             return [read_ingested(knowledge, name)]
     from knowledge_mcp.readers.requirements.reader import RequirementReader
 
@@ -239,10 +239,8 @@ def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
 def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         if not lines:
-            read_ingested: Any = json.loads(text)
-            values = list(
-                enumerate(cast("list[Any]", read_ingested) if isinstance(read_ingested, list) else [read_ingested], 1)
-            )
+            loaded: Any = json.loads(text)
+            values = list(enumerate(cast("list[Any]", loaded) if isinstance(loaded, list) else [loaded], 1))
         else:
             values = [(place, json.loads(line)) for place, line in enumerate(text.splitlines(), 1) if line.strip()]
     except (json.JSONDecodeError, RecursionError) as exc:
@@ -336,9 +334,9 @@ def _ingested_items(settings: Settings, name: str) -> list[TraceItem]:
     """List the items of an ingested document, or of all of a collection, each id then with its document before it."""
     collection = name.removeprefix(_COLLECTION)
     if collection == name:
-        with ingested(settings, name) as knowledge:
+        with open_ingested(settings, name) as knowledge:
             return items_in(read_ingested(knowledge, name))
-    with ingested(settings.model_copy(update={"collection": collection}), name) as knowledge:
+    with open_ingested(settings.model_copy(update={"collection": collection}), name) as knowledge:
         records = knowledge.documents()
         if not records:
             raise InvalidInputError(
