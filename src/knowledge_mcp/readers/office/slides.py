@@ -6,12 +6,12 @@ of writing tables is back, and nothing breaks.
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-import pptx
 from markitdown.converters import PptxConverter
 
 from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach, worded_header
@@ -25,7 +25,7 @@ class SlideConverter(PptxConverter):
     """Convert presentations; a table's cells are escaped, so that each stays one cell, and list items are marked."""
 
     def convert(self, file_stream: BinaryIO, stream_info: Any, **kwargs: Any) -> Any:
-        presentation: Any = pptx.Presentation(file_stream)
+        presentation: Any = importlib.import_module("pptx").Presentation(file_stream)  # comes with MarkItDown
         marked = False
         for slide in presentation.slides:
             title = slide.shapes.title
