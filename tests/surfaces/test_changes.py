@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from knowledge_mcp.engine.changes import impact
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE
@@ -174,6 +175,19 @@ def test_the_clause_of_a_reference_is_read_before_and_behind_the_name(
     (touched,) = ask(world, "knowledge_impact", document="ACME 100")["touched"]
     assert touched.get("clause", "") == clause
     assert ("change" in touched) == bool(clause)
+
+
+def test_impact_looks_through_what_others_say_not_through_the_editions_themselves(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(impact, "_PAGE", 3)
+    monkeypatch.setattr(impact, "_MOST", 3)
+    own = "\n\n".join(f"## {number} ACME 100\n\nACME 100 is ACME 100." for number in range(6, 12))
+    world.write("lifts-2023.md", f"{NEW}\n{own}\n")
+    world.ingest()
+    answer = ask(world, "knowledge_impact", document="ACME 100")
+    assert len(answer["touched"]) == 2
+    assert "degraded" not in answer
 
 
 def test_impact_of_what_nobody_refers_to_says_so(world: World) -> None:

@@ -23,7 +23,7 @@ from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import SearchMode, SearchQuery
+from knowledge_mcp.model.query import NotIn, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -164,12 +164,14 @@ def _naming(
 ) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of other documents that hold the words of a name, each once."""
     seen: set[str] = set()
+    others = NotIn("document_id", tuple(sorted(own)))
     for name in names:
         for offset in range(0, _MOST, _PAGE):
-            answer = knowledge.search(SearchQuery(name, limit=_PAGE, mode=SearchMode.KEYWORD, offset=offset))
+            query = SearchQuery(name, limit=_PAGE, mode=SearchMode.KEYWORD, filter=others, offset=offset)
+            answer = knowledge.search(query)
             degraded.extend(answer.degraded)
             for hit in answer.hits:
-                if hit.chunk.id not in seen and hit.chunk.document_id not in own:
+                if hit.chunk.id not in seen:
                     seen.add(hit.chunk.id)
                     yield hit.chunk, hit.citation
             if not answer.more:
