@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.search.search import folded, per_document
+from knowledge_mcp.engine.search.folding import folded, per_document
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.testing.store_values import embedded
 

@@ -81,5 +81,6 @@ def test_what_failed_and_what_is_likely_is_told_of_all() -> None:
 
 def test_where_one_collection_says_quoted_words_together_the_others_do_not_fill_up() -> None:
     apart = answer(hit("apart", 0.9, 0.9, 9.0), note="No passage says it.")
-    found = merged([Answered("a", apart), Answered("b", answer(hit("together", 0.3, 0.3, 1.0)))], QUERY)
+    answers = [Answered("a", apart), Answered("b", answer(hit("together", 0.3, 0.3, 1.0)))]
+    found = merged(answers, SearchQuery('"gate valve"', 10))
     assert (names(found), found.note) == (["together"], "")

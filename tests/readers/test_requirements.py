@@ -206,7 +206,7 @@ def test_entities_are_never_expanded_and_files_never_fetched(reader: Requirement
         ("A1.yml", "a: 1", "mislabelled"),
         ("needs.json", '{"versions": {}}', "corrupted"),
         ("needs.json", '{"versions": {"1": {"needs": {"a": 1}}}}', "corrupted"),
-        ("a.xlsx", "no workbook", "corrupted"),
+        ("a.xlsx", "no workbook", "mislabelled"),
         ("a.doc", "x", "unsupported"),
     ],
 )

@@ -188,7 +188,7 @@ async def test_an_unknown_task_is_the_callers_mistake_and_an_update_is_taken(mon
 async def test_a_task_is_there_for_whoever_began_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async with begun(soon, monkeypatch) as (client, task):
         await settled(client, task)
-        monkeypatch.setattr(KnowledgeServer, "_asking", another)
+        monkeypatch.setattr(KnowledgeServer, "_key_of_request", another)
         with pytest.raises(MCPError) as caught:
             await asked(client, "tasks/get", task)
         assert caught.value.error.code == types.INVALID_PARAMS

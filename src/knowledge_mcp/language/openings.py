@@ -233,7 +233,8 @@ def split_clause_number(text: str) -> NumberedTitle:
     title = title[_end_of_separator(title) :]
     if keyword:
         return NumberedTitle(number, title.lstrip("–—- ") or plain, informative, keyword)
-    if not any(character.isalpha() for character in title) or not _is_possible(number):
+    is_name = "-" in number and number[0].isalpha() and title[:1].islower()  # "IL-6 in mice"
+    if is_name or not any(character.isalpha() for character in title) or not _is_possible(number):
         return NumberedTitle(None, plain, informative)
     return NumberedTitle(number, title, informative)
 

@@ -39,7 +39,7 @@ from knowledge_mcp.support.events import log_event
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
     from knowledge_mcp.transports.shared.keys import KeyRing
-    from knowledge_mcp.transports.shared.provider import Service
+    from knowledge_mcp.transports.shared.provider import SurfaceService
     from knowledge_mcp.wiring import Start
 
 TRANSPORTS = ("stdio", "http", "sse")
@@ -188,7 +188,7 @@ def _run(
 
     roots = allowed_folders(settings, unset=(Path.cwd(), Path.home()) if arguments.transport == "stdio" else ())
 
-    def open_service(surface: str) -> Service:
+    def open_service(surface: str) -> SurfaceService:
         if surface in {"rag", "convert"} or arguments.remote:
             return wiring.build_service(settings, surface=surface, start=start, roots=roots)
         return wiring.build_local(settings, surface=surface, start=start, roots=roots)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite_statement
-from knowledge_mcp.engine.search.search import EmbeddedQuery, Shape, ask, search_asked, with_other_words
+from knowledge_mcp.engine.search.folding import Shape
+from knowledge_mcp.engine.search.search import EmbeddedQuery, ask, search_asked, with_other_words
 from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure

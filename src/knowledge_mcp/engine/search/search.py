@@ -5,13 +5,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-import re
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
@@ -28,9 +24,9 @@ from knowledge_mcp.engine.search.blending import (
     places,
     words_in_full,
 )
+from knowledge_mcp.engine.search.folding import folded, per_document
 from knowledge_mcp.engine.search.lookup import term_keys
 from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness, term_asked_for
-from knowledge_mcp.language.phrases import word_runs
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import (
@@ -195,90 +191,6 @@ def _least(asked: Asked) -> Exactness:
         return Exactness.HEADING
     numbers = all(each.key.isdigit() for each in asked.names)
     return Exactness.TITLE if numbers else Exactness.MENTIONED
-
-
-ALIKE = 0.9
-"""Share of word runs that two passages must have in common to count as one."""
-
-_DECISIVE = re.compile(
-    r"(?=[\dscmwnueo<>≤≥±])"
-    r"(?:\d+(?:[.,]\d+)*|\b(?:shall|should|must|may|might|can|will|not|no|never|none|cannot|without|unless|except|only)"
-    r"\b|n't\b|[<>≤≥±])"
-)
-"""Numbers, modal verbs, negations and comparisons: in these, nearly the same is another thing."""
-
-
-class Shape:
-    """Tell whether two texts say the same; most pairs differ in a number or a decisive word, or have no run in common.
-
-    Args:
-        text: case and punctuation are left out.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text.casefold()
-        self._decisive = tuple(sorted(_DECISIVE.findall(self._text)))
-
-    @cached_property
-    def _runs(self) -> set[tuple[str, ...]]:
-        return word_runs(self._text)
-
-    @cached_property
-    def _sample(self) -> list[tuple[str, ...]]:
-        """Take more runs than a repetition may lack, so that it has one of them at least."""
-        return list(islice(self._runs, int(len(self._runs) * (1.0 - ALIKE)) + 2))
-
-    def repeats(self, other: Shape) -> bool:
-        """Tell whether a text says the same as another one."""
-        if self._decisive != other._decisive or other._runs.isdisjoint(self._sample):
-            return False
-        common = len(self._runs & other._runs)
-        return common >= ALIKE * (len(self._runs) + len(other._runs) - common)
-
-
-def folded(hits: Sequence[Hit]) -> list[Hit]:
-    """Leave out hits that repeat a better one; that one names where else it stands (`Hit.also_in`).
-
-    Two passages repeat each other when nine tenths of their runs of four words are the same, and all numbers, modal
-    verbs and negations: an edition that changes one limit or one "shall" is never folded away. Words are compared
-    without case and punctuation, and without the numbers of headings and the headings above the innermost one.
-
-    Args:
-        hits: best first.
-    """
-    kept: list[tuple[Hit, Shape]] = []
-    for hit in hits:
-        shape = Shape(_below_heading(hit.chunk))
-        for place, (better, known) in enumerate(kept):
-            if shape.repeats(known):
-                kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
-                break
-        else:
-            kept.append((hit, shape))
-    return [hit for hit, _ in kept]
-
-
-def _below_heading(chunk: Chunk) -> str:
-    """Write a passage below its own title, in place of the headings that it begins with."""
-    headings = {"", chunk.document_title, *chunk.section_hierarchy}
-    said, rest = chunk.content, chunk.content
-    while rest:
-        line, _, rest = rest.partition("\n")
-        if line.strip() not in headings:
-            break
-        said = rest
-    return f"{chunk.section_title}\n{said}" if len(said) < len(chunk.content) else said
-
-
-def per_document(hits: Sequence[Hit], most: int) -> list[Hit]:
-    """Keep the first `most` hits of each document, in their order."""
-    seen: Counter[str] = Counter()
-    kept: list[Hit] = []
-    for hit in hits:
-        seen[hit.chunk.document_id] += 1
-        if seen[hit.chunk.document_id] <= most:
-            kept.append(hit)
-    return kept
 
 
 def candidates(base: Base, limit: int) -> int:

@@ -268,20 +268,24 @@ class DocumentBuilder:
             clean, offsets = _normalise_with_breaks(text, breaks, self._hidden)
         if not clean:
             return None
-        checkpoint()
-        if self._parts:
-            self._parts.append("\n\n")
-            self._length += 2
-        span = Span(self._length, self._length + len(clean))
+        span = self._append(clean)
         if self._terms.is_open:
             self._plain.add(span.start)
         elif lead:
             self._leads[span.start] = lead
-        self._parts.append(clean)
-        self._length = span.end
         section = len(self._headings) - 1 if self._headings else None
         self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes), tuple(rows)))
         self._extend_pages(span, pages, offsets)
+        return span
+
+    def _append(self, text: str) -> Span:
+        checkpoint()
+        if self._parts:
+            self._parts.append("\n\n")
+            self._length += 2
+        span = Span(self._length, self._length + len(text))
+        self._parts.append(text)
+        self._length = span.end
         return span
 
     def _open_entry(

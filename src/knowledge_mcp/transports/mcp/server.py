@@ -40,7 +40,7 @@ from knowledge_mcp.transports.mcp.tasks import TasksExtension
 from knowledge_mcp.transports.mcp.tools import CALLERS_MISTAKES, ResourceReader, ToolRunner, find_service
 from knowledge_mcp.transports.shared.audit import AuditLog
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, NOBODY, Key
-from knowledge_mcp.transports.shared.provider import KnowledgeProviders, Service, crash
+from knowledge_mcp.transports.shared.provider import KnowledgeProviders, SurfaceService, crash
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 """JSON-RPC's codes for what is no JSON, and for what is JSON and no request."""
@@ -372,7 +372,7 @@ class KnowledgeServer(MCPServer[Any]):
 
 
 def build_server(
-    knowledge_factory: Callable[[str], Service],
+    knowledge_factory: Callable[[str], SurfaceService],
     surfaces: Sequence[str],
     *,
     version: str,
@@ -393,7 +393,7 @@ def build_server(
     listings = read_listings(surfaces)
     names = [each.name for each in listings]
 
-    def open_service(name: str) -> Service:
+    def open_service(name: str) -> SurfaceService:
         load_surfaces([name])  # on the thread of the warm-up, or of the first call
         return knowledge_factory(name)
 

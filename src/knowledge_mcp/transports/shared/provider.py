@@ -15,7 +15,7 @@ from knowledge_mcp.model.rights import Rights
 logger = logging.getLogger(__name__)
 
 
-class Service(Protocol):
+class SurfaceService(Protocol):
     """Answer the tools of one surface: a Knowledge, a Library, or whatever else the surface's tools ask."""
 
     def warm_up(self) -> None:
@@ -27,7 +27,7 @@ class Service(Protocol):
         ...
 
 
-D = TypeVar("D", bound=Service)
+D = TypeVar("D", bound=SurfaceService)
 
 
 class KnowledgeProvider(Generic[D]):
@@ -110,7 +110,7 @@ class KnowledgeProviders:
         surfaces: their names.
     """
 
-    def __init__(self, factory: Callable[[str], Service], surfaces: Sequence[str]) -> None:
+    def __init__(self, factory: Callable[[str], SurfaceService], surfaces: Sequence[str]) -> None:
         self._providers = {name: KnowledgeProvider(partial(factory, name)) for name in surfaces}
 
     def get(self, surface: str) -> Any:

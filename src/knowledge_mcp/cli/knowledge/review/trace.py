@@ -114,9 +114,8 @@ def trace_command(
         stored = decisions_about(settings, "trace", source, target, file=decisions)
         sides = _sides(settings, columns, (source, only_from), (target, only_to))
         sources, targets = (items for _, items in sides)
-        decided = update_decisions(
-            stored, accept or (), reject or (), *({each.id for each in side} for _, side in sides)
-        )
+        ids = ({each.id for each in items} for _, items in sides)
+        decided = update_decisions(stored, accept or (), reject or (), *ids)
         found = trace(sources, targets, build_linker(settings), decided)
         is_written = write_results(
             {
