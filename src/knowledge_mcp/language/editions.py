@@ -219,7 +219,7 @@ def said_in(text: str) -> Told:
     )
 
 
-def replaced_in(told: str) -> list[str]:
+def replaced_in(statement: str) -> list[str]:
     """List the bare numbers of "Obsoletes: 7540, 8740", which RFCs print without their issuer."""
-    head = re.match(r"(?:[ ,]{0,3}\d{1,5}){1,20}", told)
+    head = re.match(r"(?:[ ,]{0,3}\d{1,5}){1,20}", statement)
     return re.findall(r"\d{3,5}", head.group()) if head else []

@@ -328,8 +328,8 @@ def names_in(text: str) -> list[str]:
     found = _looking_like_code(text)
     if not is_report(text):
         return found
-    told = (match.group(1) for pattern in (_TICKED, _CALLED, _FRAME) for match in pattern.finditer(text))
-    return list(dict.fromkeys((*found, *map(_plain, told))))[:_MOST_NAMES_OF_A_REPORT]
+    quoted = (match.group(1) for pattern in (_TICKED, _CALLED, _FRAME) for match in pattern.finditer(text))
+    return list(dict.fromkeys((*found, *map(_plain, quoted))))[:_MOST_NAMES_OF_A_REPORT]
 
 
 def _looking_like_code(text: str) -> list[str]:
@@ -348,11 +348,11 @@ def words_worth(text: str) -> float:
 
 def defines(chunk: Chunk, name: str) -> bool:
     """Tell whether a symbol of exactly this name, plain or qualified, begins in a chunk."""
-    wanted = _plain(name)
+    plain = _plain(name)
     for each in chunk.definitions:
         for known in (each.term, *each.aliases):
             dotted = _SYMBOL_SEPARATORS.sub(".", known)
-            if dotted == wanted or dotted.endswith(f".{wanted}"):
+            if dotted == plain or dotted.endswith(f".{plain}"):
                 return True
     return False
 
@@ -361,9 +361,9 @@ def stands_in(chunk: Chunk, name: str) -> bool:
     """Tell whether a chunk defines the symbol, or lies inside it."""
     if defines(chunk, name):
         return True
-    wanted = _plain(name)
+    plain = _plain(name)
     path = ".".join(_SYMBOL_SEPARATORS.sub(".", each) for each in chunk.section_hierarchy)
-    return f".{path}.".find(f".{wanted}.") >= 0
+    return f".{path}.".find(f".{plain}.") >= 0
 
 
 def _plain(name: str) -> str:

@@ -206,11 +206,11 @@ def _owned(read: list[Reference], owner: str, text: str, end: int) -> list[Refer
     """
     if not owner:
         return [each for each in read if each.kind is not ReferenceKind.CLAUSE]
-    told = [replace(each, kind=ReferenceKind.DOCUMENT, target=f"{owner} {each.target}") for each in read]
-    if len(told) > 1:
-        return told
-    span = Span(told[0].span.start, end)
-    return [replace(told[0], text=_WHITE.sub(" ", span.of(text)), span=span)]
+    references = [replace(each, kind=ReferenceKind.DOCUMENT, target=f"{owner} {each.target}") for each in read]
+    if len(references) > 1:
+        return references
+    span = Span(references[0].span.start, end)
+    return [replace(references[0], text=_WHITE.sub(" ", span.of(text)), span=span)]
 
 
 def _read(match: re.Match[str], clauses: Collection[str]) -> list[Reference]:

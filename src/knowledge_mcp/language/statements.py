@@ -190,17 +190,17 @@ class _Finder:
             last, inherited_last = (span, modality, negated), inherited
             if self._is_exempt(span) or (force is not None and _bare_lead(words, force)):
                 continue
-            held = identifier or (lead.identifier if lead is not None else None)
-            self._add(span, modality, negated, block.section, held, lead if inherited else None)
+            own_identifier = identifier or (lead.identifier if lead is not None else None)
+            self._add(span, modality, negated, block.section, own_identifier, lead if inherited else None)
         if label is not None:
             self._seen.add(label)
-        held = identifier or (lead.identifier if lead is not None else None)
+        own_identifier = identifier or (lead.identifier if lead is not None else None)
         if last is not None and self._opens_list(last[0]):
             words = last[0].of(self.text)
             above = f"{lead.words} " if lead is not None and inherited_last else ""
-            lead = _LeadIn(block.depth if item else -1, *last, (above + words)[-_LONGEST_LEAD:], held)
+            lead = _LeadIn(block.depth if item else -1, *last, (above + words)[-_LONGEST_LEAD:], own_identifier)
         elif lead is not None:
-            lead = lead.above(Span(sentences[0].start, sentences[-1].end), self.text, block.depth, held)
+            lead = lead.above(Span(sentences[0].start, sentences[-1].end), self.text, block.depth, own_identifier)
         self._leads += [lead] if lead is not None else []
 
     def _by_label(

@@ -366,8 +366,8 @@ def _refuse(path: Path, head: bytes) -> SkippedFile | None:
             "Replace it.",
         )
     if is_lfs_pointer(head):
-        told = f"{path_text(path.name)}: This is a pointer of Git LFS; the file itself lies elsewhere."
-        return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, told, "Fetch it with `git lfs pull`.")
+        message = f"{path_text(path.name)}: This is a pointer of Git LFS; the file itself lies elsewhere."
+        return SkippedFile(path_text(path), UnreadableReason.UNSUPPORTED, message, "Fetch it with `git lfs pull`.")
     return None
 
 

@@ -197,8 +197,8 @@ class MemoryHandle:
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
         with self._store.lock:
             documents = self._store.get(self._name).documents
-            wanted = documents.keys() if document_ids is None else documents.keys() & set(document_ids)
-            return [documents[document_id].record for document_id in sorted(wanted)[:limit]]
+            requested = documents.keys() if document_ids is None else documents.keys() & set(document_ids)
+            return [documents[document_id].record for document_id in sorted(requested)[:limit]]
 
     def parts(self, document_id: str) -> DocumentParts | None:
         with self._store.lock:

@@ -440,12 +440,12 @@ class _Matcher:
         for one, other in links if clauses else ():
             texts.setdefault(other, side.clauses[one].text)
             known[other] |= side.vocabulary(one)
-        held: set[int] = set()
+        indexes: set[int] = set()
         for clause, holder in holders(clauses, there.clauses, texts):
-            held.add(clause.index)
+            indexes.add(clause.index)
             known[holder.index] |= side.vocabulary(clause.index)
             yield clause, holder
-        yield from self._taken_up(side, there, [each for each in clauses if each.index not in held], known)
+        yield from self._taken_up(side, there, [each for each in clauses if each.index not in indexes], known)
 
     def _taken_up(
         self, side: _Side, there: _Side, clauses: Sequence[Clause], known: Mapping[int, frozenset[str]]

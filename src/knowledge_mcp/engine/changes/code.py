@@ -37,17 +37,17 @@ def stands_in(identifier: str, text: str) -> int | None:
 
     `REQ-12` stands in "see REQ-12." but neither in `REQ-120` nor in `X-REQ-12`.
     """
-    folded, wanted = text.casefold(), identifier.casefold()
+    folded, folded_identifier = text.casefold(), identifier.casefold()
     if len(folded) != len(text):
         folded = text.lower()
-    at = folded.find(wanted)
+    at = folded.find(folded_identifier)
     while at >= 0:
-        before, after = folded[at - 1 : at], folded[at + len(wanted) : at + len(wanted) + 2]
+        before, after = folded[at - 1 : at], folded[at + len(folded_identifier) : at + len(folded_identifier) + 2]
         begins = not before or not (before.isalnum() or before in "-.")
         ends = not after or not (after[0].isalnum() or (after[0] in "-." and after[1:].isalnum()))
         if begins and ends:
             return at
-        at = folded.find(wanted, at + 1)
+        at = folded.find(folded_identifier, at + 1)
     return None
 
 

@@ -122,8 +122,10 @@ def _named(records: Sequence[DocumentRecord], known: Editions, document: str) ->
     folded = document.casefold().strip()
     titled = [record for record in records if record.title.casefold() == folded]
     titled += [family.current[0] for family in known.families if family.title.casefold() == folded]
-    for wanted in mentioned(document):
-        likes = [each for each in Directory(records).alike(wanted) if not each.is_other_edition and not each.is_part]
+    for designation in mentioned(document):
+        likes = [
+            each for each in Directory(records).alike(designation) if not each.is_other_edition and not each.is_part
+        ]
         titled += [each.record for each in sorted(likes, key=lambda each: not each.is_whole)]
     if not titled:
         near = difflib.get_close_matches(folded[:200], [record.id for record in records], 3)
@@ -134,15 +136,15 @@ def _named(records: Sequence[DocumentRecord], known: Editions, document: str) ->
     return titled[0] if family is None or dated else family.current[0]
 
 
-def _edition(family: Family | None, first: DocumentRecord, wanted: str) -> DocumentRecord:
-    name = wanted.casefold().strip()
+def _edition(family: Family | None, first: DocumentRecord, edition: str) -> DocumentRecord:
+    name = edition.casefold().strip()
     members = family.records if family is not None else (first,)
     for each in members:
         facts = facts_of(each)
         if name in {facts.label.casefold(), facts.date, *facts.label.casefold().replace(",", " ").split()}:
             return each
     there = ", ".join(f"{facts_of(each).label or 'undated'} ({each.id})" for each in members)
-    raise NotFoundError(f"There is no edition '{wanted[:60]}'.", suggestion=f"There are: {there}.")
+    raise NotFoundError(f"There is no edition '{edition[:60]}'.", suggestion=f"There are: {there}.")
 
 
 def _before(family: Family, later: DocumentRecord) -> DocumentRecord:

@@ -449,7 +449,7 @@ def side_by_side(change: ClauseChange, weights: Weights = _ALL_ALIKE) -> Iterato
     """
     old, new = change.link.old, change.link.new
     before, after = (_sentences(side) if side else [] for side in (old, new))
-    told = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
+    texts = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
         before if new is None else (), after if old is None else (), set(before) & set(after)
     )
     for each in change.changes:
@@ -463,7 +463,7 @@ def side_by_side(change: ClauseChange, weights: Weights = _ALL_ALIKE) -> Iterato
             continue
         for left, right in _paired(before[a:b], after[c:d], weights):
             one, other = " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
-            if (left and right) or (one or other) in told:
+            if (left and right) or (one or other) in texts:
                 yield _marked_words(one, other)
             else:
                 yield ((one, False),) * bool(one), ((other, False),) * bool(other)

@@ -214,8 +214,8 @@ def _identifiers(
             for clause, each in changed:
                 if clause.span.contains(statement.span):
                     found.setdefault(identifier, each)
-    for identifier, told in texts.items():
-        if {each.partition(" ")[0] for each in told} == {"old", "new"} and len({each[4:] for each in told}) == 1:
+    for identifier, both in texts.items():
+        if {each.partition(" ")[0] for each in both} == {"old", "new"} and len({each[4:] for each in both}) == 1:
             found.pop(identifier, None)
     if len(found) > _MOST_IDENTIFIERS:
         degraded.append(f"Only {_MOST_IDENTIFIERS} of {len(found)} requirements were looked for in code.")

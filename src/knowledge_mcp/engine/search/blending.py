@@ -91,9 +91,11 @@ def score_of(cosine: float, words: float, in_full: float) -> float:
     return total / (total + _HALF)
 
 
-def places(leg: Sequence[LegHit], wanted: Container[str]) -> dict[str, LegScore]:
+def places(leg: Sequence[LegHit], chunk_ids: Container[str]) -> dict[str, LegScore]:
     """Say where some chunks stand in a leg."""
-    return {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(leg, start=1) if hit.chunk_id in wanted}
+    return {
+        hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(leg, start=1) if hit.chunk_id in chunk_ids
+    }
 
 
 def feedback(
@@ -343,8 +345,8 @@ def _keep(space: EmbeddingSpace, vectors: Sequence[Vector]) -> None:
 
 def _gap(questions: Sequence[Vector], answers: Sequence[Vector]) -> float:
     """Tell the mean cosine of what belongs together less that of what does not."""
-    asked, told = [numbers_of(each) for each in questions], [numbers_of(each) for each in answers]
-    cosines = [[sum(map(operator.mul, one, other)) for other in told] for one in asked]
+    of_questions, of_answers = [numbers_of(each) for each in questions], [numbers_of(each) for each in answers]
+    cosines = [[sum(map(operator.mul, one, other)) for other in of_answers] for one in of_questions]
     count = len(cosines)
     right = sum(cosines[place][place] for place in range(count))
     return right / count - (sum(map(sum, cosines)) - right) / (count * (count - 1))
@@ -399,8 +401,8 @@ def _saying(chunk: Chunk) -> Saying:
     return Saying(chunk.content, chunk.section_title)
 
 
-def _kept(leg: Sequence[LegHit], wanted: dict[str, None]) -> tuple[LegHit, ...]:
-    return tuple(hit for hit in leg if hit.chunk_id in wanted)
+def _kept(leg: Sequence[LegHit], chunk_ids: dict[str, None]) -> tuple[LegHit, ...]:
+    return tuple(hit for hit in leg if hit.chunk_id in chunk_ids)
 
 
 def first_verbatim(

@@ -236,19 +236,19 @@ class _Form:
     key: str
 
 
-def _rank(asked: _Form, other: _Form, sure: bool) -> tuple[int, bool, int, int, int, str] | None:
+def _rank(form: _Form, other: _Form, sure: bool) -> tuple[int, bool, int, int, int, str] | None:
     """Tell how near a term is to the one asked for, None where it is not; as printed, else by its key."""
-    length = len(asked.key)
+    length = len(form.key)
     bound = min(_MOST_EDITS, length - 1, 1 if sure and length <= _SHORT else _MOST_EDITS)
-    errors = typing_errors_within(asked.small, other.small, bound)
+    errors = typing_errors_within(form.small, other.small, bound)
     as_printed = errors is not None
     if errors is None:
-        errors = typing_errors_within(asked.key, other.key, bound)
+        errors = typing_errors_within(form.key, other.key, bound)
     if errors is None:
         return None
-    apart = letters_apart(asked.small, other.small)
-    start = _common_start(asked.small, other.small)
-    return errors, not as_printed, apart, -start, abs(len(asked.small) - len(other.small)), other.printed
+    apart = letters_apart(form.small, other.small)
+    start = _common_start(form.small, other.small)
+    return errors, not as_printed, apart, -start, abs(len(form.small) - len(other.small)), other.printed
 
 
 def _common_start(first: str, second: str) -> int:

@@ -80,10 +80,10 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
     records = Records(base)
     found = _Found()
     clause, topic_alone = clause_asked(query.topic), query.topic.strip()
-    asked = identifiers_asked(query.topic)
-    if not asked and clause is None and _OPAQUE.fullmatch(topic_alone):
-        asked = [topic_alone]
-    for identifier in asked:
+    identifiers = identifiers_asked(query.topic)
+    if not identifiers and clause is None and _OPAQUE.fullmatch(topic_alone):
+        identifiers = [topic_alone]
+    for identifier in identifiers:
         _by_identifier(base, identifier, filters, records, found)
     filters.append(Equals("normative", True))
     if clause is not None:
@@ -118,9 +118,9 @@ def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:
 
 def _says(base: Base, topic: str, about: SearchAnswer, hits: Sequence[RequirementHit]) -> bool:
     """Tell whether a hit or its passage says a word of a topic, or of what was asked for beside it."""
-    wanted = set(base.analyser.query_terms(with_other_words(topic, about.also_asked)))
+    terms = set(base.analyser.query_terms(with_other_words(topic, about.also_asked)))
     texts = dict.fromkeys(text for hit in hits for text in (hit.statement.text, hit.chunk.embedding_text))
-    return not wanted or any(not wanted.isdisjoint(base.analyser.document_terms(text)) for text in texts)
+    return not terms or any(not terms.isdisjoint(base.analyser.document_terms(text)) for text in texts)
 
 
 @dataclass(slots=True)
@@ -181,23 +181,23 @@ def _by_topic(
     most = found.most
     wider = SearchQuery(text=query.topic, limit=max(_PLACES, query.limit), filter=And(tuple(filters)))
     answer = search_asked(base, wider, topic)
-    wanted = base.analyser.query_words(query.topic)
+    words = base.analyser.query_words(query.topic)
     records.expect(hit.chunk.document_id for hit in answer.hits if hit.chunk.statements)
     for hit in check_each(answer.hits):
         for statement in hit.chunk.statements:
             if statement.modality is Modality.REQUIREMENT:
-                score = most * _score(base, statement, hit, wanted)
+                score = most * _score(base, statement, hit, words)
                 found.add(statement, hit.chunk, score, records.get(hit.chunk.document_id))
     return answer
 
 
 def documents_named(records: Sequence[DocumentRecord], standard: str) -> tuple[str, ...]:
     """List ids of the documents whose id or title holds every word of the name given, letters and digits only."""
-    wanted = _words(standard)
+    words = _words(standard)
     return tuple(
         record.id
         for record in check_each(records)
-        if wanted and (wanted <= _words(f"{record.id} {record.title}") or _solid(standard) in _solid(record.id))
+        if words and (words <= _words(f"{record.id} {record.title}") or _solid(standard) in _solid(record.id))
     )
 
 
@@ -209,9 +209,9 @@ def _solid(text: str) -> str:
     return "".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
-def _score(base: Base, statement: Statement, hit: Hit, wanted: Sequence[Sequence[str]]) -> float:
-    held = set(base.analyser.document_terms(statement.text))
-    share = sum(not held.isdisjoint(word) for word in wanted) / len(wanted) if wanted else 1.0
+def _score(base: Base, statement: Statement, hit: Hit, words: Sequence[Sequence[str]]) -> float:
+    terms = set(base.analyser.document_terms(statement.text))
+    share = sum(not terms.isdisjoint(word) for word in words) / len(words) if words else 1.0
     return hit.score * (0.5 + 0.5 * share)
 
 
@@ -280,7 +280,7 @@ def requirement_records(
         modalities: what counts besides requirements that bear an identifier of their own, which are listed whatever
             their force; mandatory statements where None.
     """
-    wanted = modalities or frozenset({Modality.REQUIREMENT})
+    requested = modalities or frozenset({Modality.REQUIREMENT})
     holders: dict[Span, Chunk] = {}
     statements: dict[Span, Statement] = {}
     for chunk in check_each(chunks):
@@ -291,7 +291,7 @@ def requirement_records(
     return [
         _record(document, group, holders[group[0].span], text, structure)
         for group in check_each(group_statements(ordered))
-        if (group[0].identifier and modalities is None) or any(each.modality in wanted for each in group)
+        if (group[0].identifier and modalities is None) or any(each.modality in requested for each in group)
     ]
 
 

@@ -153,10 +153,12 @@ def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked, bo
     """
     rest, within = question, dict[str, None]()
     for designation, start, end in reversed(list(mentions_at(question))):
-        held = [each for each in base.directory().alike(designation) if not (each.is_part or each.is_other_edition)]
-        if held:
+        documents = [
+            each for each in base.directory().alike(designation) if not (each.is_part or each.is_other_edition)
+        ]
+        if documents:
             rest = f"{rest[:start]} clause {rest[end:]}"
-            within.update(dict.fromkeys(each.record.id for each in held))
+            within.update(dict.fromkeys(each.record.id for each in documents))
     inside, asked = asked_for(rest), asked_for(question)
     if within and inside.names:
         return tuple(within), inside, False
@@ -329,49 +331,49 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
     """
     degraded: list[str] = []
     also_asked = other_words(base, query)
-    asked = with_other_words(query.text, also_asked)
+    text = with_other_words(query.text, also_asked)
     mode = _possible_mode(base, query, degraded)
     vector: Vector | None = None
     if mode is not SearchMode.KEYWORD:
         try:
-            vector = base.query_vector(asked)
+            vector = base.query_vector(text)
         except PASSING as exc:
             if mode is SearchMode.SEMANTIC:
                 raise
             degraded.append(f"The semantic leg failed ({exc.message}); results are keyword matches only.")
             mode = SearchMode.KEYWORD
     unit = nearness(base.embedder) if mode is SearchMode.HYBRID and base.blends and query.weight is None else 1.0
-    return EmbeddedQuery(asked, also_asked, mode, vector, unit, tuple(degraded))
+    return EmbeddedQuery(text, also_asked, mode, vector, unit, tuple(degraded))
 
 
 def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_edition: bool = False) -> SearchAnswer:
     """Find the best chunks for a question that was embedded; errors as `search`."""
-    degraded, wanted = list(question.degraded), _wanted(base, query)
-    mode, asked, also_asked = question.mode, question.text, question.also_asked
+    degraded, depth = list(question.degraded), _wanted(base, query)
+    mode, text, also_asked = question.mode, question.text, question.also_asked
     with base.snapshot():
         editions = base.editions() if by_edition else None
         may_answer, choice = (query.filter, Choice()) if editions is None else filter_of(base, editions, query)
         query = dataclasses.replace(query, filter=may_answer)
         legs = base.search(
             vector=question.vector,
-            text=asked if mode is not SearchMode.SEMANTIC else None,
+            text=text if mode is not SearchMode.SEMANTIC else None,
             filter=query.filter,
-            limit=max(base.depth, wanted) if mode is SearchMode.HYBRID else wanted,
+            limit=max(base.depth, depth) if mode is SearchMode.HYBRID else depth,
         )
         mode = _mode_left(legs, mode, degraded)
         statistics = counts_of(base.opened)
-        wider = dataclasses.replace(query, limit=wanted)
+        wider = dataclasses.replace(query, limit=depth)
         passages = Passages(base)
         kept, only, note = legs, None, ""
         if mode is not SearchMode.SEMANTIC:
             kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
         if mode is SearchMode.HYBRID and legs.dense and not legs.lexical:
-            note = note or (_UNSAID if base.analyser.query_words(asked) else _WORDLESS)
+            note = note or (_UNSAID if base.analyser.query_words(text) else _WORDLESS)
         ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
         by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)
         definers = defining(base, query.text, query.filter) if by_name else []
         definers = [each for each in definers if only is None or each in only]
-        hits = _hits(base, passages, defined_first(ranked, definers, wanted))
+        hits = _hits(base, passages, defined_first(ranked, definers, depth))
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not definers and not asked_for(query.text).alone:

@@ -60,13 +60,13 @@ def search_several(base: Base, names: Sequence[str], query: SearchQuery, *, by_e
         KnowledgeError: none could be searched; that of the first.
     """
     once = replace(base, embedder=cast("Embedder", _AskedOnce(base.embedder)), reranker=None)
-    wanted = replace(query, offset=0, limit=candidates(base, query.offset + query.limit + 1))
+    deeper = replace(query, offset=0, limit=candidates(base, query.offset + query.limit + 1))
     found: list[tuple[str, SearchAnswer]] = []
     failed: list[tuple[str, KnowledgeError]] = []
     chunks = 0
     for name in names:
         one = base_of(once, name)
-        ask = partial(search, one, wanted, by_edition=by_edition)
+        ask = partial(search, one, deeper, by_edition=by_edition)
         try:
             found.append((name, sound_answer(one, ask, lambda each: each.hits)))
             chunks += counts_of(one.opened).chunks if one.exists() else 0
@@ -74,9 +74,9 @@ def search_several(base: Base, names: Sequence[str], query: SearchQuery, *, by_e
             failed.append((name, exc))
     if failed and not found:
         raise failed[0][1]
-    told = tuple(f"{name} could not be searched: {error.message}" for name, error in failed)
+    failures = tuple(f"{name} could not be searched: {error.message}" for name, error in failed)
     return merged(
-        [Answered(name, each, _in_full(base, query, each, chunks)) for name, each in found], query, base, told
+        [Answered(name, each, _in_full(base, query, each, chunks)) for name, each in found], query, base, failures
     )
 
 
@@ -107,15 +107,15 @@ def merged(
         base: whose reranker orders the best of all; None for none.
         degraded: what else failed.
     """
-    told = [each.answer for each in answers]
+    parts = [each.answer for each in answers]
     compare = all(each.in_full is not None for each in answers if each.answer.hits)
     saying: list[Answered] = []
     if phrases_in(query.text):
         saying = [each for each in answers if each.answer.hits and not each.answer.note]  # the quoted words together
     hits = [hit for each in saying or answers for hit in _placed(each, compare=compare)]
     hits.sort(key=lambda hit: (-hit.score, hit.collection))
-    failures = [*(words for each in told for words in each.degraded), *degraded]
-    searched = [answer for answer in told if answer.searched_documents]
+    failures = [*(words for each in parts for words in each.degraded), *degraded]
+    searched = [answer for answer in parts if answer.searched_documents]
     mode = searched[0].mode if searched else query.mode
     if base is not None and mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
         hits = list(reranked(base, query.text, hits, failures))
@@ -128,13 +128,13 @@ def merged(
     return SearchAnswer(
         page,
         mode,
-        sum(each.searched_documents for each in told),
+        sum(each.searched_documents for each in parts),
         degraded=tuple(dict.fromkeys(failures)),
         more=len(shown) > end,
         answerability=None if query.offset else max((each for each in likely if each is not None), default=None),
-        also_asked=tuple(dict.fromkeys(words for each in told for words in each.also_asked)),
+        also_asked=tuple(dict.fromkeys(words for each in parts for words in each.also_asked)),
         note=notes.pop() if len(notes) == 1 else "",
-        editions=tuple(dict.fromkeys(words for each in told for words in each.editions)),
+        editions=tuple(dict.fromkeys(words for each in parts for words in each.editions)),
     )
 
 

@@ -156,11 +156,11 @@ def expansion_fits(abbreviation: str, words: str) -> bool:
     initials = [word[0].lower() for word in re.findall(r"[^\W_]+", spelled) if word.lower() not in _SMALL]
     if not initials or initials[0] != letters[0]:
         return False
-    wanted = iter(letters)
-    current = next(wanted, None)
+    remaining = iter(letters)
+    current = next(remaining, None)
     for letter in spelled.lower():
         if letter == current:
-            current = next(wanted, None)
+            current = next(remaining, None)
     return current is None
 
 

@@ -153,8 +153,8 @@ def language_of(text: str) -> str:
             counts[code] += times * _WHOLE // len(sharers)
             kinds[code] += 1
     fewest = max(_FEWEST, min(_MOST_ASKED, 1 + len(words) // _WORDS_FOR_ONE))
-    told = [code for code in FUNCTION_WORDS if kinds[code] >= fewest]
-    best = max(told, key=lambda code: counts[code], default="")
+    candidates = [code for code in FUNCTION_WORDS if kinds[code] >= fewest]
+    best = max(candidates, key=lambda code: counts[code], default="")
     return best if best and counts[best] >= _WHOLE * _SHARE * len(words) else _by_script(text)
 
 

@@ -39,12 +39,12 @@ def with_declared(document: Document, facts: SectionFacts, statements: Sequence[
         each if at is None else replace(each, identifier=items[at].id)
         for each, at in zip(statements, holders, strict=True)
     ]
-    told = set(holders)
+    declared = set(holders)
     stated: dict[int, Span] = {}
     headings = {section.heading.start for section in document.sections}
     for block in check_each(document.blocks):
         at = None if block.kind in _BESIDE else item_at(block.span.start)
-        if at is None or at in told:
+        if at is None or at in declared:
             continue
         item = items[at]
         if item.span.start in headings and not item.informative and item.text.strip():

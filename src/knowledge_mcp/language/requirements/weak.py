@@ -236,8 +236,8 @@ class _Weak:
                 self._take_part(block, sentences[first], Span(whole.start, end), number)
 
     def _take_part(self, block: Block, first: Span, whole: Span, number: str | None) -> None:
-        held = self._within(Span(block.span.start if first.start == block.span.start else whole.start, whole.end))
-        strong = [each for each in held if self.kept[each].modality is not Modality.POSSIBILITY]
+        statements = self._within(Span(block.span.start if first.start == block.span.start else whole.start, whole.end))
+        strong = [each for each in statements if self.kept[each].modality is not Modality.POSSIBILITY]
         if strong:
             own = self.kept[strong[0]].identifier or number
             if (
@@ -250,7 +250,7 @@ class _Weak:
                 self._add(first, block.section, own)
             return  # it has force of its own, or an item below it has
         whole = whole.trimmed(self.text)
-        self._possible[whole] = [self.kept.pop(span) for span in held]
+        self._possible[whole] = [self.kept.pop(span) for span in statements]
         self._taken = whole.end
         self._add(whole, block.section, number)
         if not _is_story(whole.of(self.text)) and (number is None or _IDENTIFIER.match(number) is None):

@@ -245,8 +245,8 @@ def from_parse(found: Mapping[str, Any]) -> Outline:
     """Make the outline of what `code_parse.parse` yields."""
     outline = Outline("symbols")
     for name, kind, start, end, opens, closes, parent in found["symbols"]:
-        held = None if parent < 0 else int(parent)
-        outline.symbols.append(Symbol(str(name), str(kind), Span(start, end), Span(opens, closes), held))
+        holder = None if parent < 0 else int(parent)
+        outline.symbols.append(Symbol(str(name), str(kind), Span(start, end), Span(opens, closes), holder))
     outline.cuts = {int(line): int(depth) for line, depth in found["cuts"]}
     for role, name in (("comment", "comments"), ("import", "imports")):
         for first, last in found[name]:
@@ -302,26 +302,26 @@ def _symbols(
     outline: Outline, lines: Sequence[str], indents: Sequence[int | None], starts: Sequence[int], rules: Sequence[Rule]
 ) -> None:
     rows: list[_Row] = []
-    held: list[int] = []  # rows that hold the line at hand
+    open_rows: list[int] = []  # rows that hold the line at hand
     for number, line in enumerate(lines):
         indent = indents[number]
         if indent is None:
             continue
-        _close(rows, held, line, number, indent)
+        _close(rows, open_rows, line, number, indent)
         found = next(((rule.kind, match) for rule in rules if (match := rule.pattern.match(line))), None)
-        if found is not None and len(rows) < _MOST_SYMBOLS and _may_open(held, found[0]):
+        if found is not None and len(rows) < _MOST_SYMBOLS and _may_open(open_rows, found[0]):
             kind, match = found
-            while held and (indent <= rows[held[-1]].indent or rows[held[-1]].kind in _UNTIL_NEXT):
-                held.pop()
+            while open_rows and (indent <= rows[open_rows[-1]].indent or rows[open_rows[-1]].kind in _UNTIL_NEXT):
+                open_rows.pop()
             first = _documentation(lines, number)
-            name, parent = match.group("name").strip(), held[-1] if held else None
+            name, parent = match.group("name").strip(), open_rows[-1] if open_rows else None
             rows.append(_Row(name, kind, first, number, indent, parent, number))
-            held.append(len(rows) - 1)
+            open_rows.append(len(rows) - 1)
             for glued in range(first + 1, number + 1):
                 outline.cuts.pop(glued, None)
             outline.cuts[first] = 2 * indent
             outline.roles.update(dict.fromkeys(range(first, number), "doc"))
-        for row in held:
+        for row in open_rows:
             rows[row].last = number
     for row in rows:
         stop = starts[row.last + 1]
@@ -331,15 +331,15 @@ def _symbols(
         outline.symbols.append(Symbol(row.name, row.kind, Span(starts[row.first], stop), heading, row.parent))
 
 
-def _may_open(held: Sequence[int], kind: str) -> bool:
+def _may_open(open_rows: Sequence[int], kind: str) -> bool:
     """Tell whether a definition counts here: keys at the top only, and nothing too deep."""
-    return len(held) < _MOST_LEVELS and not (held and kind == "key")
+    return len(open_rows) < _MOST_LEVELS and not (open_rows and kind == "key")
 
 
-def _close(rows: Sequence[_Row], held: list[int], line: str, number: int, indent: int) -> None:
+def _close(rows: Sequence[_Row], open_rows: list[int], line: str, number: int, indent: int) -> None:
     """Let go of the definitions that a line no longer stands in; a closing line is their last."""
-    while held and indent <= rows[held[-1]].indent:
-        row = rows[held[-1]]
+    while open_rows and indent <= rows[open_rows[-1]].indent:
+        row = rows[open_rows[-1]]
         if row.kind in _UNTIL_NEXT:
             return
         if indent == row.indent and line.lstrip().startswith("{"):
@@ -347,9 +347,9 @@ def _close(rows: Sequence[_Row], held: list[int], line: str, number: int, indent
         if indent == row.indent and _CLOSERS.match(line):
             row.last = number
             if not _MIDDLE.match(line):
-                held.pop()
+                open_rows.pop()
             return
-        held.pop()
+        open_rows.pop()
 
 
 def _documentation(lines: Sequence[str], number: int) -> int:

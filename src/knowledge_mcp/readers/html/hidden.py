@@ -135,13 +135,13 @@ class Sheet:
             return declarations(own) if own else {}
         names = [f"#{element.get('id')}"] if element.get("id") else []
         names = [*(f".{name}" for name in (element.get("class") or "").split()), *names]
-        told: dict[str, str] = {}
+        style: dict[str, str] = {}
         for selector in (tag, *names, *(f"{tag}{name}" for name in names)):
-            told |= self.rules.get(selector, {})
-        if told and self.doubted:
+            style |= self.rules.get(selector, {})
+        if style and self.doubted:
             doubted = set[str]().union(*(self.doubted.get(name, set()) for name in (tag, *names)))
-            told = {key: value for key, value in told.items() if key not in doubted}
-        return told | declarations(own) if own else told
+            style = {key: value for key, value in style.items() if key not in doubted}
+        return style | declarations(own) if own else style
 
     def _read(self, text: str) -> None:
         plain = _COMMENT.sub(" ", text)
@@ -150,23 +150,23 @@ class Sheet:
             if count >= _MOST_RULES:
                 self.is_partial = True
                 return
-            told = declarations(body)
-            if not told:
+            style = declarations(body)
+            if not style:
                 continue
             for selector in selectors.split(","):
                 match = _PLAIN.fullmatch(selector.strip())
                 if match is None or conditional:
-                    self._doubt(selector, told)
+                    self._doubt(selector, style)
                 elif selector.strip():
                     key = f"{(match['tag'] or '').lower()}{match['mark'] or ''}{match['name'] or ''}"
-                    self.rules[key] = self.rules.get(key, {}) | told
+                    self.rules[key] = self.rules.get(key, {}) | style
 
-    def _doubt(self, selector: str, told: Iterable[str]) -> None:
+    def _doubt(self, selector: str, names: Iterable[str]) -> None:
         """Keep in mind that another rule may show what a plain one hides."""
         last = re.split(r"[\s>+~]+", selector.strip())[-1]
         for name in _NAMES.findall(last):
-            self.doubted.setdefault(name, set()).update(told)
-        self.is_partial = self.is_partial or any(key.startswith(("background", "color")) for key in told)
+            self.doubted.setdefault(name, set()).update(names)
+        self.is_partial = self.is_partial or any(key.startswith(("background", "color")) for key in names)
 
 
 def _rules(text: str) -> Iterator[tuple[str, str, bool]]:
@@ -229,16 +229,16 @@ def take_out_hidden(root: Element) -> Counter[str]:
         tag = local_name(element).lower()
         if tag in _UNSAID or not tag:
             continue
-        told = sheet.style_of(element, tag)
+        style = sheet.style_of(element, tag)
         attributes = cast("Mapping[str, str]", element.attrib)
         if element in panels:
-            told, attributes = {}, dict[str, str]()
-        reason = _cut(tag, attributes, told)
+            style, attributes = {}, dict[str, str]()
+        reason = _cut(tag, attributes, style)
         if reason is not None:
             counted[reason] += _said(element)
             element.clear(keep_tail=True)
             continue
-        state = _below(above, attributes, told, partial=sheet.is_partial)
+        state = _below(above, attributes, style, partial=sheet.is_partial)
         reason = state.reason
         if reason is not None:
             _blank(element, reason, counted)
@@ -253,67 +253,67 @@ def _is_cut(element: Element, sheet: Sheet) -> bool:
 
 def reason_of(tag: str, attributes: Mapping[str, str]) -> HiddenReason | None:
     """Tell why an element that stands alone is not seen, by its name and attributes; None where it is."""
-    told = declarations(attributes.get("style", ""))
-    return _cut(tag, attributes, told) or _below(_State(), attributes, told, partial=False).reason
+    style = declarations(attributes.get("style", ""))
+    return _cut(tag, attributes, style) or _below(_State(), attributes, style, partial=False).reason
 
 
-def _cut(tag: str, attributes: Mapping[str, str], told: dict[str, str]) -> HiddenReason | None:
+def _cut(tag: str, attributes: Mapping[str, str], style: dict[str, str]) -> HiddenReason | None:
     """Tell why an element is not seen with all that is in it."""
     if attributes and ("hidden" in attributes or attributes.get("aria-hidden", "").lower() == "true"):
         return HiddenReason.MARKED
-    drawn = told.get("text-decoration-line") or told.get("text-decoration") or ""
+    drawn = style.get("text-decoration-line") or style.get("text-decoration") or ""
     if "line-through" in drawn or (tag in _STRUCK and not drawn):
         return HiddenReason.STRUCK
-    if not told:
+    if not style:
         return None
-    if told.get("display") == "none":
+    if style.get("display") == "none":
         return HiddenReason.NOT_DISPLAYED
-    if pixels(told.get("opacity", "1"), 1.0) == 0.0:
+    if pixels(style.get("opacity", "1"), 1.0) == 0.0:
         return HiddenReason.TRANSPARENT
-    if _is_clipped(told):
+    if _is_clipped(style):
         return HiddenReason.CLIPPED
-    moved = [told.get("text-indent"), told.get("margin-left")]
-    if told.get("position") in {"absolute", "fixed"}:
-        moved += [told.get(edge) for edge in _EDGES]
+    moved = [style.get("text-indent"), style.get("margin-left")]
+    if style.get("position") in {"absolute", "fixed"}:
+        moved += [style.get(edge) for edge in _EDGES]
     places = [pixels(length, 16.0) for length in moved if length]
     return HiddenReason.OFF_PAGE if any(place is not None and place <= _FAR for place in places) else None
 
 
-def _is_clipped(told: dict[str, str]) -> bool:
-    placed = told.get("position") in {"absolute", "fixed"}
-    clip = told.get("clip", "").replace("rect(", "").rstrip(")").replace(",", " ").split()
+def _is_clipped(style: dict[str, str]) -> bool:
+    placed = style.get("position") in {"absolute", "fixed"}
+    clip = style.get("clip", "").replace("rect(", "").rstrip(")").replace(",", " ").split()
     if placed and len(clip) == 4 and all((pixels(edge, 16.0) or 0.0) <= _TINY and edge != "auto" for edge in clip):
         return True
-    path = told.get("clip-path", "")
+    path = style.get("clip-path", "")
     if path.startswith("inset("):
         inset = path.removeprefix("inset(").rstrip(")").split()
         share = inset[0].removesuffix("%") if len(inset) == 1 and inset[0].endswith("%") else ""
         if share.replace(".", "", 1).isdigit() and float(share) >= 50:
             return True
-    sides = [pixels(told[side], 16.0) for side in ("width", "height", "max-width", "max-height") if side in told]
+    sides = [pixels(style[side], 16.0) for side in ("width", "height", "max-width", "max-height") if side in style]
     tiny = any(side is not None and side <= _TINY for side in sides)
-    return tiny and told.get("overflow", "") in {"hidden", "clip"}
+    return tiny and style.get("overflow", "") in {"hidden", "clip"}
 
 
-def _below(above: _State, attributes: Mapping[str, str], told: dict[str, str], *, partial: bool) -> _State:
+def _below(above: _State, attributes: Mapping[str, str], style: dict[str, str], *, partial: bool) -> _State:
     """Work out what an element hands down to its words and children."""
-    if not attributes and not told:
+    if not attributes and not style:
         return above
     state = above
     if partial and (attributes.get("class") or attributes.get("id")):
         # a rule that is not known may give it another look
         state = _State(background=None)
-    visibility = told.get("visibility")
+    visibility = style.get("visibility")
     if visibility is not None:
         state = replace(state, visible=visibility not in {"hidden", "collapse"})
-    if "font-size" in told:
-        state = replace(state, size=pixels(told["font-size"], 16.0 if state.size is None else state.size))
-    colour = told.get("color") or attributes.get("color") or attributes.get("text")
+    if "font-size" in style:
+        state = replace(state, size=pixels(style["font-size"], 16.0 if state.size is None else state.size))
+    colour = style.get("color") or attributes.get("color") or attributes.get("text")
     if colour:
         got, clear = colour_of(colour)
         state = replace(state, colour=got, clear=clear)
-    background = told.get("background-color") or attributes.get("bgcolor")
-    if told.get("background-image") or attributes.get("background"):
+    background = style.get("background-color") or attributes.get("bgcolor")
+    if style.get("background-image") or attributes.get("background"):
         state = replace(state, background=None)
     elif background:
         got, clear = colour_of(background)

@@ -114,8 +114,8 @@ def _is_menu(element: Element, wanted: Counter[str]) -> bool:
     return linked >= _MENU_LINKS * words.total() and (words - wanted).total() >= _MENU_FOREIGN * words.total()
 
 
-def _share(element: Element, wanted: Counter[str]) -> float:
-    return (Counter(_said(element).split()) & wanted).total() / wanted.total()
+def _share(element: Element, words: Counter[str]) -> float:
+    return (Counter(_said(element).split()) & words).total() / words.total()
 
 
 def _words(pieces: list[Piece]) -> Counter[str]:
@@ -147,7 +147,7 @@ _META = {
 }
 
 
-def text_of(path: str, wanted: str, *, markup: bool = False, most: int = MOST_BYTES) -> tuple[str, str]:
+def text_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTES) -> tuple[str, str]:
     """Return a text file's text, and the warning where its encoding was guessed; `markup` also refuses web pages, XML.
 
     Raises:
@@ -156,25 +156,25 @@ def text_of(path: str, wanted: str, *, markup: bool = False, most: int = MOST_BY
     with Path(path).open("rb") as stream:
         what = foreign_in(stream, markup=markup)
     if what:
-        raise mislabelled(wanted, what)
+        raise mislabelled(kind, what)
     if Path(path).stat().st_size > most:
         raise Refusal("too_large", f"It holds more than {most // 1_000_000} MB.", suggestion="Split it.")
     try:
         decoded = decode_text(Path(path).read_bytes())
     except NotTextError as error:
         raise Refusal(
-            "corrupted", f"It is not {wanted}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
+            "corrupted", f"It is not {kind}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
         ) from error
     return decoded.text, decoded.warning
 
 
-def nonblank_text_of(path: str, wanted: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
+def nonblank_text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
     """Return what `text_of` does, of a file that holds more than blanks.
 
     Raises:
         Refusal: as `text_of`, and empty where there are only blanks.
     """
-    text, warning = text_of(path, wanted, most=most)
+    text, warning = text_of(path, kind, most=most)
     if not text.strip():
         raise Refusal("empty", "The file has no text.")
     return text, warning
@@ -214,8 +214,8 @@ def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool
     else:
         left = _take_out_surroundings(root) if main_text else 0
         if left:
-            told = how_many(left, "word around the page's text was", "words around the page's text were")
-            warnings.append(f"{told} left out: menus, heads, feet.")
+            message = how_many(left, "word around the page's text was", "words around the page's text were")
+            warnings.append(f"{message} left out: menus, heads, feet.")
         yield from walk_html(root)
     if hidden:
         yield hidden_piece(hidden)

@@ -73,8 +73,8 @@ class _Collector(HTMLParser):
             self._words.clear()
         elif tag in {"td", "th"} and self._table is not None:
             self._words.clear()
-            told = dict(attrs)
-            self._table.open(told.get("colspan"), told.get("rowspan"), is_head=tag == "th")
+            attributes = dict(attrs)
+            self._table.open(attributes.get("colspan"), attributes.get("rowspan"), is_head=tag == "th")
         elif tag in _BLOCKS and self._table is None:
             self.flush()
             heading = _HEADING.fullmatch(tag)

@@ -86,13 +86,13 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 def _pieces(text: str, warning: str) -> Iterator[Piece]:
     _keep_unknown_words()
     publishing: Any = core  # its types are not known in part
-    told = io.StringIO()
+    messages = io.StringIO()
     try:
-        tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": told})
+        tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": messages})
         metadata = _described(tree)
         unread = _settled(tree)
         page: Any = publishing.publish_from_doctree(
-            tree, writer="html5", settings_overrides={**_SETTINGS, "warning_stream": told}
+            tree, writer="html5", settings_overrides={**_SETTINGS, "warning_stream": messages}
         )
     except RecursionError as error:
         raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
@@ -205,8 +205,8 @@ class _Unknown(Directive):
         made += self._argument(f"{label}: {words}" if label and words else words)
         if own and made.children:
             made.children[0]["ids"].append(nodes.make_id(own))
-        told = [f"{option}: {' '.join(value.split())}" for option, value in self.options.items() if value]
-        made += self._argument("; ".join(told)) if own else []
+        options = [f"{option}: {' '.join(value.split())}" for option, value in self.options.items() if value]
+        made += self._argument("; ".join(options)) if own else []
         self.state.nested_parse(self.content, self.content_offset, made)
         if label and not words and made.children and isinstance(made.children[0], nodes.paragraph):
             made.children[0].insert(0, nodes.Text(f"{label}: "))

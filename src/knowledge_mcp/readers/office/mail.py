@@ -181,7 +181,7 @@ class _Message:
 
 
 def _pieces(message: _Message) -> Iterator[Piece]:
-    told = {
+    fields = {
         "from": message.sender(),
         "to": message.text(_TO),
         "cc": message.text(_CC),
@@ -192,16 +192,16 @@ def _pieces(message: _Message) -> Iterator[Piece]:
     warnings: list[str] = []
     if not body.strip() and not html.strip() and message.data(f"__substg1.0_{_RTF}0102"):
         warnings.append("The message has its text only in Outlook's own rich text format, which is not read.")
-    yield from _written(message.text(_SUBJECT), told, message.attachments(), body, html, warnings)
+    yield from _written(message.text(_SUBJECT), fields, message.attachments(), body, html, warnings)
 
 
 def _written(
-    subject: str, told: dict[str, str], attachments: list[str], body: str, html: str, warnings: list[str]
+    subject: str, fields: dict[str, str], attachments: list[str], body: str, html: str, warnings: list[str]
 ) -> Iterator[Piece]:
     """Write a mail: its subject as heading, who and when, then its plain text, or its HTML where that is empty."""
     subject = " ".join(subject.split())
-    told["attachments"] = ", ".join(attachments)
-    metadata = {key: " ".join(value.split())[:4000] for key, value in told.items() if value.strip()}
+    fields["attachments"] = ", ".join(attachments)
+    metadata = {key: " ".join(value.split())[:4000] for key, value in fields.items() if value.strip()}
     if attachments:
         warnings.append(f"Attachments are not read: {metadata['attachments'][:500]}.")
     if subject:
@@ -250,8 +250,8 @@ def _mail_pieces(mail: EmailMessage) -> Iterator[Piece]:
     plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
     body = _content(plain)
     names = [" ".join((part.get_filename() or part.get_content_type()).split()) for part in mail.iter_attachments()]
-    told = {name: str(mail.get(name, "")) for name in ("from", "to", "cc", "date")}
-    yield from _written(str(mail.get("subject", "")), told, names, body, "" if body.strip() else _content(html), [])
+    fields = {name: str(mail.get(name, "")) for name in ("from", "to", "cc", "date")}
+    yield from _written(str(mail.get("subject", "")), fields, names, body, "" if body.strip() else _content(html), [])
 
 
 def _content(part: Any) -> str:

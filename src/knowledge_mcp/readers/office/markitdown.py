@@ -60,8 +60,8 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     text = _converted(path, ".pptx", _PRESENTATION, source=changed)
     markdown, pictures = settled(text)
     slides = "Slide {} is" if len(seen.slides) == 1 else "Slides {} are"
-    told = slides.format(_listed(seen.slides))
-    warnings = [f"{told} hidden in the presentation, and left out."] if seen.slides else []
+    description = slides.format(_listed(seen.slides))
+    warnings = [f"{description} hidden in the presentation, and left out."] if seen.slides else []
     if has_comments:
         warnings.append("Comments in the presentation are not read.")
     if pictures:
@@ -233,7 +233,7 @@ def _package(archive: zipfile.ZipFile) -> tuple[dict[str, str], int]:
 # ---- both -----------------------------------------------------------------------------------------------------------
 
 
-def _converted(path: str, extension: str, wanted: str, *, source: BinaryIO | None = None, **options: Any) -> str:
+def _converted(path: str, extension: str, kind: str, *, source: BinaryIO | None = None, **options: Any) -> str:
     """Convert a file, or what stands in its place."""
     from markitdown import MarkItDown, MarkItDownException, StreamInfo
     from markitdown.converters import EpubConverter
@@ -248,7 +248,7 @@ def _converted(path: str, extension: str, wanted: str, *, source: BinaryIO | Non
         except MarkItDownException as error:
             if "MemoryError" in str(error):
                 raise MemoryError from error
-            raise corrupted(wanted, error) from error
+            raise corrupted(kind, error) from error
     text = result.markdown
     if len(text) > min(_MOST_MARKDOWN, MOST_TEXT):
         raise Refusal(

@@ -174,7 +174,7 @@ def _new(
 def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mapping[str, SheetMarks]) -> Iterator[Piece]:
     properties = core_properties(archive)
     _bound(len(book.sheetnames))
-    told = [*_told_of_parts(archive)]
+    warnings = [*_told_of_parts(archive)]
     names: list[str] = []
     looks: dict[int, SheetLook] = {}
     for sheet in book.worksheets:
@@ -186,12 +186,12 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
         rows = _new_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
         yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches)
         yield hidden_piece(sieve.hidden)
-        told += _told_of_hidden(sheet.title, sieve, is_hidden=is_hidden)
+        warnings += _told_of_hidden(sheet.title, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.title]
     yield facts(
         title=properties.pop("title", ""),
         metadata=properties | {"sheets": ", ".join(names)[:2000]},
-        warnings=told,
+        warnings=warnings,
     )
 
 
@@ -282,18 +282,18 @@ def _old_refusal(path: str, error: Exception) -> Refusal:
 def _old_pieces(book: Any) -> Iterator[Piece]:
     _bound(book.nsheets)
     names: list[str] = []
-    told: list[str] = []
+    warnings: list[str] = []
     for index in range(book.nsheets):
         sheet = book.sheet_by_index(index)
         is_hidden = bool(sheet.visibility)
         sieve = Sieve(old_marks_of(sheet), all_hidden=is_hidden)
         yield from _sheet(sheet.name, sieve.sift(_old_rows(book, sheet)), sieve.reaches)
         yield hidden_piece(sieve.hidden)
-        told += _told_of_hidden(sheet.name, sieve, is_hidden=is_hidden)
+        warnings += _told_of_hidden(sheet.name, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.name]
         book.unload_sheet(index)
     metadata = {"author": book.user_name} if book.user_name else {}
-    yield facts(metadata=metadata | {"sheets": ", ".join(names)[:2000]}, warnings=told)
+    yield facts(metadata=metadata | {"sheets": ", ".join(names)[:2000]}, warnings=warnings)
 
 
 def _old_rows(book: Any, sheet: Any) -> Iterator[_Row]:
@@ -371,8 +371,8 @@ def _told_of_hidden(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
         count = how_many(sieve.hidden.total(), "character")
         return [f"The sheet {title} is hidden in the workbook, and left out: {count}."]
     counts = ((sieve.rows, "hidden row"), (len(sieve.columns), "hidden column"))
-    told = " and ".join(how_many(count, what) for count, what in counts if count)
-    return [f"Left out of the sheet {title}: {told}."] if told else []
+    message = " and ".join(how_many(count, what) for count, what in counts if count)
+    return [f"Left out of the sheet {title}: {message}."] if message else []
 
 
 def _bound(count: int) -> None:

@@ -73,10 +73,10 @@ def ruled_tables(
             if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
         ]
         grid = _with_columns(outlined, inside)
-        held = _held(grid, inside, places) if grid is not None else None
-        if grid is None or held is None or not _is_table(grid, held, drawn):
+        by_cell = _held(grid, inside, places) if grid is not None else None
+        if grid is None or by_cell is None or not _is_table(grid, by_cell, drawn):
             continue
-        found.append(_table(grid, held, page, places))
+        found.append(_table(grid, by_cell, page, places))
         taken = set(map(id, inside))
         items = [item for item in items if id(item) not in taken]
     return found, items
@@ -133,14 +133,14 @@ def _held(grid: RuledGrid, items: Sequence[TextItem], places: dict[int, float]) 
         for row in range(cell.row, cell.row + cell.down)
         for column in range(cell.column, cell.column + cell.across)
     }
-    held: _Held = {}
+    by_cell: _Held = {}
     over = total = 0
     for item in items:
         row = min(max(bisect_right(grid.tops, item.y + item.height / 2) - 1, 0), len(grid.tops) - 2)
         whole = index.get((row, _column(grid, item.x + item.width / 2)))
         total += 1
         if whole is not None and _is_within(item, grid.cells[whole]):
-            held.setdefault(whole, []).append(item)
+            by_cell.setdefault(whole, []).append(item)
             continue
         for part in _parts(item, grid.edges):
             places[id(part)] = places[id(item)]
@@ -148,8 +148,8 @@ def _held(grid: RuledGrid, items: Sequence[TextItem], places: dict[int, float]) 
             if at is None:
                 return None
             over += not _is_within(part, grid.cells[at])
-            held.setdefault(at, []).append(part)
-    return held if over <= max(1.0, _CROSSING * total) else None
+            by_cell.setdefault(at, []).append(part)
+    return by_cell if over <= max(1.0, _CROSSING * total) else None
 
 
 def _column(grid: RuledGrid, x: float) -> int:
@@ -183,9 +183,9 @@ def _part(item: TextItem, start: int, end: int, step: float) -> TextItem:
     return replace(item, text=item.text[start:end], x=item.x + start * step, width=(end - start) * step)
 
 
-def _is_table(grid: RuledGrid, held: _Held, drawn: Drawn) -> bool:
+def _is_table(grid: RuledGrid, by_cell: _Held, drawn: Drawn) -> bool:
     """Tell a table from a drawing: two rows with words in two columns, in cells enough, and no line across cells."""
-    filled = [grid.cells[at] for at in held]
+    filled = [grid.cells[at] for at in by_cell]
     beside: defaultdict[int, set[int]] = defaultdict(set)
     for cell in filled:
         for row in range(cell.row, cell.row + cell.down):
@@ -195,8 +195,8 @@ def _is_table(grid: RuledGrid, held: _Held, drawn: Drawn) -> bool:
     return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_part(grid)
 
 
-def _table(grid: RuledGrid, held: _Held, page: int, places: Mapping[int, float]) -> RuledTable:
-    lines = {at: list(_lines(items, page, places)) for at, items in held.items()}
+def _table(grid: RuledGrid, by_cell: _Held, page: int, places: Mapping[int, float]) -> RuledTable:
+    lines = {at: list(_lines(items, page, places)) for at, items in by_cell.items()}
     rows: defaultdict[int, list[int]] = defaultdict(list)
     for at, cell in enumerate(grid.cells):
         rows[cell.row].append(at)

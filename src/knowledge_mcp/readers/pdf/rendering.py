@@ -131,8 +131,8 @@ def word_places(sheet: Any, words: str, frames: Sequence[_Place], size: tuple[in
             return found
         places: list[_Place] = []
         for piece in _PIECES.split(words):
-            wanted = _spelling(piece)
-            places += page.find(wanted, frames) or page.find_part(wanted, frames)
+            spelling = _spelling(piece)
+            places += page.find(spelling, frames) or page.find_part(spelling, frames)
     return places
 
 
@@ -169,37 +169,37 @@ class _Spelled:
             numbers.extend([number] * len(plain))
         return cls(sheet, text, size, "".join(letters), numbers)
 
-    def find(self, wanted: str, frames: Sequence[_Place]) -> list[_Place]:
+    def find(self, spelling: str, frames: Sequence[_Place]) -> list[_Place]:
         """Return where the letters stand as a whole: the first place inside the frames, nothing where there is none."""
-        if len(wanted) < _LEAST:
+        if len(spelling) < _LEAST:
             return []
-        for start in self._starts(wanted):
-            places = self._places(start, start + len(wanted), frames)
+        for start in self._starts(spelling):
+            places = self._places(start, start + len(spelling), frames)
             if places:
                 return places
         return []
 
-    def find_part(self, wanted: str, frames: Sequence[_Place]) -> list[_Place]:
+    def find_part(self, spelling: str, frames: Sequence[_Place]) -> list[_Place]:
         """Return where the beginning or the end of the letters stands, as far as it goes."""
-        if len(wanted) < 2 * _ENOUGH:
+        if len(spelling) < 2 * _ENOUGH:
             return []
-        for start in self._starts(wanted[:_ENOUGH]):
-            places = self._places(start, start + _alike(wanted, self.letters[start:]), frames)
+        for start in self._starts(spelling[:_ENOUGH]):
+            places = self._places(start, start + _alike(spelling, self.letters[start:]), frames)
             if places:
                 return places
-        for start in self._starts(wanted[-_ENOUGH:]):
+        for start in self._starts(spelling[-_ENOUGH:]):
             stop = start + _ENOUGH
-            places = self._places(stop - _alike(wanted[::-1], self.letters[stop - 1 :: -1]), stop, frames)
+            places = self._places(stop - _alike(spelling[::-1], self.letters[stop - 1 :: -1]), stop, frames)
             if places:
                 return places
         return []
 
-    def _starts(self, wanted: str) -> Iterator[int]:
-        for begin, end in ((self.after, len(self.letters)), (0, self.after + len(wanted) - 1)):
-            start = self.letters.find(wanted, begin, end)
+    def _starts(self, spelling: str) -> Iterator[int]:
+        for begin, end in ((self.after, len(self.letters)), (0, self.after + len(spelling) - 1)):
+            start = self.letters.find(spelling, begin, end)
             while start >= 0:
                 yield start
-                start = self.letters.find(wanted, start + 1, end)
+                start = self.letters.find(spelling, start + 1, end)
 
     def _places(self, start: int, stop: int, frames: Sequence[_Place]) -> list[_Place]:
         """Return a box for each line of these letters, nothing where some stand outside the frames."""

@@ -46,8 +46,8 @@ def as_document(found: Iterator[dict[str, Any]], *, check: bool) -> Iterator[dic
     """
     first = next((each for each in found if "id" in each or not check), None)
     if first is None:
-        told = "Columns that hold other names are named as in id=Key,text=Description."
-        raise Refusal("empty", "There is no requirement in it.", suggestion=told)
+        message = "Columns that hold other names are named as in id=Key,text=Description."
+        raise Refusal("empty", "There is no requirement in it.", suggestion=message)
     if check:
         yield {"pages": None}
         return
@@ -81,9 +81,9 @@ def _body(item: Mapping[str, Any]) -> Iterator[Piece]:
         for name, value in item["attributes"].items()
         if value.strip() and " ".join(value.split()) not in said and f"{name}: {value}" not in item["text"]
     ]
-    told = [value for value in item["attributes"].values() if value.strip()]
+    values = [value for value in item["attributes"].values() if value.strip()]
     more += [
-        f"{kind or 'link'}: {target}" for target, kind in item["links"] if not any(target in value for value in told)
+        f"{kind or 'link'}: {target}" for target, kind in item["links"] if not any(target in value for value in values)
     ]
     if more:
         yield piece(BlockKind.NOTE, "\n".join(more))

@@ -107,8 +107,8 @@ class RequirementFileReader(ConvertingReader):
             raise inaccessible(item, error) from error
         if len(packed) <= _MOST_KEPT:
             return replace(found, original=packed)
-        told = "The file is too large to be kept whole: an export has its items, but not their rich text."
-        return replace(found, warnings=(*found.warnings, told))
+        message = "The file is too large to be kept whole: an export has its items, but not their rich text."
+        return replace(found, warnings=(*found.warnings, message))
 
     def _arguments(self, item: SourceItem) -> dict[str, Any]:
         return {"media_type": item.media_type}

@@ -45,8 +45,8 @@ def columns_of(header: Sequence[str], given: Mapping[str, str]) -> dict[str, int
     places = {name.strip().lower(): place for place, name in reversed(list(enumerate(header))) if name.strip()}
     found: dict[str, int] = {}
     for role, names in COLUMNS.items():
-        wanted = [given.get(role, "").strip().lower(), *names]
-        place = next((places[name] for name in wanted if name in places), None)
+        candidates = [given.get(role, "").strip().lower(), *names]
+        place = next((places[name] for name in candidates if name in places), None)
         if place is not None:
             found[role] = place
     return found

@@ -14,13 +14,13 @@ from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 _MOST_BYTES = 64_000_000
 
 
-def _text_of(path: str, wanted: str) -> str:
+def _text_of(path: str, kind: str) -> str:
     if Path(path).stat().st_size > _MOST_BYTES:
         raise too_large(f"the file has more than {_MOST_BYTES} bytes")
     try:
         return decode_text(Path(path).read_bytes()).text
     except NotTextError as error:
-        raise corrupted(wanted, error) from error
+        raise corrupted(kind, error) from error
 
 
 # ---- StrictDoc
@@ -146,14 +146,14 @@ def doorstop_folder(path: str) -> Iterator[dict[str, Any]]:
 def _doorstop_item(text: str, name: str = "") -> Iterator[dict[str, Any]]:
     import yaml
 
-    wanted = f"a Doorstop item ({name})" if name else "a Doorstop item"
+    kind = f"a Doorstop item ({name})" if name else "a Doorstop item"
     try:
         # every scalar stays as it is written: level 1.10 is not 1.1
         found: Any = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes strings, lists and mappings only
     except (yaml.YAMLError, RecursionError) as error:
-        raise corrupted(wanted, error) from error
+        raise corrupted(kind, error) from error
     if not isinstance(found, dict) or "text" not in found:
-        raise mislabelled(wanted, "other YAML")
+        raise mislabelled(kind, "other YAML")
     fields = cast("dict[str, Any]", found)
     if str(fields.get("active", "true")).lower() == "false":
         return

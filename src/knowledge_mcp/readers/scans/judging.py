@@ -156,7 +156,7 @@ def _facts(verdict: ExtractionVerdict, document: Document) -> dict[str, str]:
     doubtful = {page.number: getattr(page, "doubtful", None) for page in document.pages}
     pages: list[dict[str, object]] = []
     for page in verdict.pages:
-        told: dict[str, object] = {
+        facts: dict[str, object] = {
             "page": page.number,
             "method": page.method,
             "image_ratio": page.image_ratio,
@@ -164,10 +164,10 @@ def _facts(verdict: ExtractionVerdict, document: Document) -> dict[str, str]:
             "drawing": page.drawing,
         }
         if page.confidence is not None:
-            told |= {"confidence": page.confidence, "doubtful": doubtful.get(page.number)}
+            facts |= {"confidence": page.confidence, "doubtful": doubtful.get(page.number)}
         if page.reason:
-            told["reason"] = page.reason
-        pages.append(told)
+            facts["reason"] = page.reason
+        pages.append(facts)
     return {
         "extraction_method": extraction_method(document),
         "contains_drawings": "true" if verdict.contains_drawings else "false",
@@ -186,13 +186,13 @@ class PlanningReader(JudgingReader):
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the document as its item asks; metadata and errors as the judging reader's."""
-        asked = dataclasses.replace(
+        options = dataclasses.replace(
             self._options,
             force=item.force_ocr or self._options.force,
             language=item.language or self._options.language,
         )
-        if asked != self._options:
-            return self.with_options(asked).read(item, progress)
+        if options != self._options:
+            return self.with_options(options).read(item, progress)
         try:
             document = super().read(item, progress)
         except UnreadableDocumentError as error:
@@ -238,5 +238,5 @@ class CountingReader:
 
 
 def _with_sizes(document: Document) -> Document:
-    told = {"total_chars": str(len(document.text)), "total_words": str(len(document.text.split()))}
-    return dataclasses.replace(document, metadata=tuple((dict(document.metadata) | told).items()))
+    sizes = {"total_chars": str(len(document.text)), "total_words": str(len(document.text.split()))}
+    return dataclasses.replace(document, metadata=tuple((dict(document.metadata) | sizes).items()))

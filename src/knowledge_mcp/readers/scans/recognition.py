@@ -406,9 +406,9 @@ class ScanReading:
         Pages that are recognised count twice in what `progress` is told: once parsed, once recognised.
         """
         scans = "all" if self.options.force else "find"
-        asked = {"scans": scans if self.engine is not None and self.options.enabled else "", **arguments}
+        all_arguments = {"scans": scans if self.engine is not None and self.options.enabled else "", **arguments}
         assembly, nothing = Assembly(), Recognition()
-        with contextlib.closing(self._job(item, job, asked)) as messages:
+        with contextlib.closing(self._job(item, job, all_arguments)) as messages:
             assembly.take(messages, nothing, progress)
         if not assembly.scans or self.engine is None:
             return assembly, nothing

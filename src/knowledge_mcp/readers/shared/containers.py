@@ -116,19 +116,19 @@ def foreign_in(stream: BinaryIO, *, markup: bool = True) -> str:
     return what
 
 
-def mislabelled(wanted: str, what: str) -> Refusal:
+def mislabelled(kind: str, what: str) -> Refusal:
     """Make the refusal of a file that is something else than its name says."""
     extension = _EXTENSIONS.get(what)
     advice = f"Rename it so that it ends in {extension}." if extension else "Give the file its right extension."
-    return Refusal("mislabelled", f"It is not {wanted} but {what}.", suggestion=advice)
+    return Refusal("mislabelled", f"It is not {kind} but {what}.", suggestion=advice)
 
 
-def corrupted(wanted: str, error: Exception | str) -> Refusal:
+def corrupted(kind: str, error: Exception | str) -> Refusal:
     """Make the refusal of a damaged file."""
     details = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return Refusal(
         "corrupted",
-        f"It is damaged and cannot be read as {wanted}.",
+        f"It is damaged and cannot be read as {kind}.",
         details=details[:300],
         suggestion="Open it in the program that made it and save it again, or get another copy.",
     )
@@ -136,13 +136,13 @@ def corrupted(wanted: str, error: Exception | str) -> Refusal:
 
 @contextmanager
 def open_archive(
-    file: str | BinaryIO, wanted: str, *, needs: Sequence[str] = (), largest: int = MAX_MEMBER_BYTES
+    file: str | BinaryIO, kind: str, *, needs: Sequence[str] = (), largest: int = MAX_MEMBER_BYTES
 ) -> Generator[zipfile.ZipFile]:
     """Open a zip archive after checking that this is safe.
 
     Args:
         file: its path, or a stream that can be moved in and stays its giver's to close.
-        wanted: what it should be, with its article ("an Excel workbook").
+        kind: what it should be, with its article ("an Excel workbook").
         needs: members of which it must have one; none where its caller looks for itself.
         largest: bytes to which one member may unpack.
 
@@ -155,19 +155,19 @@ def open_archive(
     with Path(file).open("rb") if isinstance(file, str) else nullcontext(file) as stream:
         head = _head_of(stream)
         if head.startswith(OLE):
-            raise _ole_refusal(stream, wanted)
+            raise _ole_refusal(stream, kind)
         if not head.startswith(ZIP):
             what = foreign(head) or ("plain text" if _is_text(head) else "")
-            raise mislabelled(wanted, what) if what else corrupted(wanted, "the file does not begin as a zip archive")
+            raise mislabelled(kind, what) if what else corrupted(kind, "the file does not begin as a zip archive")
         try:
             with zipfile.ZipFile(stream) as archive:
                 _check_sizes(archive, largest)
                 names = set(archive.namelist())
                 if needs and not names.intersection(needs):
-                    raise mislabelled(wanted, kind_of_archive(names))
+                    raise mislabelled(kind, kind_of_archive(names))
                 yield archive
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise corrupted(wanted, error) from error
+            raise corrupted(kind, error) from error
 
 
 def kind_of_archive(names: Collection[str]) -> str:
@@ -190,7 +190,7 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     return archive.read(info)
 
 
-def parse_xml(data: bytes, wanted: str) -> Element:
+def parse_xml(data: bytes, kind: str) -> Element:
     """Parse XML without entities, document types and network.
 
     Raises:
@@ -202,7 +202,7 @@ def parse_xml(data: bytes, wanted: str) -> Element:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise corrupted(wanted, error) from error
+        raise corrupted(kind, error) from error
 
 
 def local_name(element: Element) -> str:
@@ -252,13 +252,13 @@ def core_properties(archive: zipfile.ZipFile, name: str = "docProps/core.xml") -
     return found
 
 
-def ole_refusal(path: str, wanted: str) -> Refusal:
+def ole_refusal(path: str, kind: str) -> Refusal:
     """Tell an encrypted file of today's formats from one in the old binary format: both are OLE containers."""
     with Path(path).open("rb") as stream:
-        return _ole_refusal(stream, wanted)
+        return _ole_refusal(stream, kind)
 
 
-def _ole_refusal(stream: BinaryIO, wanted: str) -> Refusal:
+def _ole_refusal(stream: BinaryIO, kind: str) -> Refusal:
     name, tail = "EncryptedPackage".encode("utf-16-le"), b""
     stream.seek(0)
     while block := stream.read(1 << 20):
@@ -271,7 +271,7 @@ def _ole_refusal(stream: BinaryIO, wanted: str) -> Refusal:
         tail = block[-len(name) :]
     return Refusal(
         "mislabelled",
-        f"It is not {wanted} but an old binary Office file.",
+        f"It is not {kind} but an old binary Office file.",
         suggestion="Give the file its right extension, or save it in today's format.",
     )
 

@@ -95,5 +95,5 @@ def _is_scripted(sign: str) -> bool:
 def unaccepted_changes(*, insertions: int = 0, deletions: int = 0, moves: int = 0) -> str:
     """Say how many tracked changes nobody has accepted, and how the text was read."""
     counts = ((insertions, "insertion"), (deletions, "deletion"), (moves, "move"))
-    told = ", ".join(how_many(count, what) for count, what in counts if count)
-    return f"Tracked changes are not accepted yet ({told}): the text was read as if they were."
+    changes_in_words = ", ".join(how_many(count, what) for count, what in counts if count)
+    return f"Tracked changes are not accepted yet ({changes_in_words}): the text was read as if they were."

@@ -191,12 +191,12 @@ class Laying:
                 self._block(each)
         self.untitled = message.get("untitled", self.untitled)
         self._named += [(each["anchor"], item_of(each)) for each in message.get("items", ())]
-        told = message.get("facts")
+        facts = message.get("facts")
         self.builder.leave_out(message.get("hidden", {}))
-        if told:
-            self.title = told["title"] or self.title
-            self.metadata.update(told["metadata"])
-            for sentence in told["warnings"]:
+        if facts:
+            self.title = facts["title"] or self.title
+            self.metadata.update(facts["metadata"])
+            for sentence in facts["warnings"]:
                 self.builder.warn(sentence)
 
     def build(self, item: SourceItem) -> Document:
@@ -301,22 +301,22 @@ class Laying:
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def item_of(told: Mapping[str, Any], name: str = "") -> RequirementItem:
+def item_of(fields: Mapping[str, Any], name: str = "") -> RequirementItem:
     """Make an item of a job's message; one without an id has the file's name, as Doorstop has it."""
 
     def words(text: str) -> str:
         return _SURROGATE.sub("\ufffd", text)
 
     return RequirementItem(
-        " ".join(words(told["id"]).split()) or name,
-        words(told.get("heading", "")),
-        words(told.get("text", "")),
-        told.get("level", ""),
-        words(told.get("kind", "")),
-        {words(key): words(value) for key, value in told.get("attributes", {}).items()},
-        tuple(DeclaredLink(words(target), words(kind)) for target, kind in told.get("links", ())),
-        told.get("line", 0),
-        told.get("informative", False),
+        " ".join(words(fields["id"]).split()) or name,
+        words(fields.get("heading", "")),
+        words(fields.get("text", "")),
+        fields.get("level", ""),
+        words(fields.get("kind", "")),
+        {words(key): words(value) for key, value in fields.get("attributes", {}).items()},
+        tuple(DeclaredLink(words(target), words(kind)) for target, kind in fields.get("links", ())),
+        fields.get("line", 0),
+        fields.get("informative", False),
     )
 
 

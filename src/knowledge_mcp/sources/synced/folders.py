@@ -69,9 +69,9 @@ class FolderSource:
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         assert self._files is not None, "look comes first"
         for each in self._unmounted:
-            told = f"{each}: A disk was mounted here at the last sync, and is not now."
+            message = f"{each}: A disk was mounted here at the last sync, and is not now."
             advice = "Mount it. If it is not coming back, remove the source and add it again."
-            yield SkippedFile(each, UnreadableReason.INACCESSIBLE, told, advice)
+            yield SkippedFile(each, UnreadableReason.INACCESSIBLE, message, advice)
         yield from self._files.items()
         above = next((str(each) for each in (self._folder, *self._folder.parents) if os.path.ismount(each)), "")
         self._remember({*filter(None, [above]), *self._unmounted, *self._files.mounts})

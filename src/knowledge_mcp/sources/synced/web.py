@@ -125,9 +125,9 @@ class Visitor:
     def tried(self, url: str, *, etag: str = "") -> SourceItem | SkippedFile:
         """Visit as `visit` does; what cannot be had is told as a skipped file, and named in `unread` if it may pass."""
         if self._asked_to_wait or self._missed_in_a_row >= _GIVEN_UP_AFTER:
-            told = "The server asked to wait." if self._asked_to_wait else "The server does not answer."
+            message = "The server asked to wait." if self._asked_to_wait else "The server does not answer."
             self.unread.append(url)
-            return SkippedFile(url, ConnectionFailedError.code.value, told, "Sync again later.")
+            return SkippedFile(url, ConnectionFailedError.code.value, message, "Sync again later.")
         try:
             item = self.visit(url, etag=etag)
         except KnowledgeError as error:
@@ -335,8 +335,8 @@ class WebDavSource:
             self._files[place] = etag
         elif not self._asked and is_unread_document(name):
             advice = advice_on_kind(name, MEDIA_TYPES)
-            told = f"{name}: Files of this kind are not read."
-            self._skipped[place] = SkippedFile(place, UnreadableReason.UNSUPPORTED, told, advice)
+            message = f"{name}: Files of this kind are not read."
+            self._skipped[place] = SkippedFile(place, UnreadableReason.UNSUPPORTED, message, advice)
         else:
             self._left[f"{PurePosixPath(name).suffix.lower() or 'other'} files"] += 1
 

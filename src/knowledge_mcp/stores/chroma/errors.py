@@ -69,8 +69,8 @@ def raise_for_status(response: Any) -> None:
     if response.status_code < 400:
         return
     response.read()
-    asked = response.headers.get("retry-after", "")
-    seconds = float(asked) if asked.replace(".", "", 1).isdigit() else None
+    pause = response.headers.get("retry-after", "")
+    seconds = float(pause) if pause.replace(".", "", 1).isdigit() else None
     raise StatusError(response.status_code, response.text[:_MOST_DETAILS], seconds)
 
 

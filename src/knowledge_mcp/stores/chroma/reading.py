@@ -130,10 +130,10 @@ def _chunks_looked_up(place: ChromaCollection, view: ChromaView, chunk_ids: list
     known: dict[str, FoundEntry] = {}
     visible = visible_generations(place.documents) if chunk_ids else {}
     for _ in range(_TRIES):
-        wanted = [each for each in chunk_ids if each not in known]
+        missing = [each for each in chunk_ids if each not in known]
         tokens = set(visible.values())
-        for start in range(0, len(wanted), _AT_ONCE):
-            batch = wanted[start : start + _AT_ONCE]
+        for start in range(0, len(missing), _AT_ONCE):
+            batch = missing[start : start + _AT_ONCE]
             for found in place.chunks.rows(where={"chunk_id": {"$in": batch}}):
                 if generation_of(found.id) in tokens:
                     known[str(found.metadata["chunk_id"])] = found
@@ -149,29 +149,29 @@ def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Seq
     """Look exact vectors up by embedding key."""
     with view.lock:
         known: dict[str, Vector] = view.known(embedding_keys)
-    wanted = [each for each in dict.fromkeys(embedding_keys) if each not in known]
+    missing = [each for each in dict.fromkeys(embedding_keys) if each not in known]
     tokens: set[str] = set()
-    for start in range(0, len(wanted), _AT_ONCE):
-        batch = wanted[start : start + _AT_ONCE]
+    for start in range(0, len(missing), _AT_ONCE):
+        batch = missing[start : start + _AT_ONCE]
         tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": batch}}))
-    asked = set(wanted)
+    requested = set(missing)
     holding = sorted(tokens)
     for start in range(0, len(holding), _VECTORS_AT_ONCE):
         some = holding[start : start + _VECTORS_AT_ONCE]
         for found in place.documents.rows(
             where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$in": some}}]}
         ):
-            known.update({key: vector for key, vector in unpack_vectors(found).items() if key in asked})
+            known.update({key: vector for key, vector in unpack_vectors(found).items() if key in requested})
     return known
 
 
 def _chunks_by_content(place: ChromaCollection, hashes: Sequence[str]) -> list[Chunk]:
     """Read visible chunks by the hashes of their words."""
-    wanted = list(dict.fromkeys(hashes))
-    visible = set(visible_generations(place.documents).values()) if wanted else set[str]()
+    distinct = list(dict.fromkeys(hashes))
+    visible = set(visible_generations(place.documents).values()) if distinct else set[str]()
     found: list[FoundEntry] = []
-    for start in range(0, len(wanted), _AT_ONCE):
-        some = place.chunks.rows(where={"content_hash": {"$in": wanted[start : start + _AT_ONCE]}})
+    for start in range(0, len(distinct), _AT_ONCE):
+        some = place.chunks.rows(where={"content_hash": {"$in": distinct[start : start + _AT_ONCE]}})
         found += [each for each in some if generation_of(each.id) in visible]
     return by_value(sound(found, chunk_of), "content", hashes)
 
@@ -180,12 +180,12 @@ def _definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, 
     """Read the chunks that define a term, by document and index."""
     with view.lock:
         view.refresh()
-        wanted = dict.fromkeys(
+        requested = dict.fromkeys(
             chunk_id
             for chunk_id, _, term, aliases in view.definitions()
             if any(analyser.term_key(name) == term_key for name in (term, *aliases))
         )
-    return _chunks_by_id(place, view, list(wanted))
+    return _chunks_by_id(place, view, list(requested))
 
 
 def defined_terms(view: ChromaView, analyser: Analyser) -> dict[str, str]:

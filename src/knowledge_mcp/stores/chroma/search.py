@@ -65,9 +65,9 @@ def _nearest(
             before = set(view.generations.values())
             allowed = view.allowed(filter)
             few = view.entries(filter) if allowed <= _COMPARE_ALL_UP_TO or named is not None else None
-        wanted = min(limit, allowed)
-        hits = _ask(place, vector, filter, wanted, before) if few is None else _compare(place, vector, few)
-        if len(hits) < wanted:  # the index has lost its way to some
+        count = min(limit, allowed)
+        hits = _ask(place, vector, filter, count, before) if few is None else _compare(place, vector, few)
+        if len(hits) < count:  # the index has lost its way to some
             with view.lock:
                 few = view.entries(filter)
             hits = _compare(place, vector, few)
@@ -75,7 +75,7 @@ def _nearest(
             view.refresh(again=True)
             gone = before - set(view.generations.values())
         if not gone:
-            return tuple(ranked(hits, wanted))
+            return tuple(ranked(hits, count))
     raise TimedOutError("Documents are replaced faster than the vector index can be asked.")
 
 
@@ -92,15 +92,15 @@ def _ask(place: ChromaCollection, vector: bytes, filter: Filter | None, limit: i
     """Ask the index for more until enough of what it gives is visible."""
     query = np.frombuffer(vector, "<f4")
     exact = query.astype(np.float64)
-    wanted = limit + _SPARE
+    count = limit + _SPARE
     total = place.chunks.count()
     while True:
-        near = place.chunks.nearest(query, min(wanted, max(total, 1)), where_of(filter))
+        near = place.chunks.nearest(query, min(count, max(total, 1)), where_of(filter))
         hits = [
             LegHit(each.id.partition(" ")[2], float(np.asarray(each.vector, np.float64) @ exact))
             for each in near
             if generation_of(each.id) in visible
         ]
-        if len(hits) >= limit or wanted >= total:
+        if len(hits) >= limit or count >= total:
             return hits
-        wanted *= 4
+        count *= 4

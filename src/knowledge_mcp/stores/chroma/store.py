@@ -251,15 +251,15 @@ class ChromaHandle:
         return StoreStatistics(documents, chunks, tokens, self._store.size.bytes(chunks, place.info.space.dimensions))
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
-        told: set[str] = set()
+        reported: set[str] = set()
 
         def write(place: ChromaCollection, _: ChromaView) -> None:
             def published(document_id: str) -> None:
                 self._store.copy(self._name, place, document_id)
-                told.add(document_id)
+                reported.add(document_id)
                 on_published(document_id)
 
-            left = [each for each in documents if each.record.id not in told]
+            left = [each for each in documents if each.record.id not in reported]
             writing.publish(place, left, self._store.analyser, published)
 
         self._at(write)

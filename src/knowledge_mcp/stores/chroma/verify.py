@@ -123,10 +123,10 @@ class Specified:
     def _vectors(self, token: str, found: Sequence[FoundEntry]) -> dict[str, object]:
         """Give the exact vector of each chunk's entry, or the one that ChromaDB scaled where that is lost."""
         exact: dict[str, bytes] = {}
-        for held in self._place.documents.rows(
+        for row in self._place.documents.rows(
             where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$eq": token}}]}
         ):
-            exact.update(unpack_vectors(held))
+            exact.update(unpack_vectors(row))
         keys = {each.id: str(each.metadata["embedding_key"]) for each in found}
         lost = [name for name, key in keys.items() if key not in exact]
         scaled = self._place.chunks.vectors(lost)
@@ -142,14 +142,14 @@ class Specified:
 
     def _chunks_differing(self, visible: dict[str, str]) -> set[str]:
         documents = {token: document_id for document_id, token in visible.items()}
-        wanted = {
+        expected = {
             (entry.partition(" ")[2], f"{_FROM}{generation_of(entry)}")
             for entry in self._place.chunks.ids(None)
             if generation_of(entry) in documents
         }
         there = set(self._chunks.uris(None).items())
-        found = {documents[uri.removeprefix(_FROM)] for _, uri in wanted - there}
-        stray = [name for name, _ in there - wanted]
+        found = {documents[uri.removeprefix(_FROM)] for _, uri in expected - there}
+        stray = [name for name, _ in there - expected]
         owners = (each.metadata.get("document_id") for each in self._chunks.rows(ids=stray))
         return found | {str(owner) for owner in owners if owner}
 

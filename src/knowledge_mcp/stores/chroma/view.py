@@ -380,10 +380,10 @@ class ChromaView:
         packed = (((index.places.astype("<u8") + np.uint64(block.first)) << np.uint64(8)) | index.counts).tobytes()
         start = 0
         for term, end in zip(index.terms, index.ends.tolist(), strict=True):
-            held = self._postings.get(term)
-            if held is None:
-                held = self._postings[term] = array("Q")
-            held.frombytes(packed[8 * start : 8 * end])
+            postings = self._postings.get(term)
+            if postings is None:
+                postings = self._postings[term] = array("Q")
+            postings.frombytes(packed[8 * start : 8 * end])
             start = end
 
     def _arrays(self) -> SlotState:

@@ -216,14 +216,14 @@ def _written(
     """Write a group and tell of it; returns those that another writer discarded meanwhile."""
     place.documents.put([*(each.holder for each in group), *(row for each in group for row in each.vectors)])
     place.chunks.put([row for each in group for row in each.chunks])
-    held = _held(place, group)
-    if held:
-        _commit(place, [row for each in held for row in each.rows], [each.commit for each in held])
-        held = _held(place, held)
-    for each in held:
+    stored = _held(place, group)
+    if stored:
+        _commit(place, [row for each in stored for row in each.rows], [each.commit for each in stored])
+        stored = _held(place, stored)
+    for each in stored:
         on_published(each.id)
     sweep(place, [each.id for each in group], finished=[each.holder.id for each in group])
-    return [each for each in group if each not in held]
+    return [each for each in group if each not in stored]
 
 
 def _held(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
@@ -396,9 +396,9 @@ def sweep(
         found.setdefault(entry.split(" ")[1], 0)
     holders = holders_of(place, documents)
     over = {*finished, *(each.id for each in holders if is_abandoned(each))}
-    held = {str(each.metadata["generation"]) for each in holders if each.id not in over}
-    held |= _visible_tokens(place, documents)
-    lost = {token: count for token, count in found.items() if token not in held}
+    tokens = {str(each.metadata["generation"]) for each in holders if each.id not in over}
+    tokens |= _visible_tokens(place, documents)
+    lost = {token: count for token, count in found.items() if token not in tokens}
     if not look_only:
         _remove_generations(place, lost, sorted(over))
     return lost
@@ -413,11 +413,11 @@ def _visible_tokens(place: ChromaCollection, documents: Sequence[str] | None) ->
 
 def _remove_generations(place: ChromaCollection, tokens: Iterable[str], finished: Sequence[str] = ()) -> int:
     """Remove all entries of generations, then the finished ones; returns how many chunks went."""
-    wanted = sorted(tokens)
+    ordered = sorted(tokens)
     chunks: list[str] = []
     others: list[str] = []
-    if wanted:
-        where: Where = {"generation": {"$in": wanted}}
+    if ordered:
+        where: Where = {"generation": {"$in": ordered}}
         chunks = place.chunks.ids(where)
         others = place.documents.ids(all_of(_HELD_KINDS, where))
     place.chunks.remove(chunks)

@@ -125,14 +125,14 @@ class Search:
         return best_hits(every, scores, self.limit, lambda some: map(names.__getitem__, some))
 
     def _by_index(self, vector: Vector) -> list[tuple[str, bytes]]:
-        wanted = min(_MOST_CANDIDATES, max(_FEWEST_CANDIDATES, _CANDIDATES_PER_HIT * self.limit))
+        depth = min(_MOST_CANDIDATES, max(_FEWEST_CANDIDATES, _CANDIDATES_PER_HIT * self.limit))
         if self.where:
             if self.extension.version < _ITERATIVE:
                 return []
             self.session.run("SET LOCAL hnsw.iterative_scan = strict_order")
-        self.session.run(f"SET LOCAL hnsw.ef_search = {wanted}")
+        self.session.run(f"SET LOCAL hnsw.ef_search = {depth}")
         schema, half = self.extension.schema, f"{self.extension.schema}.halfvec({self.place.space.dimensions})"
-        return self._nearest(f"(vector::{half}) OPERATOR({schema}.<#>) %s::{half}", PostgresVector(vector), wanted)
+        return self._nearest(f"(vector::{half}) OPERATOR({schema}.<#>) %s::{half}", PostgresVector(vector), depth)
 
     def _nearest(self, order: str, vector: PostgresVector, count: int) -> list[tuple[str, bytes]]:
         found: Any = self.session.rows(
@@ -184,19 +184,19 @@ class Search:
     def _holding(self, terms: Sequence[str], read: Callable[[Sequence[str]], Postings]) -> dict[str, int]:
         """Count the chunks that hold each term, if any does."""
         state = self.place.state, self.absent
-        held = {term: number for term in terms if (number := self.known.get((*state, term))) is not None}
-        unknown = [term for term in terms if term not in held]
+        counts = {term: number for term in terms if (number := self.known.get((*state, term))) is not None}
+        unknown = [term for term in terms if term not in counts]
         if unknown:
-            held |= dict.fromkeys(unknown, 0)
+            counts |= dict.fromkeys(unknown, 0)
             if self.absent:
-                held |= _counts(read(unknown))
+                counts |= _counts(read(unknown))
             else:
                 for term, size in _of_terms(self.session, self.place, "sum(octet_length(data))::bigint", unknown):
-                    held[term] += size // ENTRY.itemsize
+                    counts[term] += size // ENTRY.itemsize
             if len(self.known) > _MOST_KNOWN:
                 self.known.clear()
-            self.known.update({(*state, term): held[term] for term in unknown})
-        return {term: number for term, number in held.items() if number}
+            self.known.update({(*state, term): counts[term] for term in unknown})
+        return {term: number for term, number in counts.items() if number}
 
     def _counted(self) -> tuple[NDArray[np.int64], int, int]:
         """Give the keys of chunks that count as absent, and how many chunks and terms there are without them."""

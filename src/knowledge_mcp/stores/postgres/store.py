@@ -189,8 +189,8 @@ class PostgresHandle:
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
         def described(session: PostgresSession, place: PostgresPlace) -> CollectionInfo:
-            held = _statistics(session, place) if counted else None
-            return replace(self._store.described(place), state=place.state, statistics=held)
+            statistics = _statistics(session, place) if counted else None
+            return replace(self._store.described(place), state=place.state, statistics=statistics)
 
         try:
             return self._read(described)
@@ -324,8 +324,8 @@ class PostgresHandle:
             terms, newer = terms_of(
                 text, self._store.analyser, collection=self._name, label=place.analyser, alone=vector is None
             )
-            asked = Search.of(session, self._database.extension, place, filter, limit, self._store.known)
-            found = asked.legs(vector, terms)
+            search = Search.of(session, self._database.extension, place, filter, limit, self._store.known)
+            found = search.legs(vector, terms)
             return replace(found, lexical_error=newer or found.lexical_error)
 
         return self._read(work, indexed=True, by_newer=True)

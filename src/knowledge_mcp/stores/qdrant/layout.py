@@ -301,14 +301,14 @@ def _change_names(connection: QdrantConnection, names: Mapping[str, str]) -> Non
 def _settled_names(connection: QdrantConnection) -> dict[str, str]:
     """Read the aliases, once what a killed server has left half done is finished."""
     aliases = connection.aliases()
-    held = set(aliases.values())
+    targets = set(aliases.values())
     homes = {each.removesuffix(SUFFIX) for each in connection.names() if _HOME.search(each)}
-    if all({home, records_of(home)} <= held for home in homes):
+    if all({home, records_of(home)} <= targets for home in homes):
         return aliases
     found = {home: connection.retrieve(records_of(home), [META]) for home in homes}
     known = {home: points[0].payload or {} for home, points in found.items() if points}
     lost = {home for home, payload in known.items() if payload.get("state") != "dropping"}
-    lost = {home for home in lost if not {home, records_of(home)} <= held}
+    lost = {home for home in lost if not {home, records_of(home)} <= targets}
     for home, payload in known.items():
         names: dict[str, str] = payload.get("names") or {}
         if lost & names.keys():

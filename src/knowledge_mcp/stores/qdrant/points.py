@@ -47,10 +47,10 @@ def conditions(filter: Filter | None) -> list[models.Condition] | None:
             values = [part.value] if isinstance(part, Equals) else list(part.values)
             texts = [("true" if each else "false") if isinstance(each, bool) else each for each in values]
             if part.field == "normative":
-                wanted = {each == "true" for each in texts if each in {"true", "false"}}
-                if len(wanted) == 1:
-                    found.append(equals("normative", wanted.pop()))
-                elif not wanted:
+                flags = {each == "true" for each in texts if each in {"true", "false"}}
+                if len(flags) == 1:
+                    found.append(equals("normative", flags.pop()))
+                elif not flags:
                     return None
             elif not texts:
                 return None
@@ -110,14 +110,14 @@ def to_bytes(vector: Any) -> Vector:
 def batches(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
     """Cut points into requests that are bounded in number and in bytes."""
     batch: list[models.PointStruct] = []
-    held = 0
+    batch_bytes = 0
     for point in points:
         size = len(json.dumps(point.payload, ensure_ascii=False).encode()) + 200 + _FLOAT_BYTES * _numbers(point)
-        if batch and (len(batch) >= MOST_POINTS or held + size > MOST_BYTES):
+        if batch and (len(batch) >= MOST_POINTS or batch_bytes + size > MOST_BYTES):
             yield batch
-            batch, held = [], 0
+            batch, batch_bytes = [], 0
         batch.append(point)
-        held += size
+        batch_bytes += size
     if batch:
         yield batch
 

@@ -146,10 +146,10 @@ class Judge:
         return [point for point in points if _is_of(point.payload or {}, now)]
 
     def _generations(self, document_ids: Iterable[str]) -> dict[str, str | None]:
-        wanted = {head_id(document_id): document_id for document_id in document_ids}
-        found = self._connection.retrieve(self._place.records, list(wanted), ["generation"])
+        by_head = {head_id(document_id): document_id for document_id in document_ids}
+        found = self._connection.retrieve(self._place.records, list(by_head), ["generation"])
         by_id = {str(each.id): (each.payload or {})["generation"] for each in found}
-        return {document_id: by_id.get(point) for point, document_id in wanted.items()}
+        return {document_id: by_id.get(point) for point, document_id in by_head.items()}
 
 
 def _is_of(payload: Mapping[str, Any], now: Mapping[str, str | None]) -> bool:
@@ -294,9 +294,9 @@ def _by_keys(
 
 
 def _some(keys: Sequence[str]) -> Iterator[list[str]]:
-    wanted = list(dict.fromkeys(keys))
-    for start in range(0, len(wanted), _ASKED):
-        yield wanted[start : start + _ASKED]
+    distinct = list(dict.fromkeys(keys))
+    for start in range(0, len(distinct), _ASKED):
+        yield distinct[start : start + _ASKED]
 
 
 def _chunks(points: Iterable[models.Record]) -> list[Chunk]:

@@ -76,17 +76,17 @@ class _Leg:
 
 def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
     """Run the legs asked for; where there are two and one fails, the other one's hits are given."""
-    wanted = conditions(question.filter)
-    legs = _legs(question) if wanted is not None and question.limit > 0 else {}
-    if wanted is None or not legs:
+    required = conditions(question.filter)
+    legs = _legs(question) if required is not None and question.limit > 0 else {}
+    if required is None or not legs:
         connection.count(place.name, None, exact=False)  # there is nothing to ask for, but the collection must be there
     else:
         try:
-            _run(connection, place, list(legs.values()), wanted, question)
+            _run(connection, place, list(legs.values()), required, question)
         except (InvalidInputError, InternalError):
             if len(legs) == 1:
                 raise
-            _one_by_one(connection, place, list(legs.values()), wanted, question)
+            _one_by_one(connection, place, list(legs.values()), required, question)
     nothing = _Leg("", [], 0, ())
     dense, lexical = legs.get(DENSE, nothing), legs.get(BM25, nothing)
     return LegResults(
@@ -99,11 +99,11 @@ def search(connection: QdrantConnection, place: QdrantCollection, question: Qdra
 
 def _legs(question: QdrantQuery) -> dict[str, _Leg]:
     legs: dict[str, _Leg] = {}
-    asked = question.limit + _BESIDE
+    depth = question.limit + _BESIDE
     if question.vector is not None:
-        legs[DENSE] = _Leg(DENSE, list(numbers_of(question.vector)), asked)
+        legs[DENSE] = _Leg(DENSE, list(numbers_of(question.vector)), depth)
     if question.terms:
-        legs[BM25] = _Leg(BM25, query_sparse(question.terms), asked)
+        legs[BM25] = _Leg(BM25, query_sparse(question.terms), depth)
     return legs
 
 
@@ -111,13 +111,13 @@ def _one_by_one(
     connection: QdrantConnection,
     place: QdrantCollection,
     legs: Sequence[_Leg],
-    wanted: list[models.Condition],
+    conditions: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
     """Run each leg by itself, and note why it failed; where all do, the last failure is raised."""
     for leg in legs:
         try:
-            _run(connection, place, [leg], wanted, question)
+            _run(connection, place, [leg], conditions, question)
         except (InvalidInputError, InternalError) as exc:
             leg.hits, leg.error = None, f"{exc.message} {exc.details}".strip()
             log_event(_logger, logging.WARNING, "leg_failed", leg=leg.using, collection=place.name, reason=exc.message)
@@ -129,7 +129,7 @@ def _run(
     connection: QdrantConnection,
     place: QdrantCollection,
     legs: Sequence[_Leg],
-    wanted: list[models.Condition],
+    conditions: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
     """Ask for all legs at once until each has its hits."""
@@ -140,7 +140,7 @@ def _run(
             return
         requests = [
             models.QueryRequest(
-                query=leg.query, using=leg.using, filter=live(*wanted), limit=leg.asked, with_payload=list(MARKS),
+                query=leg.query, using=leg.using, filter=live(*conditions), limit=leg.asked, with_payload=list(MARKS),
                 params=_params(connection, leg.using, question),
             )
             for leg in waiting
@@ -249,12 +249,12 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
             for each in batch
         ]
         ids = [each.id for each in batch]
-        told = models.SetPayload(payload={"weights": place.weights}, points=ids)
+        operation = models.SetPayload(payload={"weights": place.weights}, points=ids)
         connection.write_present(
             place.home,
             [
                 models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)),
-                models.SetPayloadOperation(set_payload=told),
+                models.SetPayloadOperation(set_payload=operation),
             ],
         )
         done += len(batch)

@@ -140,18 +140,18 @@ class QdrantStore:
         """Describe a collection, with what this version cannot use of it."""
         return described(place.info, place.latest, self.analyser.version)
 
-    def described_lately(self, name: str, held: QdrantCollection | None) -> tuple[QdrantCollection, int, bool]:
+    def described_lately(self, name: str, known: QdrantCollection | None) -> tuple[QdrantCollection, int, bool]:
         """Return a collection's description, about how many points it has, and whether this was kept in mind."""
         with self._lock:
-            since, place, points = self._known.get(name, (-math.inf, held, 0))
+            since, place, points = self._known.get(name, (-math.inf, known, 0))
         kept = self.connection.config.known_seconds
-        if place is not None and time.monotonic() - since < kept and held in {None, place}:
+        if place is not None and time.monotonic() - since < kept and known in {None, place}:
             return place, points, True
-        place = held or self.fresh(name)
+        place = known or self.fresh(name)
         points = self.connection.count(place.home, None, exact=False)
         with self._lock:
             self._known[name] = (time.monotonic(), place, points)
-        return place, points, held is not None
+        return place, points, known is not None
 
     def forget(self, name: str) -> None:
         with self._lock:
@@ -202,8 +202,8 @@ class QdrantHandle:
         known = self._held or self._store.look(self._name)
         if known is None:
             return None
-        held = self._read(self._store.statistics) if counted else None
-        return replace(self._store.described(known), state=f"{known.home} {known.changed}", statistics=held)
+        statistics = self._read(self._store.statistics) if counted else None
+        return replace(self._store.described(known), state=f"{known.home} {known.changed}", statistics=statistics)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         place = self._store.fresh(self._name)
@@ -260,10 +260,10 @@ class QdrantHandle:
 
     def _read(self, read: Callable[[QdrantCollection], T]) -> T:
         """Read something of a collection; one that was dropped amid a snapshot is looked up again."""
-        held = self._held
-        if held is not None:
+        place = self._held
+        if place is not None:
             try:
-                return read(held)
+                return read(place)
             except NotFoundError:
                 self._held = None
         return read(self._store.fresh(self._name))

@@ -133,8 +133,8 @@ def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: b
     if not wrong:
         return
     if repair:
-        told = models.SetPayload(payload={"weights": None}, filter=without)
-        connection.write(place.home, [models.SetPayloadOperation(set_payload=told)])
+        operation = models.SetPayload(payload={"weights": None}, filter=without)
+        connection.write(place.home, [models.SetPayloadOperation(set_payload=operation)])
         weigh(connection, place)
     yield repairable(
         f"{how_many(wrong, 'chunk has', 'chunks have')} no BM25 weights, or weights of another time.", repaired=repair
@@ -142,11 +142,11 @@ def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: b
 
 
 def _indexes(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
-    for name, wanted in ((place.home, INDEXES), (place.records, RECORD_INDEXES)):
+    for name, indexes in ((place.home, INDEXES), (place.records, RECORD_INDEXES)):
         present = connection.info(name).payload_schema
-        for key in sorted(wanted.keys() - present.keys()):
+        for key in sorted(indexes.keys() - present.keys()):
             if repair:
-                connection.index(name, key, schema_of(wanted[key], on_disk=connection.config.on_disk))
+                connection.index(name, key, schema_of(indexes[key], on_disk=connection.config.on_disk))
             message = f"Qdrant's collection '{name}' has no index of '{key}'; filters on it are slow or refused."
             yield repairable(message, repaired=repair)
 

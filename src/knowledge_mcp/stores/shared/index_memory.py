@@ -65,9 +65,9 @@ class IndexMemory:
 
     def forget(self, owner: IndexOwner, key: Hashable | None = None) -> None:
         """Count an index no longer, all of an owner's where none is named."""
-        held = weakref.ref(owner)
+        reference = weakref.ref(owner)
         with self._lock:
-            for entry in [each for each in self._sizes if each[0] == held and key in (None, each[1])]:
+            for entry in [each for each in self._sizes if each[0] == reference and key in (None, each[1])]:
                 self._sum -= self._sizes.pop(entry)
 
     def held(self) -> tuple[int, int]:

@@ -140,9 +140,9 @@ def bm25_scores(
         holding = len(places) if alive is None else int(np.count_nonzero(alive[places]))
         if holding:
             share = counts.astype(np.float64)
-            held = norms[places]
-            held += share
-            share /= held
+            own_norms = norms[places]
+            own_norms += share
+            share /= own_norms
             share *= inverse_frequency(chunks, holding)
             scores[places] += share
     return scores

@@ -49,14 +49,14 @@ def check_query(vector: Vector | None, space: EmbeddingSpace) -> None:
         raise InvalidInputError(f"The query vector is not of {space.label}.")
 
 
-def check_space(name: str, there: EmbeddingSpace, wanted: EmbeddingSpace) -> None:
+def check_space(name: str, there: EmbeddingSpace, configured: EmbeddingSpace) -> None:
     """Make sure that a collection that exists is in the space that is asked for.
 
     Raises:
         SpaceMismatchError: it is in another one; names both.
     """
-    if there.fingerprint != wanted.fingerprint:
-        raise SpaceMismatchError(f"Collection '{name}' belongs to {there.label}, not to {wanted.label}.")
+    if there.fingerprint != configured.fingerprint:
+        raise SpaceMismatchError(f"Collection '{name}' belongs to {there.label}, not to {configured.label}.")
 
 
 def not_announced(record: DocumentRecord, there: int, why: str = "") -> InternalError:

@@ -32,12 +32,12 @@ def records(
         )
         return sound(connection.rows(select, (collection, -1 if limit is None else limit)), _record)
     known: list[DocumentRecord] = []
-    for asked in _batches(dict.fromkeys(document_ids)):
+    for batch in _batches(dict.fromkeys(document_ids)):
         select = (
             "SELECT CAST(record AS BLOB), document_id FROM documents"
-            f" WHERE collection = ? AND document_id IN ({_marks(asked)})"
+            f" WHERE collection = ? AND document_id IN ({_marks(batch)})"
         )
-        known.extend(sound(connection.rows(select, (collection, *asked)), _record))
+        known.extend(sound(connection.rows(select, (collection, *batch)), _record))
     return sorted(known, key=lambda each: each.id)[:limit]
 
 
@@ -91,23 +91,23 @@ def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str])
 
 def _visible(connection: Session, collection: int, of: str, values: Sequence[str], columns: str) -> Iterator[Row]:
     """Read columns of each visible chunk for which an expression `of` it has one of the values."""
-    for asked in _batches(dict.fromkeys(values)):
+    for batch in _batches(dict.fromkeys(values)):
         yield from connection.rows(
             f"SELECT {columns} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
-            f" WHERE {of} IN ({_marks(asked)}) AND g.collection = ? AND g.visible = 1",
-            (*asked, collection),
+            f" WHERE {of} IN ({_marks(batch)}) AND g.collection = ? AND g.visible = 1",
+            (*batch, collection),
         )
 
 
 def known_vectors(connection: Session, collection: int, dimensions: int, keys: Sequence[str]) -> dict[str, Vector]:
     """Look vectors up by embedding key; damaged ones are not known."""
     known: dict[str, Vector] = {}
-    for asked in _batches(dict.fromkeys(keys)):
+    for batch in _batches(dict.fromkeys(keys)):
         found = connection.rows(
             "SELECT c.embedding_key, v.vector FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             " CROSS JOIN vectors v ON v.key = c.key"
-            f" WHERE substr(c.embedding_key, 1, 16) IN ({_marks(asked)}) AND g.collection = ?",
-            (*(key[:16] for key in asked), collection),
+            f" WHERE substr(c.embedding_key, 1, 16) IN ({_marks(batch)}) AND g.collection = ?",
+            (*(key[:16] for key in batch), collection),
         )
         known.update((key, vector) for key, vector in found if _is_sound(vector, dimensions))
     return {key: known[key] for key in keys if key in known}

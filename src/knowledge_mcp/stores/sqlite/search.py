@@ -113,10 +113,10 @@ def _mask_of(
     connection: Session, view: SqliteView, chunk_ids: Sequence[str], mask: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
     """Tell which slots are those of some chunks, of those that a mask keeps."""
-    held = {} if view.names is None else view.slots(chunk_ids)
+    slots = {} if view.names is None else view.slots(chunk_ids)
     kept = np.zeros(view.size, np.bool_)
-    kept[list(held.values())] = True
-    keys = visible_keys(connection, view.collection, [each for each in chunk_ids if each not in held])
+    kept[list(slots.values())] = True
+    keys = visible_keys(connection, view.collection, [each for each in chunk_ids if each not in slots])
     if keys:
         kept |= np.isin(view.keys, np.fromiter(keys.values(), np.int64, len(keys)))
     return kept if mask is None else kept & mask
@@ -125,8 +125,8 @@ def _mask_of(
 def dense_candidates(view: SqliteView, mask: NDArray[np.bool_] | None, vector: Vector, limit: int) -> NDArray[np.int64]:
     """Choose the slots whose vectors are to be compared; needs no connection, so it can run beside the other leg."""
     possible = view.chunks if mask is None else int(np.count_nonzero(mask))
-    wanted = max(FEWEST_NEAR, NEAR_PER_HIT * limit)
-    all_up_to = max(COMPARE_ALL_UP_TO if view.floats is None else COMPARE_ALL_HELD_UP_TO, wanted)
+    depth = max(FEWEST_NEAR, NEAR_PER_HIT * limit)
+    all_up_to = max(COMPARE_ALL_UP_TO if view.floats is None else COMPARE_ALL_HELD_UP_TO, depth)
     if possible <= all_up_to or len(vector) // 4 < FEWEST_DIMENSIONS:
         return np.arange(view.size) if mask is None else np.flatnonzero(mask)
     query = sign_bits(np.frombuffer(vector, "<f4").reshape(1, -1)).view("<u8")[0]
@@ -138,19 +138,19 @@ def dense_candidates(view: SqliteView, mask: NDArray[np.bool_] | None, vector: V
         np.copyto(distances, _FARTHEST, where=~mask)
     bound = _FARTHEST - 1
     sample = distances[::STRIDE]
-    if len(sample) > wanted:  # the sample's n-th nearest is never nearer than the n-th nearest of all
-        bound = min(bound, int(np.partition(sample, wanted - 1)[wanted - 1]))
+    if len(sample) > depth:  # the sample's n-th nearest is never nearer than the n-th nearest of all
+        bound = min(bound, int(np.partition(sample, depth - 1)[depth - 1]))
     near = np.flatnonzero(distances <= bound)
-    if len(near) > wanted:
-        farthest = np.partition(distances[near], wanted - 1)[wanted - 1]
+    if len(near) > depth:
+        farthest = np.partition(distances[near], depth - 1)[depth - 1]
         nearer, equal = near[distances[near] < farthest], near[distances[near] == farthest]
-        near = np.concatenate([nearer, equal[: wanted - len(nearer)]])
+        near = np.concatenate([nearer, equal[: depth - len(nearer)]])
     return _best_by_signs(view, near, vector, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
 
 
-def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, wanted: int) -> NDArray[np.int64]:
+def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, count: int) -> NDArray[np.int64]:
     """Keep the slots on whose signs the query's own numbers sum up highest."""
-    if len(near) <= wanted:
+    if len(near) <= count:
         return near
     packed = np.ascontiguousarray(view.bits[:, near].T).view(np.uint8).T
     query = np.zeros(len(view.bits) * 64, np.float32)
@@ -160,7 +160,7 @@ def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, wa
     for values, byte in zip(table, packed, strict=True):
         values.take(byte, out=worth, mode="clip")  # which needs no buffer; a byte is never beyond
         sums += worth
-    return near[np.argpartition(sums, len(sums) - wanted)[len(sums) - wanted :]]
+    return near[np.argpartition(sums, len(sums) - count)[len(sums) - count :]]
 
 
 def dense_hits(

@@ -242,12 +242,12 @@ class SqliteHandle:
     def snapshot(self) -> Generator[Self]:
         while True:
             with self._store.reading(self._name) as (connection, place):
-                held = _Snapshot(connection, place)
+                snapshot = _Snapshot(connection, place)
                 if self._store.has_view(place):
-                    held.view = self._store.view_in(connection, place)
-                    if held.view is None:
+                    snapshot.view = self._store.view_in(connection, place)
+                    if snapshot.view is None:
                         continue
-                self._held = held
+                self._held = snapshot
                 try:
                     yield self
                 finally:
@@ -263,9 +263,9 @@ class SqliteHandle:
 
     def _described(self, connection: Session, place: Place, counted: bool) -> CollectionInfo:
         """Describe the collection with the state of its documents, which no other file and collection shares."""
-        held = StoreStatistics(*place.counts, self._store.database.storage_bytes) if counted else None
+        statistics = StoreStatistics(*place.counts, self._store.database.storage_bytes) if counted else None
         state = f"{connection.file} {place.id} {place.version}"
-        return replace(self._store.described(place), state=state, statistics=held)
+        return replace(self._store.described(place), state=state, statistics=statistics)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         from knowledge_mcp.stores.sqlite.writing import prepare, publish
@@ -370,16 +370,16 @@ class SqliteHandle:
 
     def _held_indexed(self) -> _Snapshot | None:
         """Return this thread's snapshot of a collection, unless an older analyser has indexed what it sees."""
-        held = self._held
-        return None if held is None or is_newer(self._store.analyser.version, held.place.analyser) else held
+        view = self._held
+        return None if view is None or is_newer(self._store.analyser.version, view.place.analyser) else view
 
     def _read(self, read: Callable[[Session, Place], T], *, indexed: bool = False) -> T:
-        held = self._held_indexed() if indexed else self._held
-        if held is not None:
+        view = self._held_indexed() if indexed else self._held
+        if view is not None:
             with self._store.database.mapped(), self._store.database.decoding():
                 if indexed:
-                    self._store.check_index(held.place)
-                return read(held.connection, held.place)
+                    self._store.check_index(view.place)
+                return read(view.connection, view.place)
         with self._store.reading(self._name, indexed=indexed) as (connection, place), self._store.database.decoding():
             if indexed:
                 self._store.check_index(place)

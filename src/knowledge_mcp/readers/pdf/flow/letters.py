@@ -118,12 +118,12 @@ class _Sheet:
         self._count = text.count_chars()
         self._edges = [ctypes.c_double() for _ in range(4)]
 
-    def letters(self, wanted: set[str]) -> Iterator[_Letter]:
+    def letters(self, names: set[str]) -> Iterator[_Letter]:
         """Find these letters on the page, one that is printed twice at one place once."""
         seen: set[tuple[str, int, int]] = set()
         code_of = raw().FPDFText_GetUnicode
         for at in range(self._count):
-            letter = self._letter(at) if chr(code_of(self._text, at)) in wanted else None
+            letter = self._letter(at) if chr(code_of(self._text, at)) in names else None
             if letter is None:
                 continue
             x, y = map(round, letter.middle)

@@ -204,7 +204,7 @@ def _run_in(text: str, title: str) -> int | None:
 
 
 def _alike(letters: str, whole: str, bare: str) -> bool:
-    return any(SequenceMatcher(None, letters, wanted, autojunk=False).ratio() >= _ALIKE for wanted in {whole, bare})
+    return any(SequenceMatcher(None, letters, title, autojunk=False).ratio() >= _ALIKE for title in {whole, bare})
 
 
 def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSource) -> Heading:
