@@ -90,7 +90,7 @@ class RequirementFileReader(ConvertingReader):
         sandbox, limits: as `ConvertingReader`.
     """
 
-    label = "requirements-1"
+    label = "requirements-2"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"], MEDIA_TYPES[".sdoc"], DOORSTOP), f"{_HERE}.documents:document"
     )
