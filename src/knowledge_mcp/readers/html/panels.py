@@ -43,8 +43,10 @@ def open_panels(root: Element, is_hidden: Callable[[Element], bool]) -> set[Elem
             break
         target = _target(control)
         panel = named.get(target) if target else None
-        words = " ".join(" ".join(map(str, control.itertext())).split())
-        if panel is None or panel in found or not 0 < len(words) <= _LONGEST_LABEL:
+        if panel is None or panel in found:
+            continue
+        words = _words(control)  # of a control alone: those of every element would take the square of the page
+        if not 0 < len(words) <= _LONGEST_LABEL:
             continue
         if _is_around(panel) or any(map(is_hidden, (control, *control.iterancestors()))):
             continue
@@ -52,6 +54,10 @@ def open_panels(root: Element, is_hidden: Callable[[Element], bool]) -> set[Elem
         if _is_tab(control):
             _label(panel, words)
     return found
+
+
+def _words(element: Element) -> str:
+    return " ".join(" ".join(map(str, element.itertext())).split())
 
 
 def _target(control: Element) -> str:
@@ -87,7 +93,7 @@ def _is_around(panel: Element) -> bool:
 
 
 def _label(panel: Element, words: str) -> None:
-    first = " ".join(" ".join(map(str, panel.itertext())).split())[: len(words)]
+    first = _words(panel)[: len(words)]
     if first.casefold() == words.casefold():
         return
     label = panel.makeelement("p", {})

@@ -35,7 +35,7 @@ from knowledge_mcp.model.document import (
 )
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.clauses import ClauseFinder, LaidHeading
+from knowledge_mcp.readers.shared.clauses import ClauseFinder, HeadingDraft
 from knowledge_mcp.readers.shared.hidden import without_hidden
 from knowledge_mcp.support.checkpoints import checkpoint
 
@@ -153,7 +153,7 @@ class DocumentBuilder:
         self._parts: list[str] = []
         self._length = 0
         self._blocks: list[Block] = []
-        self._headings: list[LaidHeading] = []
+        self._headings: list[HeadingDraft] = []
         self._pages: dict[int, _PageNote] = {}
         self._extents: dict[int, Span] = {}
         self._references: list[Reference] = []
@@ -217,7 +217,7 @@ class DocumentBuilder:
         if span is not None:
             clean = short_title(" ".join(normalise_text(title).split()))
             self._headings.append(
-                LaidHeading(max(level, 1), number, clean, span, source, confidence, informative, is_entry)
+                HeadingDraft(max(level, 1), number, clean, span, source, confidence, informative, is_entry)
             )
             self._blocks[-1] = replace(self._blocks[-1], section=len(self._headings) - 1)
         return span

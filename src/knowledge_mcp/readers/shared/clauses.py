@@ -1,7 +1,7 @@
 """Clauses that no heading of the file names: "1003.1 Applicability. The ..." and "6.4.2.1 The pump shall ...".
 
-They are told when a whole document is laid down, in every format alike, by their numbers and by what stands out at the
-beginning of their paragraphs. No character of the text changes: a paragraph is only parted into heading and text.
+They are found when a whole document was read, in every format alike, by their numbers and by what stands out at the
+beginning of their paragraphs. No character of the text changes: a paragraph is only divided into heading and text.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _STOPS = " .:–—-"
 
 
 @dataclass(frozen=True, slots=True)
-class LaidHeading:
-    """Hold a heading that was laid down; fields as in `Section`, `span` being the heading's own."""
+class HeadingDraft:
+    """Hold a heading whose section is not made yet; fields as in `Section`, `span` being the heading's own."""
 
     level: int
     number: str | None
@@ -41,7 +41,7 @@ class _Found:
     """Hold a clause found at the beginning of a paragraph: it ends behind `cut` characters of it."""
 
     key: NumberKey
-    heading: LaidHeading
+    heading: HeadingDraft
     cut: int
 
 
@@ -62,8 +62,8 @@ class ClauseFinder:
         self._counted: Counter[NumberKey] = Counter()
 
     def settled(
-        self, blocks: Sequence[Block], headings: Sequence[LaidHeading]
-    ) -> tuple[list[Block], list[LaidHeading]]:
+        self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]
+    ) -> tuple[list[Block], list[HeadingDraft]]:
         """Return blocks and headings with the clauses found put in at their places."""
         found: dict[int, _Found] = {}
         for block in blocks:
@@ -104,7 +104,7 @@ class ClauseFinder:
             return None
         if alone and words.endswith((";", ",")):
             return None
-        heading = LaidHeading(
+        heading = HeadingDraft(
             self._level(key),
             parts.number,
             title,
@@ -124,7 +124,7 @@ class ClauseFinder:
             return None
         cut = len(match.group().rstrip())
         span = Span(block.span.start, block.span.start + cut)
-        heading = LaidHeading(self._level(key), match["number"], "", span, HeadingSource.NUMBERING, 0.8, None)
+        heading = HeadingDraft(self._level(key), match["number"], "", span, HeadingSource.NUMBERING, 0.8, None)
         return _Found(key, heading, cut)
 
     def _level(self, key: NumberKey) -> int:
@@ -137,45 +137,45 @@ class ClauseFinder:
         return self._open[-1][1] + 1 if self._open else len(key)
 
     def _parted(
-        self, blocks: Sequence[Block], headings: Sequence[LaidHeading], found: Mapping[int, _Found]
-    ) -> tuple[list[Block], list[LaidHeading]]:
+        self, blocks: Sequence[Block], headings: Sequence[HeadingDraft], found: Mapping[int, _Found]
+    ) -> tuple[list[Block], list[HeadingDraft]]:
         out: list[Block] = []
-        laid: list[LaidHeading] = []
+        drafts: list[HeadingDraft] = []
         for block in blocks:
             if block.kind is BlockKind.HEADING and block.section is not None:
-                laid.append(headings[block.section])
+                drafts.append(headings[block.section])
             clause = found.get(block.span.start) if block.kind is BlockKind.PARAGRAPH else None
             if clause is not None:
-                laid.append(clause.heading)
-                section = len(laid) - 1
+                drafts.append(clause.heading)
+                section = len(drafts) - 1
                 out.append(replace(block, kind=BlockKind.HEADING, span=clause.heading.span, section=section))
                 rest = Span(clause.heading.span.end, block.span.end).trimmed(self._text)
                 if len(rest):
                     out.append(replace(block, span=rest, section=section))
             else:
-                out.append(replace(block, section=len(laid) - 1 if laid else None))
-        return out, laid
+                out.append(replace(block, section=len(drafts) - 1 if drafts else None))
+        return out, drafts
 
     def _joined(
-        self, blocks: Sequence[Block], headings: Sequence[LaidHeading]
-    ) -> tuple[list[Block], list[LaidHeading]]:
+        self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]
+    ) -> tuple[list[Block], list[HeadingDraft]]:
         """Join "SECTION 1003" with the title on the line below."""
         out: list[Block] = []
-        laid: list[LaidHeading] = []
+        drafts: list[HeadingDraft] = []
         for block in blocks:
             heading = headings[block.section] if block.kind is BlockKind.HEADING and block.section is not None else None
-            above = laid[-1] if out and out[-1].kind is BlockKind.HEADING else None
+            above = drafts[-1] if out and out[-1].kind is BlockKind.HEADING else None
             if above is not None and self._is_title_of(above, block, heading):
                 words = " ".join(block.span.of(self._text).split())
-                laid[-1] = replace(above, title=words, span=Span(above.span.start, block.span.end))
-                out[-1] = replace(out[-1], span=laid[-1].span)
+                drafts[-1] = replace(above, title=words, span=Span(above.span.start, block.span.end))
+                out[-1] = replace(out[-1], span=drafts[-1].span)
                 continue
             if heading is not None:
-                laid.append(heading)
-            out.append(replace(block, section=len(laid) - 1 if laid else None))
-        return out, laid
+                drafts.append(heading)
+            out.append(replace(block, section=len(drafts) - 1 if drafts else None))
+        return out, drafts
 
-    def _is_title_of(self, above: LaidHeading, block: Block, heading: LaidHeading | None) -> bool:
+    def _is_title_of(self, above: HeadingDraft, block: Block, heading: HeadingDraft | None) -> bool:
         line = " ".join(above.span.of(self._text).split())
         parts = split_clause_number(line)
         if not parts.keyword or parts.number is None or parts.title != line or above.title != line:

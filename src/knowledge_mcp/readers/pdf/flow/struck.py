@@ -5,6 +5,7 @@ The line lies at half the height of small letters and ends where the words do. P
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,13 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage) -> int:
         parsed: as the parser has it.
     """
     lines = sorted(_level(parsed))
+    heights = [height for height, *_ in lines]
     count = 0
-    for height, start, end in lines if len(lines) <= _MOST_LINES else ():
-        for item in parsed.text_items:
-            top, bottom = (item.y + share * item.height for share in _MIDDLE)
+    for item in parsed.text_items if 0 < len(lines) <= _MOST_LINES else ():
+        top, bottom = (item.y + share * item.height for share in _MIDDLE)
+        for height, start, end in lines[bisect_right(heights, top) : bisect_left(heights, bottom)]:
             within = item.x - _OVER <= start and end <= item.x + item.width + _OVER
-            if top < height < bottom and within and not is_rotated(item) and item.height < _ONE_LINE * size_of(item):
+            if within and not is_rotated(item) and item.height < _ONE_LINE * size_of(item):
                 words = _crossed(page, text, height, start, end, _BAND * item.height)
                 if words and words in item.text:
                     item.text = " ".join(_without(item, words, start).split())
