@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.deploy.containerfile import Instruction, Stage, environment, parse
 from tests.deploy.manifests import DEPLOY, ROOT
 
-__all__ = ["Replayed", "make_base", "replay", "replay_below"]
+__all__ = ["Replayed", "make_base", "make_newer", "replay", "replay_below", "run_inside"]
 
 _PACKAGES = "python3,python3-venv,python-is-python3,ca-certificates"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -62,6 +62,21 @@ def _do(*command: str | Path) -> None:
 def make_base(root: Path) -> None:
     """Make the Debian that stands for the image's base, of the packages that this machine reaches."""
     _do("mmdebstrap", "--quiet", "--variant=minbase", f"--include={_PACKAGES}", "bookworm", root)
+
+
+def make_newer(root: Path) -> None:
+    """Make a Debian with Python 3.14. A mirror's signed list of packages may be older than it should be."""
+    options = ["--variant=minbase", '--aptopt=Acquire::Check-Valid-Until "false"', "--include=python3.14-venv"]
+    _do("mmdebstrap", "--quiet", *options, "forky", root, "http://deb.debian.org/debian")
+
+
+def run_inside(root: Path, *shared: Path) -> list[str]:
+    """Return what a command begins with that runs in a root, with folders of this machine at their own places."""
+    mounts = "".join(
+        f'mkdir -p "$root"{place}; mount --bind {place} "$root"{place}\n'
+        for place in map(shlex.quote, map(str, shared))
+    )
+    return _in_namespace(_SYSTEM + mounts + 'exec chroot "$root" "$@"\n', root)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import re
@@ -11,7 +12,8 @@ import sys
 import tarfile
 import venv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,11 @@ import pytest
 from benchmarks.startup import HELLO, ask
 from knowledge_mcp import __version__
 from tests.deploy.manifests import ROOT
+from tests.deploy.replay import make_newer, run_inside
+from tests.deploy.sandbox import possible
+from tests.machine import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]  # each step has a limit of its own
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TEXT = "# Pump\n\n## 4.2 Valves\n\nThe valve shall close within 2 seconds.\n"
@@ -37,13 +42,19 @@ def found(version: str) -> str | None:
     return None
 
 
-def run(*command: str | Path, home: Path, **variables: str) -> str:
+def run(*command: str | Path, home: Path, inside: Sequence[str] = (), **variables: str) -> str:
     """Run a command in an environment of its own that shares this machine's caches of packages."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "COV"))}
     kept |= {"HOME": str(home), "DATA_PATH": str(home / "data"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     kept |= {"PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"), "UV_CACHE_DIR": str(Path.home() / ".cache" / "uv")}
     done = subprocess.run(
-        [*map(str, command)], cwd=home, env=kept | variables, capture_output=True, text=True, check=False, timeout=600
+        [*inside, *map(str, command)],
+        cwd=home,
+        env=kept | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout
@@ -82,18 +93,31 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv" / "bin"
 
 
-def try_out(folder: Path, home: Path, extra: str) -> None:
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> Generator[list[str]]:
+    """Make a Debian that has Python 3.14; gives what a command begins with that runs in it on the tests' files."""
+    possible()
+    needs("mmdebstrap")
+    root = tmp_path_factory.mktemp("newer") / "root"
+    faulthandler.cancel_dump_traceback_later()
+    make_newer(root)
+    yield run_inside(root, tmp_path_factory.getbasetemp(), Path.home() / ".cache")
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def try_out(folder: Path, home: Path, extra: str, inside: Sequence[str] = ()) -> None:
     """Try the commands of an installation: versions, reading a file in a child, the tool list, the hint."""
+    do = partial(run, home=home, inside=inside)
     for name in ("knowledge", "knowledge-mcp", "clausewise", "pk-mcp"):
-        assert __version__ in run(folder / name, "--version", home=home), name
+        assert __version__ in do(folder / name, "--version"), name
     (home / "pump.md").write_text(TEXT, encoding="utf-8")
-    read = json.loads(run(folder / "knowledge", "inspect", home / "pump.md", "--json", home=home))
+    read = json.loads(do(folder / "knowledge", "inspect", home / "pump.md", "--json"))
     assert "4.2" in json.dumps(read)
-    printed = run(folder / "knowledge", "config", "client", "--client", "generic", home=home)
+    printed = do(folder / "knowledge", "config", "client", "--client", "generic")
     assert str(folder / "knowledge-mcp") in printed
     with subprocess.Popen(
-        [folder / "knowledge-mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        [*inside, folder / "knowledge-mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, env={"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
     ) as server:  # fmt: skip
         assert server.stdin is not None
         assert server.stdout is not None
@@ -103,7 +127,7 @@ def try_out(folder: Path, home: Path, extra: str) -> None:
         assert server.wait(60) == 0
     interpreter = next(folder.resolve().glob("python3")) if (folder / "python3").exists() else folder / "python"
     said = "from knowledge_mcp.support.distribution import install_command as it; print(it('office'))"
-    assert run(interpreter, "-c", said, home=home).strip().startswith(extra)
+    assert do(interpreter, "-c", said).strip().startswith(extra)
 
 
 def test_the_wheel_holds_the_package_alone_and_the_sdist_what_builds_it(built: Path, wheel: Path) -> None:
@@ -125,15 +149,17 @@ def test_pip_installs_the_wheel_into_a_new_environment(wheel: Path, pinned: Path
 
 @pytest.mark.parametrize("version", PYTHONS)
 def test_uv_installs_the_wheel_on_every_python_there_is(
-    version: str, wheel: Path, pinned: Path, tools: Path, tmp_path: Path
+    version: str, wheel: Path, pinned: Path, tools: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    python = found(version)
+    python, inside = found(version), list[str]()
+    if python is None and version == PYTHONS[-1]:
+        python, inside = f"python{version}", request.getfixturevalue("newer")
     if python is None:
         pytest.skip(f"no Python {version} on this machine: the wheel is NOT tried on it")
-    env = tmp_path / "env"
-    run(tools / "uv", "venv", "--quiet", "--python", python, env, home=tmp_path)
-    run(tools / "uv", "pip", "install", "--quiet", "--python", env / "bin/python", "-c", pinned, wheel, home=tmp_path)
-    try_out(env / "bin", tmp_path, f"uv pip install --python {env}")
+    env, uv = tmp_path / "env", partial(run, tools / "uv", home=tmp_path, inside=inside)
+    uv("venv", "--quiet", "--python", python, env)
+    uv("pip", "install", "--quiet", "--python", env / "bin/python", "-c", pinned, wheel)
+    try_out(env / "bin", tmp_path, f"uv pip install --python {env}", inside)
 
 
 def _install(command: Sequence[str | Path], wheel: Path, pinned: Path, home: Path, **places: str) -> None:
