@@ -100,7 +100,10 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> Generator[list[str]]:
     needs("mmdebstrap")
     root = tmp_path_factory.mktemp("newer") / "root"
     faulthandler.cancel_dump_traceback_later()
-    make_newer(root)
+    try:
+        make_newer(root)
+    except RuntimeError as error:
+        pytest.skip(f"no Debian with Python 3.14 can be had here: the wheel is NOT tried on it ({error})")
     yield run_inside(root, tmp_path_factory.getbasetemp(), Path.home() / ".cache")
     shutil.rmtree(root, ignore_errors=True)
 
