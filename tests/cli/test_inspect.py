@@ -190,11 +190,11 @@ def test_a_page_that_was_lost_is_shown_and_told_by_the_exit_code(
 def test_a_lost_page_is_red(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    from knowledge_mcp.cli.knowledge import inspect as command
+    from knowledge_mcp.cli.shared import output
 
     told = io.StringIO()
     monkeypatch.setattr(
-        command, "open_console", lambda: Console(file=told, force_terminal=True, color_system="standard")
+        output, "open_console", lambda: Console(file=told, force_terminal=True, color_system="standard")
     )
     monkeypatch.setenv("ENABLE_OCR", "false")
     assert run(str(files / "scanned.pdf")).code == 1

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,8 @@ from knowledge_mcp.cli.shared.failures import (
     one_line,
     print_failure,
 )
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import say
 from knowledge_mcp.cli.shared.progress import BarProgress, IngestTally, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
@@ -32,7 +34,7 @@ from knowledge_mcp.cli.shared.report import (
     print_summary,
     report_as_json,
 )
-from knowledge_mcp.cli.shared.session import CONTEXT, Version, open_console, parse_labels, run_command, settings_of
+from knowledge_mcp.cli.shared.session import CONTEXT, CommandOptions, ConfigFile, Version, parse_labels, run_command
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, noticing, reason_of
 from knowledge_mcp.model.ingest import (
     IngestEvent,
@@ -54,25 +56,84 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class IngestChoices:
-    """Hold the command line."""
+class OnError(StrEnum):
+    """What to do about files that cannot be read, without asking."""
 
-    source: Path
-    recursive: bool = True
-    patterns: tuple[str, ...] | None = None
-    dry_run: bool = False
-    force: bool = False
-    verbose: bool = False
-    on_error: Literal["continue", "abort"] | None = None
-    max_cost: float | None = None
-    as_json: bool = False
-    collection: str | None = None
-    config: Path | None = None
-    labels: tuple[tuple[str, str], ...] = ()
-    allow: tuple[str, ...] = ()
-    prune: bool | None = None
-    prune_all: bool = False
+    CONTINUE = "continue"
+    ABORT = "abort"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestChoices:
+    """The command line of `knowledge-ingest`."""
+
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", readable=False, help="File or folder to ingest.")]
+    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True
+    pattern: Annotated[
+        str | None, typer.Option(help="Comma-separated file patterns, as '*.pdf,*.docx'. Default: every document.")
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be ingested, with chunks, tokens, cost and time.")
+    ] = False
+    force: Annotated[
+        bool, typer.Option("--force", help="Ingest again even where nothing changed, and replace every chunk.")
+    ] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every step and technical details.")] = False
+    on_error: Annotated[
+        OnError | None,
+        typer.Option(
+            help="What to do about files that cannot be read: skip them and continue, or abort. "
+            "Default: ask on a terminal, else continue."
+        ),
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this; nothing is paid twice."),
+    ] = None
+    edition: Annotated[
+        str | None, typer.Option(metavar="EDITION", help="Edition that these documents are, such as 2018 or v1.2.")
+    ] = None
+    family: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
+    ] = None
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP",
+            help="Group that alone may read these documents over HTTP; may be given several times. `*` for everybody "
+            "again. Not given, documents keep what was said before.",
+        ),
+    ] = None
+    meta: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="What is kept of these documents, to filter by; may be repeated."),
+    ] = None
+    prune: Annotated[
+        bool | None,
+        typer.Option("--prune/--no-prune", help="Remove documents whose files are gone from the folder (PRUNE)."),
+    ] = None
+    prune_all: Annotated[
+        bool, typer.Option("--prune-all", help="With --prune: also where the folder holds no file at all any more.")
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False
+    collection: Annotated[str | None, typer.Option(help="Collection to fill, instead of QDRANT_COLLECTION's.")] = None
+    config: ConfigFile = None
+
+    @property
+    def patterns(self) -> tuple[str, ...] | None:
+        """List the patterns of files, None for every document."""
+        if self.pattern is None:
+            return None
+        return tuple(part.strip() for part in self.pattern.split(",") if part.strip())
+
+    def labels(self) -> tuple[tuple[str, str], ...]:
+        """Gather what is kept of these documents, but who may read them.
+
+        Raises:
+            typer.BadParameter: --meta is written otherwise.
+        """
+        editions = [(name, value) for name, value in (("family", self.family), ("edition", self.edition)) if value]
+        return (*editions, *parse_labels(self.meta))
 
 
 class IngestRun:
@@ -80,6 +141,7 @@ class IngestRun:
 
     def __init__(self, choices: IngestChoices) -> None:
         self._choices = choices
+        self._labels = choices.labels()
         self._tally = IngestTally()
         self._progress: ProgressBars = LineProgress(verbose=choices.verbose)
         self._aborted = False
@@ -91,7 +153,10 @@ class IngestRun:
     def run(self) -> ExitCode:
         """Run it and report the result; returns the exit code."""
         try:
-            settings = self._settings()
+            choices = self._choices
+            settings = CommandOptions(
+                collection=choices.collection, config=choices.config, verbose=choices.verbose
+            ).settings()
             if not os.path.exists(self._choices.source):  # noqa: PTH110 - Path.exists raises for a name too long
                 notify(
                     f"Error: there is no file or folder '{one_line(str(self._choices.source))}'.\nNext: Check the path."
@@ -109,9 +174,6 @@ class IngestRun:
             self._progress.close()
         return self._finish(report, settings)
 
-    def _settings(self) -> Settings:
-        return settings_of(self._choices.config, self._choices.collection, verbose=self._choices.verbose)
-
     def _ingest(self, settings: Settings) -> IngestReport:
         from knowledge_mcp import wiring
 
@@ -123,7 +185,7 @@ class IngestRun:
             self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
         )
         source: Source = files
-        labels = self._choices.labels
+        labels = self._labels
         if self._choices.allow:
             labels = (*labels, (ALLOWED, allowed_label(self._choices.allow)))
         if labels:
@@ -183,7 +245,7 @@ class IngestRun:
         if self._choices.dry_run:
             return True
         if not self._can_ask():
-            continues = self._choices.on_error != "abort"
+            continues = self._choices.on_error is not OnError.ABORT
         else:
             self._progress.pause()
             continues = _ask(files, self._tally.checked)
@@ -199,12 +261,10 @@ class IngestRun:
         if self._choices.as_json:
             self._write_json(report, code)
         else:
-            console = open_console()
             if self._choices.dry_run and report.planned:
                 from knowledge_mcp.support.lanes import usable_cores
 
                 print_dry_run(
-                    console,
                     report,
                     provider=choose_embedding(settings).provider,
                     variant=settings.embedding_variant,
@@ -212,9 +272,9 @@ class IngestRun:
                     embeds_all=self._choices.force,
                 )
             elif report.documents or report.skipped or report.failed:
-                print_summary(console, report, aborted=self._aborted)
+                print_summary(report, aborted=self._aborted)
             for line in list_left_out(self._left_out):
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                say(line)
         self._report_failures()
         if self._aborted:
             notify("Aborted: nothing was ingested.")
@@ -321,99 +381,11 @@ Exit codes: 0 success, 1 some files failed, 2 no file processed or aborted, 3 co
 app = typer.Typer(context_settings=CONTEXT, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-class OnError(StrEnum):
-    """What to do about files that cannot be read, without asking."""
-
-    CONTINUE = "continue"
-    ABORT = "abort"
-
-
-Prune = Annotated[
-    bool | None,
-    typer.Option("--prune/--no-prune", help="Remove documents whose files are gone from the folder (PRUNE)."),
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="GROUP",
-        help="Group that alone may read these documents over HTTP; may be given several times. `*` for everybody "
-        "again. Not given, documents keep what was said before.",
-    ),
-]
-Meta = Annotated[
-    list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="What is kept of these documents, to filter by; may be repeated."),
-]
-OnErrorOption = Annotated[
-    OnError | None,
-    typer.Option(
-        help="What to do about files that cannot be read: skip them and continue, or abort. "
-        "Default: ask on a terminal, else continue."
-    ),
-]
-PruneAll = Annotated[
-    bool, typer.Option("--prune-all", help="With --prune: also where the folder holds no file at all any more.")
-]
-
-
 @app.command(help=HELP)
-def ingest(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", readable=False, help="File or folder to ingest.")],
-    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True,
-    pattern: Annotated[
-        str | None, typer.Option(help="Comma-separated file patterns, as '*.pdf,*.docx'. Default: every document.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be ingested, with chunks, tokens, cost and time.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Ingest again even where nothing changed, and replace every chunk.")
-    ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every step and technical details.")] = False,
-    on_error: OnErrorOption = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this; nothing is paid twice."),
-    ] = None,
-    edition: Annotated[
-        str | None, typer.Option(metavar="EDITION", help="Edition that these documents are, such as 2018 or v1.2.")
-    ] = None,
-    family: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Document that they are editions of; `none` for none.")
-    ] = None,
-    allow: Allow = None,
-    meta: Meta = None,
-    prune: Prune = None,
-    prune_all: PruneAll = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write the report to stdout as JSON.")] = False,
-    collection: Annotated[str | None, typer.Option(help="Collection to fill, instead of QDRANT_COLLECTION's.")] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="JSON or YAML settings; the environment and .env win over it.")
-    ] = None,
-    version: Version = False,
-) -> None:
+@with_groups
+def ingest(choices: IngestChoices, version: Version = False) -> None:
     """Run `knowledge-ingest` with the options given."""
     del version
-    choices = IngestChoices(
-        source=source,
-        recursive=recursive,
-        patterns=None if pattern is None else tuple(part.strip() for part in pattern.split(",") if part.strip()),
-        dry_run=dry_run,
-        force=force,
-        verbose=verbose,
-        on_error=on_error.value if on_error is not None else None,
-        max_cost=max_cost,
-        as_json=as_json,
-        collection=collection,
-        config=config,
-        labels=(
-            *((name, value) for name, value in (("family", family), ("edition", edition)) if value),
-            *parse_labels(meta),
-        ),
-        allow=tuple(allow or ()),
-        prune=prune,
-        prune_all=prune_all,
-    )
     raise typer.Exit(IngestRun(choices).run())
 
 

@@ -7,14 +7,23 @@ from typing import Annotated
 
 import typer
 
-from knowledge_mcp.cli.evaluate.run import DraftChoices, RunChoices, compare_runs, draft_from, run_sets, write_report
+from knowledge_mcp.cli.evaluate.run import (
+    DraftChoices,
+    Html,
+    RunChoices,
+    Tolerance,
+    compare_runs,
+    draft_from,
+    run_sets,
+    write_report,
+)
 from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.session import (
     AsJson,
-    CollectionName,
-    ConfigFile,
+    CommandOptions,
     GroupWithDefault,
-    Mode,
+    TextOptions,
     Verbose,
     command_group,
     guard,
@@ -86,80 +95,13 @@ class _RunByDefault(GroupWithDefault):
 
 app = command_group("Measure how good the answers are, compare two builds, draft questions.", _RunByDefault)
 
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots, one HTML file.")]
-HoldBackOption = Annotated[
-    float,
-    typer.Option(
-        min=0.0, max=0.9, help="Share of a BEIR set's questions whose documents are left out: they have no answer."
-    ),
-]
-MaxCost = Annotated[
-    float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings of a set cost more than this.")
-]
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON.")]
-RunName = Annotated[
-    str | None, typer.Option("--name", help="Name of the run. Default: its sets and the build's commit.")
-]
-Tolerance = Annotated[float, typer.Option(min=0.0, max=1.0, help="How far a mean may fall.")]
-
 
 @app.command(help=RUN_HELP)
-def run(
-    sets: Annotated[list[Path], typer.Argument(metavar="SET...", help="Folders, or files of questions.")],
-    mode: Annotated[
-        list[Mode] | None, typer.Option(help="How to rank; may be repeated to measure several. Default: hybrid.")
-    ] = None,
-    weight: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in hybrid ranking, instead of the default.")
-    ] = None,
-    docs: Annotated[
-        Path | None, typer.Option("--docs", metavar="PATH", help="Documents that your own questions are asked of.")
-    ] = None,
-    split: Annotated[str | None, typer.Option(help="File in qrels/, without .tsv. Default: test, else dev.")] = None,
-    hold_back: HoldBackOption = 0.0,
-    keep: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep what was ingested here, for the next run.")
-    ] = None,
-    name: RunName = None,
-    to: OutOption = None,
-    html: Html = None,
-    pin: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write a small baseline for each set, named by set and commit."),
-    ] = None,
-    gate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Baseline; exit 1 where a measure fell significantly.")
-    ] = None,
-    tolerance: Tolerance = 0.005,
-    max_cost: MaxCost = None,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
+@with_groups
+def run(choices: RunChoices, options: CommandOptions) -> None:
     """Run `knowledge eval run` with the options given."""
-    choices = RunChoices(
-        sets=tuple(sets),
-        modes=tuple(each.value for each in dict.fromkeys(mode or [Mode.HYBRID])),
-        weight=weight,
-        documents=docs,
-        split=split,
-        hold_back=hold_back,
-        keep=keep,
-        name=name,
-        to=to,
-        html=html,
-        pin=pin,
-        gate=gate,
-        tolerance=tolerance,
-        max_cost=max_cost,
-        as_json=as_json,
-        collection=collection,
-        config=config,
-        verbose=verbose,
-    )
-    with guard(verbose=verbose, as_json=as_json):
-        if run_sets(choices):
+    with options.guard():
+        if run_sets(choices, options):
             raise typer.Exit(ExitCode.FAILURE)
 
 
@@ -195,21 +137,8 @@ def report(
 
 
 @app.command(help=DRAFT_HELP, short_help="Propose questions from documents.")
-def draft(
-    docs: Annotated[
-        Path | None, typer.Argument(metavar="[DOCS]", help="Documents. Default: those of the knowledge base.")
-    ] = None,
-    document: Annotated[list[str] | None, typer.Option(help="Only this document's id; may be repeated.")] = None,
-    per_kind: Annotated[
-        int,
-        typer.Option("--per-kind", min=1, max=1000, help="Maximum number of questions of each kind for each document."),
-    ] = 10,
-    to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to stdout.")] = None,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
+@with_groups
+def draft(choices: DraftChoices, options: TextOptions) -> None:
     """Run `knowledge eval draft` with the options given."""
-    choices = DraftChoices(docs, tuple(document or ()), per_kind, to, collection, config, verbose)
-    with guard(verbose=verbose):
-        draft_from(choices)
+    with options.guard():
+        draft_from(choices, options)

@@ -9,19 +9,20 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from knowledge_mcp.cli.shared.failures import notify, sanitize
+from knowledge_mcp.cli.shared.output import print_table, say, write_json
 from knowledge_mcp.cli.shared.progress import bars
-from knowledge_mcp.cli.shared.session import open_console, render, settings_of, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions, Mode, TextOptions
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
-    from rich.table import Table
 
     from knowledge_mcp.evals import EvalSet, Run, RunComparison, SetResult
     from knowledge_mcp.model.ingest import IngestReport
@@ -64,18 +65,17 @@ class EvaluationProgress:
             self._bar = None
 
 
-def print_results(console: Console, run: Run) -> None:
+def print_results(run: Run) -> None:
     """Print a table of measures with their intervals, then what else was found."""
     measured = [each for each in run.results if each.measures]
     if measured:
-        console.print(
-            _measure_table(run.name, measured) if len(measured) <= _MAX_COLUMNS else _set_table(run.name, measured)
-        )
+        print_measures = _print_by_measure if len(measured) <= _MAX_COLUMNS else _print_by_set
+        print_measures(run.name, measured)
     for mode in dict.fromkeys(each.mode for each in measured):
         of_mode = [each for each in measured if each.mode == mode]
         if len(of_mode) > 1:
             mean = sum(each.measures["nDCG@10"].mean for each in of_mode) / len(of_mode)
-            console.print(f"Mean nDCG@10 of {len(of_mode)} sets, {mode}: {mean:.4f}", markup=False)
+            say(f"Mean nDCG@10 of {len(of_mode)} sets, {mode}: {mean:.4f}")
     for result in run.results:
         lines = [
             f"{how_many(result.questions, 'question')}, {result.unanswerable} of them unanswerable; "
@@ -92,54 +92,42 @@ def print_results(console: Console, run: Run) -> None:
             ),
             *result.notes,
         ]
-        console.print(render(f"{result.label}: " + "\n  ".join(lines)), soft_wrap=True)
+        say(f"{result.label}: " + "\n  ".join(lines))
 
 
-def _measure_table(title: str, measured: Sequence[SetResult]) -> Table:
-    """Lay out a measure a row, with intervals."""
-    from rich.table import Table
-
+def _print_by_measure(title: str, measured: Sequence[SetResult]) -> None:
+    """Print a measure a row, with intervals."""
     from knowledge_mcp.evals import COLUMNS
 
-    table = Table(title=render(title), title_justify="left")
-    table.add_column("Measure")
-    for result in measured:
-        table.add_column(render(result.label), justify="right")
+    rows: list[list[str]] = []
     for name in COLUMNS:
         cells = [result.measures[name] for result in measured]
-        table.add_row(name, *(f"{each.mean:.4f} [{each.low:.3f}, {each.high:.3f}]" for each in cells))
-    table.add_row("ms, median / 95 %", *(f"{each.latency.p50:.1f} / {each.latency.p95:.1f}" for each in measured))
-    return table
+        rows.append([name, *(f"{each.mean:.4f} [{each.low:.3f}, {each.high:.3f}]" for each in cells)])
+    rows.append(["ms, median / 95 %", *(f"{each.latency.p50:.1f} / {each.latency.p95:.1f}" for each in measured)])
+    labels = [result.label for result in measured]
+    print_table(("Measure", *labels), rows, title=title, numbers=labels)
 
 
-def _set_table(title: str, measured: Sequence[SetResult]) -> Table:
-    """Lay out a result a row: there are too many for columns."""
-    from rich.table import Table
-
+def _print_by_set(title: str, measured: Sequence[SetResult]) -> None:
+    """Print a result a row: there are too many for columns."""
     from knowledge_mcp.evals import COLUMNS
 
-    table = Table(title=render(title), title_justify="left")
-    table.add_column("Set", overflow="fold")
-    for name in (*COLUMNS, "ms"):
-        table.add_column(name, justify="right")
-    for result in measured:
-        means = (f"{result.measures[name].mean:.4f}" for name in COLUMNS)
-        table.add_row(render(result.label), *means, f"{result.latency.p50:.1f}")
-    return table
+    rows = [
+        [result.label, *(f"{result.measures[name].mean:.4f}" for name in COLUMNS), f"{result.latency.p50:.1f}"]
+        for result in measured
+    ]
+    print_table(("Set", *COLUMNS, "ms"), rows, title=title, numbers=(*COLUMNS, "ms"))
 
 
-def print_comparisons(console: Console, comparisons: Sequence[RunComparison]) -> None:
+def print_comparisons(comparisons: Sequence[RunComparison]) -> None:
     """Print a table of differences for each set, and the questions that moved most."""
-    from rich.table import Table
-
+    numbers = ("Before", "After", "Change", "95 % interval", "p", "Better/worse/same")
     for each in comparisons:
-        table = Table(title=render(f"{each.label}, {how_many(each.questions, 'question')}"), title_justify="left")
-        for name in ("Measure", "Before", "After", "Change", "95 % interval", "p", "Better/worse/same", ""):
-            table.add_column(name, justify="left" if name in {"Measure", ""} else "right")
+        rows: list[tuple[str, ...]] = []
         for change in each.changes:
             found = change.change
             verdict = "" if not change.significant else "better" if found.mean > 0 else "worse"
-            table.add_row(
+            row = (
                 change.measure,
                 f"{change.before:.4f}",
                 f"{change.after:.4f}",
@@ -149,11 +137,12 @@ def print_comparisons(console: Console, comparisons: Sequence[RunComparison]) ->
                 f"{found.wins}/{found.losses}/{found.ties}",
                 verdict,
             )
-        console.print(table)
+            rows.append(row)
+        title = f"{each.label}, {how_many(each.questions, 'question')}"
+        print_table(("Measure", *numbers, ""), rows, title=title, numbers=numbers)
         for title, changes in (("Lost", each.losses), ("Won", each.wins)):
             for one in changes[:_MAX_LISTED]:
-                line = f"{title}: {one.question} {one.before:.3f} → {one.after:.3f} {one.text[:90]}"
-                console.print(render(line), soft_wrap=True)
+                say(f"{title}: {one.question} {one.before:.3f} → {one.after:.3f} {one.text[:90]}")
 
 
 def comparison_as_json(
@@ -182,44 +171,68 @@ def comparison_as_json(
     }
 
 
-@dataclass(frozen=True, slots=True)
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots, one HTML file.")]
+Tolerance = Annotated[float, typer.Option(min=0.0, max=1.0, help="How far a mean may fall.")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunChoices:
-    """Hold the command line of `knowledge eval run`."""
+    """The command line of `knowledge eval run`."""
 
-    sets: tuple[Path, ...]
-    modes: tuple[str, ...]
-    weight: float | None
-    documents: Path | None
-    split: str | None
-    hold_back: float
-    keep: Path | None
-    name: str | None
-    to: Path | None
-    html: Path | None
-    pin: Path | None
-    gate: Path | None
-    tolerance: float
-    max_cost: float | None
-    as_json: bool
-    collection: str | None
-    config: Path | None
-    verbose: bool
+    sets: Annotated[list[Path], typer.Argument(metavar="SET...", help="Folders, or files of questions.")]
+    mode: Annotated[
+        list[Mode] | None, typer.Option(help="How to rank; may be repeated to measure several. Default: hybrid.")
+    ] = None
+    weight: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Share of meaning in hybrid ranking, instead of the default.")
+    ] = None
+    docs: Annotated[
+        Path | None, typer.Option("--docs", metavar="PATH", help="Documents that your own questions are asked of.")
+    ] = None
+    split: Annotated[str | None, typer.Option(help="File in qrels/, without .tsv. Default: test, else dev.")] = None
+    hold_back: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=0.9, help="Share of a BEIR set's questions whose documents are left out: they have no answer."
+        ),
+    ] = 0.0
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep what was ingested here, for the next run.")
+    ] = None
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the run. Default: its sets and the build's commit.")
+    ] = None
+    to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON.")] = None
+    html: Html = None
+    pin: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write a small baseline for each set, named by set and commit."),
+    ] = None
+    gate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Baseline; exit 1 where a measure fell significantly.")
+    ] = None
+    tolerance: Tolerance = 0.005
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings of a set cost more than this.")
+    ] = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class DraftChoices:
-    """Hold the command line of `knowledge eval draft`."""
+    """The command line of `knowledge eval draft`."""
 
-    documents: Path | None
-    only: tuple[str, ...]
-    per_kind: int
-    to: Path | None
-    collection: str | None
-    config: Path | None
-    verbose: bool
+    docs: Annotated[
+        Path | None, typer.Argument(metavar="[DOCS]", help="Documents. Default: those of the knowledge base.")
+    ] = None
+    document: Annotated[list[str] | None, typer.Option(help="Only this document's id; may be repeated.")] = None
+    per_kind: Annotated[
+        int,
+        typer.Option("--per-kind", min=1, max=1000, help="Maximum number of questions of each kind for each document."),
+    ] = 10
+    to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to stdout.")] = None
 
 
-def run_sets(choices: RunChoices) -> bool:
+def run_sets(choices: RunChoices, options: CommandOptions) -> bool:
     """Measure every set, write what was asked for; returns whether a measure fell below the baseline.
 
     Raises:
@@ -228,12 +241,12 @@ def run_sets(choices: RunChoices) -> bool:
     from knowledge_mcp import evals
 
     sets = [
-        evals.open_set(path, split=choices.split, hold_back=choices.hold_back, documents=choices.documents)
+        evals.open_set(path, split=choices.split, hold_back=choices.hold_back, documents=choices.docs)
         for path in choices.sets
     ]
-    _check_together(sets, choices)
+    _check_together(sets, options.collection)
     baseline = None if choices.gate is None else evals.read_run(choices.gate)  # before an hour of work, not after
-    settings = settings_of(choices.config, choices.collection, verbose=choices.verbose, quiet="CRITICAL")
+    settings = options.settings(quiet="CRITICAL")
     results: list[SetResult] = []
     configuration: dict[str, str] = {}
     progress = EvaluationProgress()
@@ -244,7 +257,7 @@ def run_sets(choices: RunChoices) -> bool:
         progress.close()
     run = _run(choices, results, configuration)
     comparisons = () if baseline is None else evals.compare(baseline, run)
-    _write(choices, run, baseline, comparisons)
+    _write(choices, run, baseline, comparisons, as_json=options.as_json)
     if baseline is None:
         return False
     return _report_changes(baseline, run, comparisons, choices.tolerance)
@@ -265,7 +278,7 @@ def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | No
     if as_json:
         write_json(comparison_as_json(first, second, comparisons, tolerance=tolerance))
     else:
-        print_comparisons(open_console(), comparisons)
+        print_comparisons(comparisons)
     return _report_changes(first, second, comparisons, tolerance)
 
 
@@ -276,7 +289,7 @@ def write_report(result: Path, html: Path) -> None:
     _save(html, evals.report_html(evals.read_run(result)))
 
 
-def draft_from(choices: DraftChoices) -> None:
+def draft_from(choices: DraftChoices, options: TextOptions) -> None:
     """Draft questions and write them.
 
     Raises:
@@ -284,16 +297,16 @@ def draft_from(choices: DraftChoices) -> None:
     """
     from knowledge_mcp import evals
 
-    settings = settings_of(choices.config, choices.collection, verbose=choices.verbose, quiet="CRITICAL")
+    settings = options.settings(quiet="CRITICAL")
     progress = EvaluationProgress()
-    with _open_knowledge(settings, None if choices.documents is None else "drafts", keep=None) as knowledge:
+    with _open_knowledge(settings, None if choices.docs is None else "drafts", keep=None) as knowledge:
         try:
-            if choices.documents is not None:
-                chosen = evals.EvalSet("the documents", "questions", (), files=choices.documents)
+            if choices.docs is not None:
+                chosen = evals.EvalSet("the documents", "questions", (), files=choices.docs)
                 _ingest(knowledge, chosen, progress)
         finally:
             progress.close()
-        drafts = evals.draft_questions(knowledge, per_kind=choices.per_kind, documents=choices.only)
+        drafts = evals.draft_questions(knowledge, per_kind=choices.per_kind, documents=choices.document or ())
     if not drafts:
         raise InvalidInputError(
             "Nothing in these documents gave a question.",
@@ -315,12 +328,12 @@ def draft_from(choices: DraftChoices) -> None:
 # ---- measuring
 
 
-def _check_together(sets: Sequence[EvalSet], choices: RunChoices) -> None:
+def _check_together(sets: Sequence[EvalSet], collection: str | None) -> None:
     names = [each.name for each in sets]
     if len(set(names)) < len(names):
         raise InvalidInputError(f"Two sets have one name: {', '.join(names)}.", suggestion="Rename one of them.")
     bringing = [each.name for each in sets if _brings_documents(each)]
-    if choices.collection is not None and bringing:
+    if collection is not None and bringing:
         raise InvalidInputError(f"--collection says nothing about {bringing[0]}, whose documents are ingested.")
 
 
@@ -362,7 +375,7 @@ def _measure(
                 progress.show,
                 ingested=report,
             )
-            for mode in choices.modes
+            for mode in dict.fromkeys(choices.mode or [Mode.HYBRID])
         ]
 
 
@@ -422,7 +435,9 @@ def _run(choices: RunChoices, results: Sequence[SetResult], configuration: dict[
     )
 
 
-def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Sequence[RunComparison]) -> None:
+def _write(
+    choices: RunChoices, run: Run, baseline: Run | None, comparisons: Sequence[RunComparison], *, as_json: bool
+) -> None:
     from knowledge_mcp import evals
 
     if choices.to is not None:
@@ -435,13 +450,13 @@ def _write(choices: RunChoices, run: Run, baseline: Run | None, comparisons: Seq
             one = evals.Run(name, run.version, run.commit, run.created_at, run.configuration, of_set)
             build = run.commit or run.version
             _save(choices.pin / f"{name}-{build}.json", evals.run_as_json(one, compact=True))
-    if choices.as_json:
+    if as_json:
         sys.stdout.write(evals.run_as_json(run))
         sys.stdout.flush()
         return
-    print_results(open_console(), run)
+    print_results(run)
     if comparisons:
-        print_comparisons(open_console(), comparisons)
+        print_comparisons(comparisons)
 
 
 def _report_changes(before: Run, after: Run, comparisons: Sequence[RunComparison], tolerance: float) -> bool:

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import in_commands, sanitize
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Mode,
-    Verbose,
-    load,
-    open_console,
-    open_knowledge,
-    parse_pairs,
-    render,
-    write_json,
-)
+from knowledge_mcp.cli.shared.failures import in_commands
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_facts, print_panel, print_table, say
+from knowledge_mcp.cli.shared.session import CommandOptions, Mode, load, parse_pairs
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from knowledge_mcp.surfaces.standards.shapes import (
         LookupResponse,
         RequirementsResponse,
@@ -41,7 +29,9 @@ EditionOption = Annotated[
 ]
 
 
+@with_groups
 def search(
+    options: CommandOptions,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, as a question or in a few words.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of results.")] = 10,
     mode: Annotated[Mode, typer.Option(help="Rank by meaning and words, by meaning, or by words.")] = Mode.HYBRID,
@@ -66,16 +56,12 @@ def search(
         typer.Option("--in", metavar="COLLECTION", help="Search this collection, * for all; may be repeated."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole passages.")] = False,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Find passages.
 
     Example: knowledge search "how is a requirement verified" --normative -n 5
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         values: dict[str, Any] = {
@@ -86,7 +72,7 @@ def search(
             "chunk_type": chunk_type,
             "clause_number": clause,
             "normative_only": normative or None,
-            "detail": "full" if as_json else "brief",
+            "detail": "full" if options.as_json else "brief",
             "edition": edition,
             "metadata": parse_pairs(meta) or None,
             "tags": tag or None,
@@ -98,87 +84,69 @@ def search(
             values |= {"use_hybrid": mode is Mode.HYBRID}
             values |= {} if weight is None else {"hybrid_weight": weight}
             answer = tools.search(knowledge, load(shapes.StandardsSearchRequest, values))
-        _show(answer, as_json=as_json, how=lambda console: _print_search(console, answer, full=full))
+        options.show(answer, partial(_print_search, full=full))
 
 
+@with_groups
 def lookup(
+    options: CommandOptions,
     term: Annotated[str, typer.Argument(metavar="TERM", help="Term, abbreviation or concept.")],
     edition: EditionOption = None,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Define a term.
 
     Example: knowledge lookup "stakeholder requirement"
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         answer = tools.lookup(knowledge, load(shapes.LookupRequest, {"term": term, "edition": edition}))
-        _show(answer, as_json=as_json, how=lambda console: _print_lookup(console, answer))
+        options.show(answer, _print_lookup)
 
 
+@with_groups
 def requirements(
+    options: CommandOptions,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What the requirements are about.")],
     standard: Annotated[str | None, typer.Option(help="Only documents whose id or title contains this.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of results.")] = 10,
     edition: EditionOption = None,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Find mandatory statements on a topic.
 
     Example: knowledge requirements verification --standard 29148
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         values = {"topic": topic, "standard": standard, "n_results": limit, "edition": edition}
         answer = tools.requirements(knowledge, load(shapes.RequirementsRequest, values))
-        _show(answer, as_json=as_json, how=lambda console: _print_requirements(console, answer))
+        options.show(answer, _print_requirements)
 
 
-def stats(
-    as_json: AsJson = False, collection: CollectionName = None, config: ConfigFile = None, verbose: Verbose = False
-) -> None:
+@with_groups
+def stats(options: CommandOptions) -> None:
     """Count what the knowledge base holds, and say what it runs on.
 
     Example: knowledge stats --json
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
         answer = tools.stats(knowledge, shapes.NoArguments())
-        _show(answer, as_json=as_json, how=lambda console: _print_stats(console, answer))
+        options.show(answer, _print_stats)
 
 
-def _show(answer: Any, *, as_json: bool, how: Callable[[Console], None]) -> None:
-    if as_json:
-        write_json(answer.model_dump(mode="json", exclude_unset=True))
-    else:
-        how(open_console())
-
-
-def _panel(title: str, body: str, foot: str) -> Any:
-    from rich.panel import Panel
-
-    return Panel(render(body), title=render(title), subtitle=render(foot), title_align="left", subtitle_align="right")
-
-
-def _print_notes(console: Console, answer: Any) -> None:
+def _print_notes(answer: Any) -> None:
     messages = [answer.message] if getattr(answer, "message", "") else []
     for line in (*messages, *getattr(answer, "editions", []), *answer.degraded):
-        console.print(in_commands(line), markup=False)
+        say(in_commands(line))
     if "answerability" in answer.model_fields_set:
-        console.print(f"That one of these answers is {answer.answerability}.", markup=False)
+        say(f"That one of these answers is {answer.answerability}.")
     if variants := getattr(answer, "also_asked", []):
-        console.print(f"Also asked for: {'; '.join(variants)}.", markup=False)
+        say(f"Also asked for: {'; '.join(variants)}.")
     for line in getattr(answer, "suggestions", []):
-        console.print(f"  - {in_commands(line)}", markup=False)
+        say(f"  - {in_commands(line)}")
 
 
 def _also_in(each: Any) -> list[str]:
@@ -187,69 +155,56 @@ def _also_in(each: Any) -> list[str]:
     return [f"Also in: {'; '.join([*each.also_in, *further])}"] if each.also_in else []
 
 
-def _print_search(console: Console, answer: StandardsSearchResponse, *, full: bool) -> None:
+def _print_search(answer: StandardsSearchResponse, *, full: bool) -> None:
     for number, each in enumerate(answer.results, 1):
         text = each.content if full or len(each.content) <= EXCERPT else f"{each.content[:EXCERPT].rstrip()} …"
         marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]
         marks += [f"in {each.collection}"] if each.collection else []
         text = f"{each.cut_from}\n…\n{text}" if each.cut_from else text
         body = "\n\n".join([text, each.source.citation, *_also_in(each)])
-        console.print(_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}"))
+        print_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}")
         place = f"  document {each.source.document_id}, passage {each.id}"  # not in the frame, which would wrap it
-        console.print(sanitize(place), markup=False, soft_wrap=True)
+        say(place)
     if answer.results:
-        console.print("Read on with `knowledge read --chunk PASSAGE --after 2`.", markup=False)
-    _print_notes(console, answer)
+        say("Read on with `knowledge read --chunk PASSAGE --after 2`.")
+    _print_notes(answer)
 
 
-def _print_lookup(console: Console, answer: LookupResponse) -> None:
+def _print_lookup(answer: LookupResponse) -> None:
     for each in answer.definitions:
         names = ", ".join([each.term, *each.aliases])
         body = "\n\n".join([each.definition, *each.notes, *([f"Source: {each.origin}"] if each.origin else [])])
-        console.print(_panel(names, body, each.source.citation))
-    _print_notes(console, answer)
+        print_panel(names, body, each.source.citation)
+    _print_notes(answer)
     if answer.similar_terms:
-        console.print(f"Similar terms: {', '.join(answer.similar_terms)}", markup=False)
+        say(f"Similar terms: {', '.join(answer.similar_terms)}")
 
 
-def _print_requirements(console: Console, answer: RequirementsResponse) -> None:
-    from rich.table import Table
-
-    if answer.results:
-        table = Table(show_lines=True)
-        table.add_column("Clause")
-        table.add_column("Requirement", ratio=3, overflow="fold")
-        table.add_column("Source", ratio=2, overflow="fold")
-        table.add_column("Score", justify="right")
-        for each in answer.results:
-            source = "\n".join([each.source.citation, *_also_in(each)])
-            words = f"{each.requirement_text} (weak: no word obliges)" if each.weak else each.requirement_text
-            cells = (each.requirement_id, words, source, f"{each.score:.2f}")
-            table.add_row(*map(render, cells))
-        console.print(table)
-    _print_notes(console, answer)
+def _print_requirements(answer: RequirementsResponse) -> None:
+    rows: list[tuple[str, ...]] = []
+    for each in answer.results:
+        source = "\n".join([each.source.citation, *_also_in(each)])
+        words = f"{each.requirement_text} (weak: no word obliges)" if each.weak else each.requirement_text
+        rows.append((each.requirement_id, words, source, f"{each.score:.2f}"))
+    if rows:
+        print_table(("Clause", "Requirement", "Source", "Score"), rows, numbers={"Score"}, show_lines=True)
+    _print_notes(answer)
 
 
-def _print_stats(console: Console, answer: StatsResponse) -> None:
-    from rich.table import Table
-
+def _print_stats(answer: StatsResponse) -> None:
     base, store, embedding = answer.knowledge_base, answer.vector_store, answer.embedding
-    table = Table(show_header=False)
-    for name, value in (
+    rows = [
         ("Documents", f"{base.total_documents:,}"),
         ("Chunks", f"{base.total_chunks:,}"),
         ("Tokens", f"{base.total_tokens:,}"),
         ("Storage", f"{base.storage_bytes / 1e6:,.1f} MB"),
         ("Vector store", f"{store.backend}, {store.status}, hybrid {'on' if store.hybrid_enabled else 'off'}"),
         ("Embedding", f"{embedding.model}, {embedding.dimensions} dimensions"),
-    ):
-        table.add_row(name, render(value))
+    ]
     for each in answer.sources:
         synced = f"synced {each.last_synced}" if each.last_synced else "never synced"
         summary = f"{how_many(each.documents, 'document')}, {synced}{', stale' if each.stale else ''}"
-        table.add_row(
-            render(f"Source {each.name}"), render(f"{summary}: {each.last_error}" if each.last_error else summary)
-        )
-    console.print(table)
+        rows.append((f"Source {each.name}", f"{summary}: {each.last_error}" if each.last_error else summary))
+    print_facts(rows)
     for note in answer.notes:
-        console.print(note, markup=False)
+        say(note)

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, Verbose, guard, settings_of, write_json
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import write_json
+from knowledge_mcp.cli.shared.session import StoreOptions
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.support.files import make_private_folder, touch_private
 from knowledge_mcp.support.wording import how_many
@@ -61,34 +63,32 @@ Exit codes: 0 restored, 1 failed, 3 configuration or connection, 130 interrupted
 """
 
 
+@with_groups
 def backup(
+    options: StoreOptions,
     file: Annotated[Path, typer.Argument(help="File to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Write the store into one file."""
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
 
         report = back_up(settings, file, force=force)
-        _report(f"Written: {file}", report, as_json=as_json)
+        _report(f"Written: {file}", report, as_json=options.as_json)
 
 
+@with_groups
 def restore(
+    options: StoreOptions,
     file: Annotated[Path, typer.Argument(help="File that `knowledge backup` wrote.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the existing store.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Replace the store by a backup."""
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
 
         report = restore_from(settings, file, force=force)
-        _report(f"Restored: {settings.data_folder}", report, as_json=as_json)
+        _report(f"Restored: {settings.data_folder}", report, as_json=options.as_json)
 
 
 def _report(action: str, report: dict[str, int], *, as_json: bool) -> None:

@@ -10,18 +10,12 @@ import typer
 
 from knowledge_mcp.cli.knowledge.clients.install import client
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    ConfigFile,
-    command_group,
-    guard,
-    open_console,
-    reading_of,
-    render,
-    write_json,
-)
+from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, command_group, guard, reading_of
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from knowledge_mcp.settings import Reading, Settings
 
 app = command_group("Show the settings, or the configuration for an assistant.")
@@ -77,19 +71,14 @@ def _as_values(reading: Reading) -> dict[str, Any]:
 
 
 def _print(reading: Reading) -> None:
-    from rich.table import Table
-
     values = _as_values(reading)
-    table = Table()
-    for name in ("Setting", "Value", "From"):
-        table.add_column(name, overflow="fold")
+    rows: list[list[Text]] = []
     for each, value in zip(reading.values, values["settings"], strict=True):
         style = "bold red" if each.problem else "bold" if each.origin != "default" else ""
-        table.add_row(*(render(str(cell), style) for cell in (value["name"], value["value"], value["origin"])))
-    console = open_console()
-    console.print(table)
+        rows.append([render(value[name], style) for name in ("name", "value", "origin")])
+    print_table(("Setting", "Value", "From"), rows)
     for name in ("embedding", "vector_store"):
         choice = dict(values[name])
         reason = choice.pop("reason")
-        console.print(f"{name.replace('_', ' ').capitalize()}: {', '.join(choice.values())} ({reason})", markup=False)
-    console.print(f".env file: {json.dumps(values['env_file']) if values['env_file'] else 'none found'}", markup=False)
+        say(f"{name.replace('_', ' ').capitalize()}: {', '.join(choice.values())} ({reason})")
+    say(f".env file: {json.dumps(values['env_file']) if values['env_file'] else 'none found'}")

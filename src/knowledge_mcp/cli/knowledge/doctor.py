@@ -17,16 +17,9 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.logs import set_up_logging
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    reading_of,
-    render,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_table, render, write_json
+from knowledge_mcp.cli.shared.session import StoreOptions, reading_of
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.chunk import numbers_of
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError, NotFoundError, noticing
@@ -54,21 +47,20 @@ class CheckOutcome:
     what_to_do: str = ""
 
 
+@with_groups
 def doctor(
+    options: StoreOptions,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired safely.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Check settings, folders, store, model and disk; exit code 1 when something is broken.
 
     Example: knowledge doctor --repair
     """
-    with guard(verbose=verbose, as_json=as_json):
-        reading = reading_of(config)
-        set_up_logging("INFO" if verbose else "ERROR", reading.settings.log_format)
+    with options.guard():
+        reading = reading_of(options.config)
+        set_up_logging("INFO" if options.verbose else "ERROR", reading.settings.log_format)
         outcomes = list(_examine(reading, repair=repair))
-        if as_json:
+        if options.as_json:
             write_json({"ok": not _has_failed(outcomes), "checks": [asdict(each) for each in outcomes]})
         else:
             _print(outcomes)
@@ -364,17 +356,6 @@ def _contents(base: Base, *, repair: bool) -> Iterator[CheckOutcome]:
 
 
 def _print(outcomes: list[CheckOutcome]) -> None:
-    from rich.table import Table
-
     styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
-    table = Table()
-    for name in ("", "Check", "Found", "What to do"):
-        table.add_column(name, overflow="fold")
-    for each in outcomes:
-        table.add_row(
-            render(each.status, styles[each.status]),
-            render(each.check),
-            render(each.message),
-            render(each.what_to_do),
-        )
-    open_console().print(table)
+    rows = [(render(each.status, styles[each.status]), each.check, each.message, each.what_to_do) for each in outcomes]
+    print_table(("", "Check", "Found", "What to do"), rows)

@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    Yes,
-    command_group,
-    open_console,
-    open_knowledge,
-    render,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions, Yes, command_group
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
 
@@ -36,101 +27,96 @@ app = command_group("List, show and remove documents, and tell their editions.")
 
 
 @app.command("list")
-def list_documents(
-    as_json: AsJson = False, collection: CollectionName = None, config: ConfigFile = None, verbose: Verbose = False
-) -> None:
+@with_groups
+def list_documents(options: CommandOptions) -> None:
     """List all documents.
 
     Example: knowledge documents list --json
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         records = knowledge.documents()
-        if as_json:
+        if options.as_json:
             write_json({"documents": [_plain(record) for record in records], "total": len(records)})
             return
         if not records:
-            open_console().print(
-                "The knowledge base holds no documents. `knowledge-ingest FOLDER` takes some in.", markup=False
-            )
+            say("The knowledge base holds no documents. `knowledge-ingest FOLDER` takes some in.")
             return
-        from rich.table import Table
-
-        table = Table()
-        table.add_column("Id", no_wrap=True, overflow="fold")  # an id that is broken cannot be copied
-        for name in ("Title", "Type"):
-            table.add_column(name, overflow="fold")
-        for name in ("Pages", "Chunks"):
-            table.add_column(name, justify="right")
-        table.add_column("Ingested")
-        table.add_column("Status")
-        for each in records:
-            pages = str(each.pages) if each.pages else "-"
-            cells = (each.id, each.title, each.document_type, pages, str(each.chunk_count), each.updated_at[:10])
-            table.add_row(*map(render, cells), each.status.value)
-        open_console().print(table)
+        columns = ("Id", "Title", "Type", "Pages", "Chunks", "Ingested", "Status")
+        rows = [
+            (
+                each.id,
+                each.title,
+                each.document_type,
+                str(each.pages) if each.pages else "-",
+                str(each.chunk_count),
+                each.updated_at[:10],
+                each.status.value,
+            )
+            for each in records
+        ]
+        # an id that is broken cannot be copied
+        print_table(columns, rows, numbers={"Pages", "Chunks"}, unbroken={"Id"})
 
 
 @app.command()
+@with_groups
 def show(
+    options: CommandOptions,
     document_id: Annotated[
         str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
     ],
     text: Annotated[bool, typer.Option("--text", help="Write the document's whole text instead.")] = False,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show a document's record and its sections, or its text.
 
     Example: knowledge documents show iso-15288
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         record = knowledge.document(document_id)
-        if text and not as_json:
+        if text and not options.as_json:
             sys.stdout.write(knowledge.document_text(record.id))
             sys.stdout.write("\n")
             return
         chunks = knowledge.document_chunks(record.id)
-        if as_json:
+        if options.as_json:
             content = _plain(record) | {"sections": _sections(chunks)}
             if text:
                 content["text"] = knowledge.document_text(record.id)
             write_json(content)
             return
         console = open_console()
-        console.print(_record_table(record))
+        print_facts(_facts(record), title=record.title)
         console.print(_tree(record, chunks))
 
 
 @app.command(short_help="Remove a document and all its passages.")
+@with_groups
 def remove(
+    options: CommandOptions,
     document_id: Annotated[
         str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
     ],
     yes: Yes = False,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Remove a document and all its passages from the knowledge base; the file itself stays.
 
     Example: knowledge documents remove iso-15288 --yes
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         record = knowledge.document(document_id)
         if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
             raise typer.Exit(ExitCode.FAILURE)
         chunks = knowledge.remove(record.id)
-        if as_json:
+        if options.as_json:
             write_json({"document_id": record.id, "chunks_removed": chunks})
         else:
-            open_console().print(f"Removed {record.id}: {how_many(chunks, 'chunk')}.", markup=False)
+            say(f"Removed {record.id}: {how_many(chunks, 'chunk')}.")
 
 
 @app.command(short_help="Show or set which editions a document belongs to.")
+@with_groups
 def family(
+    options: CommandOptions,
     document_id: Annotated[
         str | None, typer.Argument(metavar="DOCUMENT_ID", help="Id; without one, all families are listed.")
     ] = None,
@@ -141,10 +127,6 @@ def family(
     edition: Annotated[str | None, typer.Option(help="Its edition, such as 2018 or v1.2.")] = None,
     status: Annotated[str | None, typer.Option(help="draft, current, superseded or withdrawn.")] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Forget what was set by hand.")] = False,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show which documents are editions of one, or correct it; later ingests keep what is set here.
 
@@ -154,7 +136,7 @@ def family(
 
     Example: knowledge documents family lifts-2018 --split
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.engine.core.documents import SETTABLE
         from knowledge_mcp.engine.core.editions import ALONE, Editions
 
@@ -171,7 +153,7 @@ def family(
                 knowledge.relabel(document_id, labels)
         editions = Editions(knowledge.documents())
         found = [each for each in editions.families if document_id in {None, *(one.id for one in each.records)}]
-        if as_json:
+        if options.as_json:
             write_json({"families": [_family(each) for each in found]})
             return
         for each in found:
@@ -218,13 +200,8 @@ def _plain(record: DocumentRecord) -> dict[str, Any]:
     return {"document_id": content.pop("id"), **content}
 
 
-def _record_table(record: DocumentRecord) -> Any:
-    from rich.table import Table
-
-    table = Table(show_header=False, title=render(record.title), title_justify="left")
-    table.add_column()
-    table.add_column(overflow="fold")
-    rows = [
+def _facts(record: DocumentRecord) -> list[tuple[str, str]]:
+    return [
         ("Id", record.id),
         ("Type", record.document_type),
         ("Source", record.source_path),
@@ -238,9 +215,6 @@ def _record_table(record: DocumentRecord) -> Any:
         *record.metadata,
         *(("Warning", warning) for warning in record.warnings),
     ]
-    for name, value in rows:
-        table.add_row(render(name), render(value))
-    return table
 
 
 def _sections(chunks: list[Chunk]) -> list[dict[str, Any]]:

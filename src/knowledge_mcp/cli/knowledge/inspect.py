@@ -16,16 +16,9 @@ import typer
 
 from knowledge_mcp import registry
 from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, notify, print_failure, sanitize
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import StoreOptions
 from knowledge_mcp.engine.core.confinement import look_at
 from knowledge_mcp.engine.ingest.facts import structure_of
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
@@ -39,7 +32,7 @@ from knowledge_mcp.support.files import NotRegularError
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
     from rich.tree import Tree
 
     from knowledge_mcp.ports import Reader
@@ -51,15 +44,14 @@ _EACH_PAGE = 60
 _LOST = "bold red"
 
 
+@with_groups
 def inspect(
+    options: StoreOptions,
     file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="File of any kind that is read.")],
     ignore_outline: Annotated[
         bool, typer.Option("--ignore-outline", help="Leave a PDF's own bookmarks and heading tags aside.")
     ] = False,
     text: Annotated[bool, typer.Option("--text", help="Write the whole text instead, as it would be stored.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show what is read in a file: its outline, what was found, and how much of each page; nothing is stored.
 
@@ -68,17 +60,17 @@ def inspect(
 
     Example: knowledge inspect standard.pdf
     """
-    with guard(verbose=verbose, as_json=as_json):
-        if text and as_json:
+    with options.guard():
+        if text and options.as_json:
             raise InvalidInputError("--text and --json exclude one another.", suggestion="Give one of them.")
-        settings = settings_of(config, verbose=verbose)
+        settings = options.settings()
 
         try:
             inspected = inspect_file(settings, file, ignore_outline=ignore_outline)
         except UnreadableDocumentError as exc:
-            _report_unreadable(exc, verbose=verbose, as_json=as_json)
+            _report_unreadable(exc, verbose=options.verbose, as_json=options.as_json)
             raise typer.Exit(ExitCode.NOTHING_DONE) from exc
-        if as_json:
+        if options.as_json:
             write_json(inspected.as_values())
         elif text:
             sys.stdout.write(f"{inspected.document.text}\n")
@@ -99,28 +91,22 @@ def _report_unreadable(error: UnreadableDocumentError, *, verbose: bool, as_json
 
 
 def _print(inspected: Inspected) -> None:
-    console = open_console()
-    console.print(_facts(inspected))
+    print_facts(_facts(inspected), title=inspected.document.title)
     if inspected.structure.sections:
-        console.print(_outline(inspected))
+        open_console().print(_outline(inspected))
     if inspected.structure.pages:
-        console.print(_coverage(inspected.structure.pages))
+        _print_coverage(inspected.structure.pages)
     for warning in inspected.document.warnings:
-        console.print(render(f"Warning: {warning}", "yellow"), soft_wrap=True)
+        say(f"Warning: {warning}", "yellow")
 
 
-def _facts(inspected: Inspected) -> Table:
-    from rich.table import Table
-
+def _facts(inspected: Inspected) -> list[tuple[str, str]]:
     document = inspected.document
-    table = Table(show_header=False, title=render(document.title), title_justify="left")
-    table.add_column()
-    table.add_column(overflow="fold")
     kind = inspected.kind
     why = f" ({kind.reason})" if kind.reason else ""
     forces = Counter(each.modality.value for each in inspected.statements)
     tokens = sum(chunk.token_count for chunk in inspected.chunks)
-    rows = [
+    return [
         ("Id", document.id),
         ("Type", f"{kind.kind}{why}"),
         ("Read by", inspected.reader),
@@ -136,9 +122,6 @@ def _facts(inspected: Inspected) -> Table:
         ("References", str(len(inspected.references))),
         *document.metadata,
     ]
-    for name, value in rows:
-        table.add_row(render(name), render(value))
-    return table
 
 
 def _outline(inspected: Inspected) -> Tree:
@@ -161,16 +144,9 @@ def _outline(inspected: Inspected) -> Tree:
     return root
 
 
-def _coverage(pages: Sequence[PageCoverage]) -> Table:
+def _print_coverage(pages: Sequence[PageCoverage]) -> None:
     """Show what was read from each page; pages that were not read stand out."""
-    from rich.table import Table
-
-    table = Table(title="Coverage", title_justify="left")
-    for name in ("Page", "Label", "Method"):
-        table.add_column(name)
-    for name in ("Characters", "Tables", "Figures"):
-        table.add_column(name, justify="right")
-    table.add_column("Note", overflow="fold")
+    rows: list[list[Text]] = []
     for run in _runs(pages):
         first, last = run[0], run[-1]
         several = first is not last
@@ -184,8 +160,9 @@ def _coverage(pages: Sequence[PageCoverage]) -> Table:
             first.note,
         )
         style = _LOST if first.method == "none" else "dim" if first.method == "blank" else ""
-        table.add_row(*(render(cell, style) for cell in cells))
-    return table
+        rows.append([render(cell, style) for cell in cells])
+    numbers = ("Characters", "Tables", "Figures")
+    print_table(("Page", "Label", "Method", *numbers, "Note"), rows, title="Coverage", numbers=numbers)
 
 
 def _count(number: int) -> str:

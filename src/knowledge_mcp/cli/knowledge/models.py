@@ -10,26 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_table, say, write_json
+from knowledge_mcp.cli.shared.session import StoreOptions, command_group
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Fetch, verify and list models.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("Fetch, verify and list models.")
 
 ModelName = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Model; the configured one if left out.")]
 Variant = Literal["int8", "fp32"]
@@ -52,13 +40,12 @@ def model_name(settings: Settings) -> str:
 
 
 @app.command(short_help="Download a model, and check its hashes.")
+@with_groups
 def fetch(
+    options: StoreOptions,
     model: ModelName = None,
     variant: Annotated[Variants | None, typer.Option(help="Weights; EMBEDDING_VARIANT's if left out.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Use only what is on this machine.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Download a model, check its hashes and build what is needed to run it.
 
@@ -67,8 +54,8 @@ def fetch(
 
     Example: knowledge models fetch multilingual-e5-small
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         from knowledge_mcp.embedders.local import model_files
 
         chosen = variant.value if variant is not None else settings.embedding_variant
@@ -83,7 +70,7 @@ def fetch(
                 progress=report_stage,
             )
         built = {name: str(path) for name, path in report.onnx.items()}
-        if as_json:
+        if options.as_json:
             write_json(
                 {
                     "model": report.files.name,
@@ -95,21 +82,20 @@ def fetch(
             )
             return
         origin = f"from {report.source}" if report.source else "was here already"
-        open_console().print(f"{report.files.name} {origin}; ready after {report.seconds:.1f} s:", markup=False)
+        say(f"{report.files.name} {origin}; ready after {report.seconds:.1f} s:")
         for name, path in built.items():
-            open_console().print(f"  {name}: {path}", markup=False, soft_wrap=True)
+            say(f"  {name}: {path}")
 
 
 @app.command(short_help="Hash a model's files again and compare.")
-def verify(
-    model: ModelName = None, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False
-) -> None:
+@with_groups
+def verify(options: StoreOptions, model: ModelName = None) -> None:
     """Hash a model's files again and compare; exit code 1 when one is not what it should be.
 
     Example: knowledge models verify
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         from knowledge_mcp.embedders.local import model_files
 
         checks = model_files.verify(
@@ -117,7 +103,7 @@ def verify(
             path=settings.embedding_model_path if model is None else None,
             cache=settings.models_folder,
         )
-        if as_json:
+        if options.as_json:
             files = [
                 {
                     "path": str(each.path),
@@ -132,24 +118,25 @@ def verify(
         else:
             for each in checks:
                 state = "ok     " if each.ok else "missing" if not each.actual else "WRONG  "
-                open_console().print(f"{state} {each.path}", markup=False, soft_wrap=True)
+                say(f"{state} {each.path}")
         if not all(each.ok for each in checks):
             sys.stderr.write("Next: `knowledge models fetch` puts the right files there.\n")
             raise typer.Exit(ExitCode.FAILURE)
 
 
 @app.command("list")
-def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+@with_groups
+def list_models(options: StoreOptions) -> None:
     """List the models that are on this machine.
 
     Example: knowledge models list
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         from knowledge_mcp.embedders.local import model_files
 
         found = model_files.list_models(settings.models_folder)
-        if as_json:
+        if options.as_json:
             write_json(
                 {
                     "folder": str(settings.models_folder),
@@ -169,21 +156,19 @@ def list_models(as_json: AsJson = False, config: ConfigFile = None, verbose: Ver
             )
             return
         if not found:
-            open_console().print(
-                f"No models in {settings.models_folder}; `knowledge models fetch` gets one.", markup=False
-            )
+            say(f"No models in {settings.models_folder}; `knowledge models fetch` gets one.")
             return
-        from rich.table import Table
-
-        table = Table()
-        for name in ("Model", "Dimensions", "Variants", "Size", "Folder"):
-            table.add_column(name, overflow="fold")
-        for each in found:
-            size = f"{each.size / 1e6:.1f} MB"
-            wide = str(each.dimensions) if each.dimensions > 1 else "a score"
-            cells = (each.name, wide, ", ".join(each.variants), size, str(each.directory))
-            table.add_row(*map(render, cells))
-        open_console().print(table)
+        rows = [
+            (
+                each.name,
+                str(each.dimensions) if each.dimensions > 1 else "a score",
+                ", ".join(each.variants),
+                f"{each.size / 1e6:.1f} MB",
+                str(each.directory),
+            )
+            for each in found
+        ]
+        print_table(("Model", "Dimensions", "Variants", "Size", "Folder"), rows)
 
 
 class _Stages:

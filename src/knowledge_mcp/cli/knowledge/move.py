@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -13,20 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, sanitize
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import write_json
 from knowledge_mcp.cli.shared.progress import bars
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    Backend,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    Yes,
-    guard,
-    open_console,
-    open_store,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.session import Backend, CommandOptions, StoreOptions, Yes, open_store
 from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
@@ -37,7 +27,8 @@ from knowledge_mcp.support.wording import how_many
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from knowledge_mcp.ports import Embedder, Store
+    from knowledge_mcp.engine.core.base import Base
+    from knowledge_mcp.ports import Store
     from knowledge_mcp.settings import Settings
 
 
@@ -90,80 +81,66 @@ class LocalWeights(StrEnum):
     FP32 = "fp32"
 
 
-def migrate(
-    source: Annotated[Backend, typer.Option("--from", help="Store to copy from, as the settings describe it.")],
-    target: Annotated[Backend, typer.Option("--to", help="Store to copy to, as the settings describe it.")],
+@dataclass(frozen=True, kw_only=True)
+class MigrateChoices:
+    """The command line of `knowledge migrate`."""
+
+    source: Annotated[Backend, typer.Option("--from", help="Store to copy from, as the settings describe it.")]
+    target: Annotated[Backend, typer.Option("--to", help="Store to copy to, as the settings describe it.")]
     collection: Annotated[
         list[str] | None,
         typer.Option("--collection", help="Collection to copy, may be given again. QDRANT_COLLECTION's if left out."),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Copy every collection.")] = False,
-    to_collection: Annotated[str | None, typer.Option(help="Name at the target; the same if left out.")] = None,
-    from_path: Annotated[Path | None, typer.Option(help="Folder of an embedded source, not the settings'.")] = None,
-    to_path: Annotated[Path | None, typer.Option(help="Folder of an embedded target, not the settings'.")] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that only the target has.")] = False,
-    samples: Annotated[int, typer.Option(min=0, max=10000, help="Queries asked of both at the end.")] = 50,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be copied; write nothing.")] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
-    """Copy collections from one store into another."""
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, verbose=verbose)
+    ] = None
+    everything: Annotated[bool, typer.Option("--all", help="Copy every collection.")] = False
+    to_collection: Annotated[str | None, typer.Option(help="Name at the target; the same if left out.")] = None
+    from_path: Annotated[Path | None, typer.Option(help="Folder of an embedded source, not the settings'.")] = None
+    to_path: Annotated[Path | None, typer.Option(help="Folder of an embedded target, not the settings'.")] = None
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that only the target has.")] = False
+    samples: Annotated[int, typer.Option(min=0, max=10000, help="Queries asked of both at the end.")] = 50
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be copied; write nothing.")] = False
+    yes: Yes = False
 
-        choices = MigrateChoices(
-            source=source.value,
-            target=target.value,
-            collections=tuple(collection or ()),
-            everything=everything,
-            to_collection=to_collection,
-            from_path=from_path,
-            to_path=to_path,
-            prune=prune,
-            samples=samples,
-            dry_run=dry_run,
-            yes=yes,
-            as_json=as_json,
-            verbose=verbose,
-        )
-        code = migrate_with(settings, choices)
+
+@with_groups
+def migrate(choices: MigrateChoices, options: StoreOptions) -> None:
+    """Copy collections from one store into another."""
+    with options.guard():
+        code = _migrate_between(options, choices)
         if code:
             raise typer.Exit(code)
 
 
-def reembed(
-    collection: CollectionName = None,
-    provider: Annotated[Provider | None, typer.Option(help="Instead of EMBEDDING_PROVIDER's.")] = None,
-    model: Annotated[str | None, typer.Option(help="Instead of EMBEDDING_MODEL's.")] = None,
-    dimensions: Annotated[int | None, typer.Option(min=256, max=3072, help="Instead of EMBEDDING_DIMENSIONS'.")] = None,
-    variant: Annotated[LocalWeights | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None,
+@dataclass(frozen=True, kw_only=True)
+class ReembedChoices:
+    """The command line of `knowledge reembed`."""
+
+    provider: Annotated[Provider | None, typer.Option(help="Instead of EMBEDDING_PROVIDER's.")] = None
+    model: Annotated[str | None, typer.Option(help="Instead of EMBEDDING_MODEL's.")] = None
+    dimensions: Annotated[int | None, typer.Option(min=256, max=3072, help="Instead of EMBEDDING_DIMENSIONS'.")] = None
+    variant: Annotated[LocalWeights | None, typer.Option(help="Instead of EMBEDDING_VARIANT's.")] = None
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Swap even though some documents cannot be carried over.")
-    ] = False,
-    drop_old: Annotated[bool, typer.Option("--drop-old", help="Drop the old collection after the swap.")] = False,
+    ] = False
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Drop the old collection after the swap.")] = False
     max_cost: Annotated[
         float | None, typer.Option(min=0, metavar="USD", help="Stop before embeddings cost more than this.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count chunks, tokens and cost; embed nothing.")] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
-    """Re-embed a collection and replace the old one."""
-    with guard(verbose=verbose, as_json=as_json):
-        settings = _change(
-            settings_of(config, collection, verbose=verbose),
-            embedding_provider=provider.value if provider else None,
-            embedding_model=model,
-            embedding_dimensions=dimensions,
-            embedding_variant=variant.value if variant else None,
-        )
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count chunks, tokens and cost; embed nothing.")] = False
+    yes: Yes = False
 
-        options = ReembedOptions(leave_out=leave_out, drop_old=drop_old, max_cost=max_cost)
-        code = reembed_with(settings, ReembedChoices(options, dry_run, yes, as_json, verbose))
+
+@with_groups
+def reembed(choices: ReembedChoices, options: CommandOptions) -> None:
+    """Re-embed a collection and replace the old one."""
+    with options.guard():
+        settings = _change(
+            options.settings(),
+            embedding_provider=choices.provider,
+            embedding_model=choices.model,
+            embedding_dimensions=choices.dimensions,
+            embedding_variant=choices.variant,
+        )
+        code = _reembed_with(settings, options, choices)
         if code:
             raise typer.Exit(code)
 
@@ -270,36 +247,6 @@ def move_progress(*, verbose: bool) -> MoveProgress:
     return MoveLines(verbose=verbose)
 
 
-@dataclass(frozen=True, slots=True)
-class MigrateChoices:
-    """Hold the command line of `knowledge migrate`; paths are folders of embedded stores, None for the settings'."""
-
-    source: str
-    target: str
-    collections: tuple[str, ...]
-    everything: bool
-    to_collection: str | None
-    from_path: Path | None
-    to_path: Path | None
-    prune: bool
-    samples: int
-    dry_run: bool
-    yes: bool
-    as_json: bool
-    verbose: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ReembedChoices:
-    """Hold the command line of `knowledge reembed`."""
-
-    options: ReembedOptions
-    dry_run: bool
-    yes: bool
-    as_json: bool
-    verbose: bool
-
-
 class _Watch:
     """Show events, and remember how far the run came."""
 
@@ -326,34 +273,32 @@ class _Watch:
             self._progress.close()
 
 
-def migrate_with(settings: Settings, choices: MigrateChoices) -> ExitCode:
+def _migrate_between(options: StoreOptions, choices: MigrateChoices) -> ExitCode:
     """Copy collections, and report the result."""
-    source = open_store(settings, choices.source, choices.from_path, existing=True)
-    try:
-        target = open_store(settings, choices.target, choices.to_path, untouched=choices.dry_run)
-        try:
-            return _migrate(settings, choices, source, target)
-        finally:
-            target.close()
-    finally:
-        source.close()
+    settings = options.settings()
+    with (
+        closing(open_store(settings, choices.source, choices.from_path, existing=True)) as source,
+        closing(open_store(settings, choices.target, choices.to_path, untouched=choices.dry_run)) as target,
+    ):
+        return _migrate(_names(settings, choices, source), options, choices, source, target)
 
 
-def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target: Store) -> ExitCode:
-    names = _names(settings, choices, source)
+def _migrate(
+    names: Sequence[str], options: StoreOptions, choices: MigrateChoices, source: Store, target: Store
+) -> ExitCode:
     if not names:
         notify(f"There are no collections in {source.identity.location}.")
         return ExitCode.NOTHING_DONE
-    watch = _Watch(verbose=choices.verbose)
-    options = MoveOptions(prune=choices.prune, samples=choices.samples)
+    watch = _Watch(verbose=options.verbose)
+    move_options = MoveOptions(prune=choices.prune, samples=choices.samples)
     moves = [
-        Move(CollectionPlace(source, name), CollectionPlace(target, choices.to_collection or name), options, watch)
+        Move(CollectionPlace(source, name), CollectionPlace(target, choices.to_collection or name), move_options, watch)
         for name in names
     ]  # every one is checked before the first one writes
     titles = [f"{name} ({choices.source}) to {choices.to_collection or name} ({choices.target})" for name in names]
     plans = [each.plan() for each in moves]
     if choices.dry_run:
-        _show_plans(choices, plans, titles)
+        _show_plans(plans, titles, prune=choices.prune, as_json=options.as_json)
         return ExitCode.SUCCESS
     if not choices.yes and not _may_change(plans, prune=choices.prune):
         return ExitCode.NOTHING_DONE
@@ -362,36 +307,36 @@ def _migrate(settings: Settings, choices: MigrateChoices, source: Store, target:
     code = ExitCode.SUCCESS if all(each.good for each in reports) else ExitCode.FAILURE
     from knowledge_mcp.cli.knowledge.move_report import move_as_json, print_move
 
-    if choices.as_json:
+    if options.as_json:
         ends = {"from": asdict(source.identity), "to": asdict(target.identity)}
         write_json(ends | {"collections": [move_as_json(each) for each in reports], "exit_code": int(code)})
         return code
     for report, title in zip(reports, titles, strict=True):
-        print_move(open_console(), report, title)
+        print_move(report, title)
     return code
 
 
 def _names(settings: Settings, choices: MigrateChoices, source: Store) -> Sequence[str]:
     """List the collections to copy."""
-    if choices.everything and choices.collections:
+    if choices.everything and choices.collection:
         raise InvalidInputError("--all and --collection cannot be given together.")
     if choices.everything:
         names: Sequence[str] = [each.name for each in source.collections()]
     else:
-        names = tuple(dict.fromkeys(choices.collections)) or (settings.collection,)
+        names = tuple(dict.fromkeys(choices.collection or ())) or (settings.collection,)
     if choices.to_collection is not None and len(names) > 1:
         raise InvalidInputError(f"--to-collection names one collection, but {len(names)} are to be copied.")
     return names
 
 
-def _show_plans(choices: MigrateChoices, plans: Sequence[MovePlan], titles: Sequence[str]) -> None:
+def _show_plans(plans: Sequence[MovePlan], titles: Sequence[str], *, prune: bool, as_json: bool) -> None:
     from knowledge_mcp.cli.knowledge.move_report import move_plan_as_json, print_move_plan
 
-    if choices.as_json:
+    if as_json:
         write_json({"dry_run": True, "collections": [move_plan_as_json(each) for each in plans]})
         return
     for plan, title in zip(plans, titles, strict=True):
-        print_move_plan(open_console(), plan, title, prune=choices.prune)
+        print_move_plan(plan, title, prune=prune)
 
 
 def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
@@ -405,23 +350,19 @@ def _may_change(plans: Sequence[MovePlan], *, prune: bool) -> bool:
     )
 
 
-def reembed_with(settings: Settings, choices: ReembedChoices) -> ExitCode:
+def _reembed_with(settings: Settings, options: CommandOptions, choices: ReembedChoices) -> ExitCode:
     """Embed the settings' collection in the settings' space, and report the result."""
     from knowledge_mcp import wiring
     from knowledge_mcp.settings import choose_store
 
     # no fallback: what is re-embedded is the configured store's collection or none
-    base = wiring.build_base(settings, start=wiring.Start(backend=choose_store(settings).backend))
-    try:
+    with closing(wiring.build_base(settings, start=wiring.Start(backend=choose_store(settings).backend))) as base:
         with without_retries():
             base.opened.info()
-        choices = replace(choices, options=replace(choices.options, slice=base.slice))
-        return _reembed(choices, base.store, base.collection, base.embedder)
-    finally:
-        base.close()
+        return _reembed(options, choices, base)
 
 
-def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: Embedder) -> ExitCode:
+def _reembed(options: CommandOptions, choices: ReembedChoices, base: Base) -> ExitCode:
     from knowledge_mcp.cli.knowledge.move_report import (
         print_reembed,
         print_reembed_plan,
@@ -429,23 +370,27 @@ def _reembed(choices: ReembedChoices, store: Store, collection: str, embedder: E
         reembed_plan_as_json,
     )
 
-    watch = _Watch(verbose=choices.verbose)
-    run = Reembed(CollectionPlace(store, collection), embedder, choices.options, watch)
+    embedder = base.embedder
+    how = ReembedOptions(
+        leave_out=choices.leave_out, drop_old=choices.drop_old, max_cost=choices.max_cost, slice=base.slice
+    )
+    watch = _Watch(verbose=options.verbose)
+    run = Reembed(CollectionPlace(base.store, base.collection), embedder, how, watch)
     plan = run.plan()
     if choices.dry_run:
-        if choices.as_json:
+        if options.as_json:
             write_json({"dry_run": True, **reembed_plan_as_json(plan)})
         else:
-            print_reembed_plan(open_console(), plan, embedder.price)
+            print_reembed_plan(plan, embedder.price)
         return ExitCode.FAILURE if plan.unfit else ExitCode.SUCCESS
     if plan.needed and not choices.yes and not _may_embed(plan, embedder.price):
         return ExitCode.NOTHING_DONE
     with watch.watching():
         report = run.run(plan)
-    if choices.as_json:
+    if options.as_json:
         write_json(reembed_as_json(report))
     else:
-        print_reembed(open_console(), report)
+        print_reembed(report)
     return ExitCode.SUCCESS if report.good else ExitCode.FAILURE
 
 

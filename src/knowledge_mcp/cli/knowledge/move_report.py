@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.shared.failures import sanitize
+from knowledge_mcp.cli.shared.output import print_facts, print_table, say
 from knowledge_mcp.cli.shared.report import cost_of, duration
 from knowledge_mcp.engine.transfer.compare import Comparison
 from knowledge_mcp.engine.transfer.copying import Trouble
@@ -15,13 +15,13 @@ from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
 _MOST_LISTED = 20
 """Documents listed on the terminal: a screen full; `--json` lists all."""
 
 
-def print_move_plan(console: Console, plan: MovePlan, title: str, *, prune: bool) -> None:
+def print_move_plan(plan: MovePlan, title: str, *, prune: bool) -> None:
     """Print what would be copied."""
     rows = [
         ("Documents to copy", str(len(plan.new))),
@@ -31,10 +31,10 @@ def print_move_plan(console: Console, plan: MovePlan, title: str, *, prune: bool
         ("Chunks to copy", f"{plan.chunks:,}"),
         ("Embedding", plan.info.space.label),
     ]
-    _table(console, f"Dry run, nothing was written: {title}", rows)
+    print_facts(rows, title=f"Dry run, nothing was written: {title}", numbers=True)
 
 
-def print_move(console: Console, report: MoveReport, title: str) -> None:
+def print_move(report: MoveReport, title: str) -> None:
     """Print what was copied, and how both compare."""
     rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if report.chunks and report.seconds > 0 else ""
     rows = [
@@ -48,35 +48,28 @@ def print_move(console: Console, report: MoveReport, title: str) -> None:
         ("Time to copy", duration(report.seconds) + rate),
         ("Time to compare", duration(report.comparing_seconds)),
     ]
-    _table(console, title, rows)
-    _print_comparison(console, report.comparison)
-    _print_troubles(console, "Failed:", report.failed)
+    print_facts(rows, title=title, numbers=True)
+    _print_comparison(report.comparison)
+    _print_troubles("Failed:", report.failed)
     failed = {each.document_id for each in report.failed}
-    _print_troubles(
-        console, "Not the same:", [each for each in report.comparison.differing if each.document_id not in failed]
-    )
-    verdict = (
+    others = [each for each in report.comparison.differing if each.document_id not in failed]
+    _print_troubles("Not the same:", others)
+    say(
         "Source and target hold the same."
         if report.good
         else "Source and target do NOT hold the same. See above, then run the same command again."
     )
-    console.print(verdict, markup=False)
 
 
-def _print_comparison(console: Console, comparison: Comparison) -> None:
-    from rich.table import Table
-
-    table = Table(title="Comparison", title_justify="left")
-    table.add_column("")
-    for name in ("Source", "Target"):
-        table.add_column(name, justify="right")
-    for name in ("documents", "chunks", "tokens"):
-        table.add_row(
-            name.capitalize(), f"{getattr(comparison.source, name):,}", f"{getattr(comparison.target, name):,}"
-        )
-    console.print(table)
+def _print_comparison(comparison: Comparison) -> None:
+    rows = [
+        (name.capitalize(), f"{getattr(comparison.source, name):,}", f"{getattr(comparison.target, name):,}")
+        for name in ("documents", "chunks", "tokens")
+    ]
+    columns = ("", "Source", "Target")
+    print_table(columns, rows, title="Comparison", numbers=columns)
     for end, sha256 in (("source", comparison.source_sha256), ("target", comparison.target_sha256)):
-        console.print(f"Content hash (SHA-256) of the {end}: {sha256}", markup=False, highlight=False, soft_wrap=True)
+        say(f"Content hash (SHA-256) of the {end}: {sha256}")
     overlap = comparison.overlap
     if overlap.queries:
         judged = "" if overlap.judged else "; not judged, because the target holds other documents too"
@@ -90,10 +83,10 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
             if overlap.lost
             else ""
         )
-        console.print(f"Sampled queries: {overlap.queries}; best hits in common: {shares}{lost}{judged}.", markup=False)
+        say(f"Sampled queries: {overlap.queries}; best hits in common: {shares}{lost}{judged}.")
 
 
-def print_reembed_plan(console: Console, plan: ReembedPlan, price: float | None) -> None:
+def print_reembed_plan(plan: ReembedPlan, price: float | None) -> None:
     """Print what would be embedded, and at what price."""
     rows = [
         ("Collection", plan.live.name),
@@ -106,15 +99,15 @@ def print_reembed_plan(console: Console, plan: ReembedPlan, price: float | None)
         ("Tokens", f"{plan.tokens:,}"),
         ("Cost", cost_of(plan.space.provider, plan.tokens, price)),
     ]
-    _table(console, "Dry run: nothing was embedded or stored", rows)
-    _print_troubles(console, "Do not fit:", plan.unfit)
+    print_facts(rows, title="Dry run: nothing was embedded or stored", numbers=True)
+    _print_troubles("Do not fit:", plan.unfit)
 
 
-def print_reembed(console: Console, report: ReembedReport) -> None:
+def print_reembed(report: ReembedReport) -> None:
     """Print what was embedded, and which collection has which name now."""
     plan = report.plan
     if not plan.needed:
-        console.print(f"'{plan.live.name}' is in {plan.space.label} already.", markup=False)
+        say(f"'{plan.live.name}' is in {plan.space.label} already.")
         return
     rows = [
         ("Documents embedded", str(report.documents)),
@@ -126,21 +119,21 @@ def print_reembed(console: Console, report: ReembedReport) -> None:
     ]
     if report.billed_tokens:
         rows.append(("Cost", cost_of(plan.space.provider, report.billed_tokens, report.price)))
-    _table(console, f"{plan.live.name}: {plan.live.space.label} to {plan.space.label}", rows)
-    _print_troubles(console, "Not carried over:", report.failed)
+    title = f"{plan.live.name}: {plan.live.space.label} to {plan.space.label}"
+    print_facts(rows, title=title, numbers=True)
+    _print_troubles("Not carried over:", report.failed)
     if report.swapped:
         old = (
             f"the old collection is '{report.old_collection}'"
             if report.old_collection
             else "the old collection is gone"
         )
-        console.print(f"'{plan.live.name}' is now in {plan.space.label}; {old}.", markup=False)
+        say(f"'{plan.live.name}' is now in {plan.space.label}; {old}.")
     else:
-        console.print(
+        say(
             f"'{plan.live.name}' is as it was, in {plan.live.space.label}. Ingest the documents above again with "
-            f"`knowledge-ingest --collection {plan.building}` and run this again, or pass --leave-out.",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+            f"`knowledge-ingest --collection {plan.building}` and run this again, or pass --leave-out."
+        )
 
 
 def move_plan_as_json(plan: MovePlan) -> dict[str, Any]:
@@ -216,24 +209,11 @@ def reembed_as_json(report: ReembedReport) -> dict[str, Any]:
     }
 
 
-def _table(console: Console, title: str, rows: Sequence[tuple[str, str]]) -> None:
-    from rich.table import Table
-
-    from knowledge_mcp.cli.shared.session import render
-
-    table = Table(title=render(title), show_header=False, title_justify="left")
-    table.add_column("what")
-    table.add_column("count", justify="right")
-    for name, value in rows:
-        table.add_row(name, render(value))
-    console.print(table)
-
-
-def _print_troubles(console: Console, title: str, troubles: Sequence[Trouble]) -> None:
+def _print_troubles(title: str, troubles: Sequence[Trouble]) -> None:
     if not troubles:
         return
-    console.print(title, markup=False)
+    say(title)
     for each in troubles[:_MOST_LISTED]:
-        console.print(sanitize(f"  {each.document_id}: {each.message}"), markup=False, highlight=False, soft_wrap=True)
+        say(f"  {each.document_id}: {each.message}")
     if len(troubles) > _MOST_LISTED:
-        console.print(f"  and {len(troubles) - _MOST_LISTED} more; --json lists all", markup=False)
+        say(f"  and {len(troubles) - _MOST_LISTED} more; --json lists all")

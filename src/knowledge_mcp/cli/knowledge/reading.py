@@ -9,21 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    load,
-    open_console,
-    open_knowledge,
-    render,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import open_console, print_panel, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions, load
 from knowledge_mcp.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
     from knowledge_mcp.surfaces.standards.evidence_shapes import (
@@ -45,7 +36,9 @@ _TRUE = frozenset({"exact", "normalised"})
 _METHODS = {"none": "red", "ocr": "yellow", "blank": "dim"}
 
 
+@with_groups
 def read(
+    options: CommandOptions,
     document_id: DocumentId = None,
     clause: Clause = None,
     pages: Annotated[str | None, typer.Option(metavar="A[-B]", help="Pages, counted from 1.")] = None,
@@ -55,16 +48,12 @@ def read(
     parents: Annotated[bool, typer.Option("--parents", help="First what opens the sections around it.")] = False,
     max_tokens: Annotated[int, typer.Option(min=50, max=20_000, help="Maximum tokens of text in one answer.")] = 2_000,
     cursor: Annotated[int | None, typer.Option(min=0, help="Where the answer before said that it goes on.")] = None,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Read a clause, pages, a passage with its neighbours, or a whole document, word for word.
 
     Example: knowledge read iso-15288 --clause 6.4.2
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         first, last = _range(pages)
@@ -81,29 +70,24 @@ def read(
             "cursor": cursor,
         }
         answer = evidence.read(knowledge, load(evidence_shapes.ReadRequest, values))
-        if as_json:
-            write_json(answer.model_dump(mode="json", exclude_unset=True))
-        else:
-            _print_read(open_console(), answer)
+        options.show(answer, _print_read)
 
 
+@with_groups
 def outline(
+    options: CommandOptions,
     document_id: Annotated[str, typer.Argument(metavar="DOC", help="Id, as `knowledge documents list` shows it.")],
     clause: Annotated[str | None, typer.Option(help="Only this clause and what lies below it.")] = None,
     depth: Annotated[int, typer.Option(min=1, max=20, help="Levels of headings to show.")] = 20,
     coverage: Annotated[
         bool, typer.Option("--coverage", help="Show the pages instead: how each was read, what is missing.")
     ] = False,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show a document's headings with their pages, or what was read from each page.
 
     Example: knowledge outline iso-15288 --depth 2
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         values: dict[str, Any] = {"document_id": document_id, "clause": clause, "depth": depth, "coverage": coverage}
@@ -113,64 +97,54 @@ def outline(
             request = load(evidence_shapes.OutlineRequest, {**values, "limit": 200, "cursor": cursor})
             parts.append(evidence.outline(knowledge, request))
             cursor = parts[-1].next_cursor
-        if as_json:
+        if options.as_json:
             pages = [part.model_dump(mode="json", exclude_unset=True, exclude={"next_cursor"}) for part in parts]
             name = "coverage" if coverage else "sections"
             write_json({**pages[0], name: [each for part in pages for each in part.get(name, [])]})
         elif coverage:
-            _print_coverage(open_console(), parts)
+            _print_coverage(parts)
         else:
-            _print_outline(open_console(), parts)
+            _print_outline(parts)
 
 
+@with_groups
 def references(
+    options: CommandOptions,
     document_id: DocumentId = None,
     clause: Clause = None,
     chunk: ChunkId = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, max=50, help="Maximum number of references each way.")
     ] = 20,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show what a clause, a passage or a document refers to, and what refers to it.
 
     Example: knowledge references iso-15288 --clause 6.4.2
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         values = {"document_id": document_id, "clause": clause, "chunk_id": chunk, "limit": limit}
         answer = evidence.references(knowledge, load(evidence_shapes.ReferencesRequest, values))
-        if as_json:
-            write_json(answer.model_dump(mode="json", exclude_unset=True))
-        else:
-            _print_references(open_console(), answer)
+        options.show(answer, _print_references)
 
 
+@with_groups
 def verify_quote(
+    options: CommandOptions,
     quote: Annotated[str, typer.Argument(metavar="QUOTE", help="The words as quoted; - reads them from stdin.")],
     document: Annotated[str | None, typer.Option(help="Where it is said to stand; left out, all are searched.")] = None,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Check that words are printed exactly so; the exit code is 0 where they are, but for blanks and marks, else 1.
 
     Example: knowledge verify-quote "The supplier shall keep records." --document iso-15288
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         values = {"quote": sys.stdin.read() if quote == "-" else quote, "document_id": document}
         answer = evidence.verify_quote(knowledge, load(evidence_shapes.VerifyQuoteRequest, values))
-        if as_json:
-            write_json(answer.model_dump(mode="json", exclude_unset=True))
-        else:
-            _print_verdict(open_console(), answer)
+        options.show(answer, _print_verdict)
         if answer.verdict not in _TRUE:
             raise typer.Exit(ExitCode.FAILURE)
 
@@ -189,25 +163,18 @@ def _range(pages: str | None) -> tuple[int | None, int | None]:
 # ---- for a person
 
 
-def _panel(title: str | Text, body: Text, foot: str = "") -> Any:
-    from rich.panel import Panel
-
-    heading = render(title) if isinstance(title, str) else title
-    return Panel(body, title=heading, subtitle=render(foot), title_align="left", subtitle_align="right")
-
-
 def _place(locator: EvidenceLocator) -> str:
     return f"{locator.document_id} [{locator.span[0]}, {locator.span[1]})"
 
 
-def _print_read(console: Console, answer: ReadResponse) -> None:
+def _print_read(answer: ReadResponse) -> None:
     for each in answer.passages:
-        console.print(_panel(each.citation, render(each.text), _place(each.locator)))
+        print_panel(each.citation, render(each.text), _place(each.locator))
     if answer.next_cursor:
-        console.print(f"There is more: go on with --cursor {answer.next_cursor}.", markup=False)
+        say(f"There is more: go on with --cursor {answer.next_cursor}.")
 
 
-def _print_outline(console: Console, parts: Sequence[OutlineResponse]) -> None:
+def _print_outline(parts: Sequence[OutlineResponse]) -> None:
     from rich.tree import Tree
 
     head = parts[0]
@@ -223,70 +190,57 @@ def _print_outline(console: Console, parts: Sequence[OutlineResponse]) -> None:
         if each.below:
             label.append(f"  (+{each.below})", "dim")
         open_branches.append((each.level, open_branches[-1][1].add(label)))
-    console.print(root)
-    _print_notes(console, head)
+    open_console().print(root)
+    _print_notes(head)
 
 
-def _print_coverage(console: Console, parts: Sequence[OutlineResponse]) -> None:
-    from rich.table import Table
-
+def _print_coverage(parts: Sequence[OutlineResponse]) -> None:
     head = parts[0]
-    pages = [page for part in parts for page in part.coverage]
-    if pages:
-        table = Table(title=render(f"{head.document_title} ({head.document_id}, {head.status})"), title_justify="left")
-        for name in ("Page", "Label", "Method"):
-            table.add_column(name)
-        for name in ("Characters", "Tables", "Figures"):
-            table.add_column(name, justify="right")
-        table.add_column("Note", overflow="fold")
-        for page in pages:
-            counts = (f"{page.characters:,}", str(page.tables or ""), str(page.figures or ""))
-            cells = (str(page.page), page.label, page.method, *counts, page.note)
-            table.add_row(*map(render, cells), style=_METHODS.get(page.method, ""))
-        console.print(table)
-    _print_notes(console, head)
+    rows: list[list[Text]] = []
+    for page in (page for part in parts for page in part.coverage):
+        counts = (f"{page.characters:,}", str(page.tables or ""), str(page.figures or ""))
+        cells = (str(page.page), page.label, page.method, *counts, page.note)
+        rows.append([render(cell, _METHODS.get(page.method, "")) for cell in cells])
+    if rows:
+        title = f"{head.document_title} ({head.document_id}, {head.status})"
+        numbers = ("Characters", "Tables", "Figures")
+        print_table(("Page", "Label", "Method", *numbers, "Note"), rows, title=title, numbers=numbers)
+    _print_notes(head)
 
 
-def _print_notes(console: Console, answer: OutlineResponse) -> None:
+def _print_notes(answer: OutlineResponse) -> None:
     for line in (*([answer.message] if answer.message else []), *answer.warnings):
-        console.print(line, markup=False)
+        say(line)
 
 
-def _print_references(console: Console, answer: ReferencesResponse) -> None:
+def _print_references(answer: ReferencesResponse) -> None:
     for title, links, incoming in (("Refers to", answer.outgoing, False), ("Is referred to by", answer.incoming, True)):
         if links:
-            _print_links(console, title, links, incoming=incoming)
+            _print_links(title, links, incoming=incoming)
     if answer.more:
-        console.print(f"{answer.more} more are left out.", markup=False)
+        say(f"{answer.more} more are left out.")
     for line in (*([answer.message] if answer.message else []), *answer.degraded):
-        console.print(line, markup=False)
+        say(line)
 
 
-def _print_links(console: Console, title: str, links: Sequence[ReferenceResult], *, incoming: bool) -> None:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", show_lines=True)
-    table.add_column("As printed")
-    table.add_column("Stands in", ratio=1, overflow="fold")
-    table.add_column("Where it refers" if incoming else "Leads to", ratio=1, overflow="fold")
-    for link in links:
-        if incoming:
-            cells = (link.text, link.source.citation, link.source.text)
-        else:
-            cells = (link.text, link.source.citation, link.reason or link.destination.citation)
-        table.add_row(*map(render, cells))
-    console.print(table)
+def _print_links(title: str, links: Sequence[ReferenceResult], *, incoming: bool) -> None:
+    rows = [
+        (link.text, link.source.citation, link.source.text if incoming else link.reason or link.destination.citation)
+        for link in links
+    ]
+    columns = ("As printed", "Stands in", "Where it refers" if incoming else "Leads to")
+    print_table(columns, rows, title=title, show_lines=True)
 
 
-def _print_verdict(console: Console, answer: VerifyQuoteResponse) -> None:
+def _print_verdict(answer: VerifyQuoteResponse) -> None:
     style = "bold green" if answer.verdict in _TRUE else "bold red"
-    console.print(render(answer.verdict.value, style), render(answer.message))
+    open_console().print(render(answer.verdict.value, style), render(answer.message))
     for page in answer.uncertain:
-        console.print(render(f"Look at page {page.label or page.page} of {page.document_id}: {page.reason}."))
+        say(f"Look at page {page.label or page.page} of {page.document_id}: {page.reason}.")
     for place in answer.places:
-        console.print(_panel(place.citation, _quote(place), _place(place.locator)))
+        print_panel(place.citation, _quote(place), _place(place.locator))
     for line in answer.degraded:
-        console.print(line, markup=False)
+        say(line)
 
 
 def _quote(place: QuotePlaceResult) -> Text:

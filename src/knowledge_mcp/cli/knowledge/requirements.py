@@ -19,14 +19,8 @@ import typer
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.knowledge import asking
 from knowledge_mcp.cli.shared.failures import notify
-from knowledge_mcp.cli.shared.session import (
-    CollectionName,
-    ConfigFile,
-    GroupWithDefault,
-    Verbose,
-    command_group,
-    open_knowledge,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.session import CommandOptions, GroupWithDefault, TextOptions, command_group
 from knowledge_mcp.engine.search.requirements import RequirementRecord, requirement_records
 from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.model.chunk import Modality
@@ -74,7 +68,9 @@ app.command(_FIND)(asking.requirements)
 
 
 @app.command(short_help="Write all requirements, as CSV, JSON or ReqIF.")
+@with_groups
 def export(
+    options: TextOptions,
     format: Annotated[Format, typer.Option("--format", help="CSV, JSON, or ReqIF for requirement tools.")] = Format.CSV,
     document: Annotated[
         list[str] | None, typer.Option(metavar="DOC", help="Only this document; may be repeated.")
@@ -89,9 +85,6 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write to this file instead of stdout.")
     ] = None,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Write all requirements with identifier, text, force, clause, page and citation.
 
@@ -102,9 +95,11 @@ def export(
 
     Example: knowledge requirements export --format reqif --document widget-srs --out widget-srs.reqif
     """
-    with open_knowledge(
-        config, collection, verbose=verbose, as_json=format is Format.JSON and output is None
-    ) as knowledge:
+    as_json = format is Format.JSON and output is None
+    shared = CommandOptions(
+        as_json=as_json, collection=options.collection, config=options.config, verbose=options.verbose
+    )
+    with shared.open_knowledge() as knowledge:
         found, declared = _gather(knowledge, document, frozenset(modality) if modality else None)
         is_whole = format is Format.REQIF and not modality and not kinds
         items, content = _export_declared(knowledge, found, declared) if is_whole else (0, b"")

@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    open_console,
-    open_knowledge,
-    reading_of,
-    render,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import say, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions, reading_of
 from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
@@ -61,7 +53,9 @@ class _Passage:
         return sorted({box.page for box in self.boxes})
 
 
+@with_groups
 def show(
+    options: CommandOptions,
     document_id: Annotated[
         str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
     ],
@@ -73,10 +67,6 @@ def show(
     quote: Annotated[str | None, typer.Option("--quote", help="Mark these words.")] = None,
     to: Annotated[Path | None, typer.Option("--out", "-o", help="PNG file to write.", dir_okay=False)] = None,
     dpi: Annotated[int, typer.Option("--dpi", min=36, max=600, help="Dots per inch.")] = 150,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Draw a page of a PDF as it was ingested, with a passage marked, and say where the picture is.
 
@@ -86,7 +76,7 @@ def show(
     """
     from knowledge_mcp.wiring import build_passwords
 
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         if page is None and chunk is None and clause is None and quote is None:
             raise InvalidInputError("Which page?", suggestion="Give --page, --chunk, --clause or --quote.")
         record = knowledge.document(document_id)
@@ -95,12 +85,12 @@ def show(
         labels = {each.number: each.label for each in knowledge.document_structure(record.id).pages}
         number = _page(record, page, passage, labels)
         boxes = _merge([box for box in passage.boxes if box.page == number])
-        passwords = build_passwords(reading_of(config).settings, ask_password if can_ask() else None)
+        passwords = build_passwords(reading_of(options.config).settings, ask_password if can_ask() else None)
         width, height, picture = _draw(item, passwords, number, boxes, passage.words, dpi)
         place = _write(to or Path(f"{record.id}-page-{number}.png"), picture)
         if passage.remark:
             notify(passage.remark)
-        if as_json:
+        if options.as_json:
             marked = [[box.left, box.top, box.right, box.bottom] for box in boxes]
             size = {"width": width, "height": height}
             write_json({"file": str(place), "document_id": record.id, "page": number, "boxes": marked, **size})
@@ -108,7 +98,7 @@ def show(
         others = [str(each) for each in passage.pages if each != number]
         also = f" (it goes on: pages {', '.join(others)})" if others else ""
         what = f", {passage.name} marked{also}" if passage.name else ""
-        open_console().print(render(f"Wrote {place}: page {number} of {record.id}{what}."), soft_wrap=True)
+        say(f"Wrote {place}: page {number} of {record.id}{what}.")
 
 
 # ---- the file -------------------------------------------------------------------------------------------------------

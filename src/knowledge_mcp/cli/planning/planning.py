@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,20 +24,10 @@ from knowledge_mcp.cli.planning.folder import (
     unsupported_in,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, one_line, sanitize
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_json
 from knowledge_mcp.cli.shared.progress import bars
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    ConfigFile,
-    Verbose,
-    Yes,
-    command_group,
-    guard,
-    load,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, load
 from knowledge_mcp.engine.planning.service import EXTENSIONS
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
@@ -54,19 +44,32 @@ INTERVAL = 2.0
 """Seconds between two looks at a folder that is watched."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderChoices:
-    """Hold the command line."""
+Ref = Annotated[str, typer.Option("--ref", metavar="REF", help="Planning application, e.g. 25/01178/REM.")]
 
-    folder: Path
-    application_ref: str
-    document_type: str | None = None
-    recursive: bool = True
-    force_ocr: bool = False
-    ocr_language: str | None = None
-    watch: bool = False
-    report: Path | None = None
-    as_json: bool = False
+
+@dataclass(frozen=True)
+class FolderChoices:
+    """The command line of `knowledge planning ingest`."""
+
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", readable=False, help="Folder of documents, or one file.")]
+    ref: Ref
+    document_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Type of all documents, instead of telling it by each.")
+    ] = None
+    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True
+    force_ocr: Annotated[
+        bool, typer.Option("--force-ocr", help="Read every page by text recognition, and image-based documents too.")
+    ] = False
+    ocr_language: Annotated[
+        str | None, typer.Option("--ocr-language", metavar="LANG", help="Languages of scans, e.g. eng or eng+cym.")
+    ] = None
+    watch: Annotated[bool, typer.Option("--watch", help="Go on and ingest what is added or changed, until Ctrl-C.")] = (
+        False
+    )
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write an HTML report, with pictures of the pages not read."),
+    ] = None
 
 
 class FolderRun:
@@ -75,14 +78,22 @@ class FolderRun:
     Args:
         service: ingests them.
         choices: what was asked for.
+        as_json: write the outcomes as JSON.
         pause: waits between two looks at a watched folder; False ends the watching.
     """
 
     def __init__(
-        self, service: PlanningService, choices: FolderChoices, *, pause: Callable[[], bool] | None = None
+        self,
+        service: PlanningService,
+        choices: FolderChoices,
+        *,
+        as_json: bool = False,
+        pause: Callable[[], bool] | None = None,
     ) -> None:
         self._service = service
         self._choices = choices
+        self._ref = choices.ref.strip()
+        self._as_json = as_json
         self._pause = pause or _wait
         self._outcomes: dict[Path, FileOutcome] = {}
         self._is_complete = True
@@ -95,7 +106,7 @@ class FolderRun:
             KnowledgeError: of a kind that every further document would meet too.
         """
         choices = self._choices
-        if not choices.application_ref:
+        if not self._ref:
             raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
         self._report_unreadable()
         if not documents_in(choices.folder, recursive=choices.recursive) and not choices.watch:
@@ -133,7 +144,7 @@ class FolderRun:
             notify("Stopped watching.")
 
     def _file(self, paths: Sequence[Path]) -> None:
-        with _Show(len(paths)) as show, self._service.batch(self._choices.application_ref) as batch:
+        with _Show(len(paths)) as show, self._service.batch(self._ref) as batch:
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
                 line = Call(show.progress, bool)
@@ -145,7 +156,7 @@ class FolderRun:
         choices = self._choices
         return PlanningIngestRequest(
             file_path=str(path),
-            application_ref=choices.application_ref,
+            application_ref=self._ref,
             document_type=choices.document_type,
             force_ocr=choices.force_ocr,
             ocr_language=choices.ocr_language,
@@ -154,9 +165,9 @@ class FolderRun:
     def _finish(self) -> None:
         """Write summary and report of all that was ingested so far."""
         outcomes = [self._outcomes[path] for path in sorted(self._outcomes)]
-        if self._choices.as_json:
+        if self._as_json:
             documents = [{"file": str(each.path), **each.answer} for each in outcomes]
-            write_json({"application_ref": self._choices.application_ref, "documents": documents})
+            write_json({"application_ref": self._ref, "documents": documents})
         else:
             _print_table(outcomes)
         if self._choices.report is not None:
@@ -164,7 +175,7 @@ class FolderRun:
 
     def _write_report(self, path: Path, outcomes: Sequence[FileOutcome]) -> None:
         now = datetime.now().astimezone()
-        content = report_html(self._choices.application_ref, self._choices.folder, outcomes, now)
+        content = report_html(self._ref, self._choices.folder, outcomes, now)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
@@ -236,20 +247,13 @@ def _summary(outcome: FileOutcome) -> str:
 
 
 def _print_table(outcomes: Sequence[FileOutcome]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for name in ("File", "FileOutcome", "Type", "Read by"):
-        table.add_column(name, overflow="fold")
-    table.add_column("Pages", justify="right")
-    table.add_column("Chunks", justify="right")
+    keys = ("document_type", "extraction_method", "total_pages", "chunks_created")
+    rows: list[list[str]] = []
     for each in outcomes:
-        answer = each.answer
-        outcome = each.status if each.status != "error" else f"error: {answer['error_type']}"
-        cells = [str(answer.get(name, "")) for name in ("document_type", "extraction_method")]
-        numbers = [str(answer.get(name, "")) for name in ("total_pages", "chunks_created")]
-        table.add_row(*map(render, (each.path.name, outcome, *cells, *numbers)))
-    open_console().print(table)
+        outcome = each.status if each.status != "error" else f"error: {each.answer['error_type']}"
+        rows.append([each.path.name, outcome, *(str(each.answer.get(key, "")) for key in keys)])
+    columns = ("File", "FileOutcome", "Type", "Read by", "Pages", "Chunks")
+    print_table(columns, rows, numbers={"Pages", "Chunks"})
     counts = {
         status: sum(each.status == status for each in outcomes) for status in sorted({e.status for e in outcomes})
     }
@@ -260,7 +264,6 @@ def _print_table(outcomes: Sequence[FileOutcome]) -> None:
 
 app = command_group("Ingest, list, search, read and delete the documents of planning applications.")
 
-Ref = Annotated[str, typer.Option("--ref", metavar="REF", help="Planning application, e.g. 25/01178/REM.")]
 OptionalRef = Annotated[str | None, typer.Option("--ref", metavar="REF", help="Only this application's documents.")]
 Types = Annotated[
     list[str] | None, typer.Option("--type", metavar="TYPE", help="Only documents of this type; may be repeated.")
@@ -269,151 +272,106 @@ DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `
 
 
 @contextmanager
-def _open_service(
-    config: Path | None, *, verbose: bool, as_json: bool, root: Path | None = None
-) -> Generator[PlanningService]:
+def _open_service(options: StoreOptions, *, root: Path | None = None) -> Generator[PlanningService]:
     """Open the planning documents for one command, guarded, and close them; with a root files come from there only."""
-    with guard(verbose=verbose, as_json=as_json):
+    with options.guard():
         from knowledge_mcp import wiring
 
-        settings = settings_of(config, verbose=verbose, surface="planning", quiet="ERROR")
+        settings = options.settings(surface="planning", quiet="ERROR")
         service = cast("PlanningService", wiring.build_knowledge(settings, surface="planning", roots=root and (root,)))
-        try:
+        with closing(service):
             yield service
-        finally:
-            service.close()
 
 
 @app.command()
-def ingest(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", readable=False, help="Folder of documents, or one file.")],
-    ref: Ref,
-    document_type: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Type of all documents, instead of telling it by each.")
-    ] = None,
-    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True,
-    force_ocr: Annotated[
-        bool, typer.Option("--force-ocr", help="Read every page by text recognition, and image-based documents too.")
-    ] = False,
-    ocr_language: Annotated[
-        str | None, typer.Option("--ocr-language", metavar="LANG", help="Languages of scans, e.g. eng or eng+cym.")
-    ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Go on and ingest what is added or changed, until Ctrl-C.")
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="Write an HTML report, with pictures of the pages not read."),
-    ] = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
+@with_groups
+def ingest(choices: FolderChoices, options: StoreOptions) -> None:
     """Ingest a folder of documents for one application.
 
     Example: knowledge planning ingest ~/25-01178-REM --ref 25/01178/REM --report report.html
 
     Exit codes: 0 success, 1 some documents failed, 2 no document found, 3 configuration error, 130 interrupted.
     """
-    choices = FolderChoices(
-        folder=folder,
-        application_ref=ref.strip(),
-        document_type=document_type,
-        recursive=recursive,
-        force_ocr=force_ocr,
-        ocr_language=ocr_language,
-        watch=watch,
-        report=report,
-        as_json=as_json,
-    )
     code = ExitCode.SUCCESS
     # a folder that is watched is filled by others: no link that they make leads out of it
-    root = folder.expanduser().absolute() if watch else None
-    with _open_service(config, verbose=verbose, as_json=as_json, root=root) as service:
-        code = FolderRun(service, choices).run()
+    root = choices.folder.expanduser().absolute() if choices.watch else None
+    with _open_service(options, root=root) as service:
+        code = FolderRun(service, choices, as_json=options.as_json).run()
     raise typer.Exit(code)
 
 
 @app.command("list")
-def list_documents(
-    ref: Ref, types: Types = None, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False
-) -> None:
+@with_groups
+def list_documents(options: StoreOptions, ref: Ref, types: Types = None) -> None:
     """List an application's documents.
 
     Example: knowledge planning list --ref 25/01178/REM
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.surfaces.planning.shapes import ListDocumentsRequest
         from knowledge_mcp.surfaces.planning.tools import list_ingested_documents
 
         request = load(ListDocumentsRequest, {"application_ref": ref, "document_types": types or None})
         answer = list_ingested_documents(service, request).model_dump(mode="json", exclude_unset=True)
-        if as_json:
+        if options.as_json:
             write_json(answer)
             return
         if not answer["documents"]:
-            open_console().print(f"No document of application {ref} has been ingested.", markup=False)
+            say(f"No document of application {ref} has been ingested.")
             return
-        from rich.table import Table
-
-        table = Table()
-        for name in ("Id", "File", "Type", "Read by"):
-            table.add_column(name, overflow="fold", no_wrap=name == "Id")  # an id that is broken cannot be copied
-        table.add_column("Chunks", justify="right")
-        table.add_column("Ingested")
-        for each in answer["documents"]:
-            name = Path(each["file_path"]).name
-            method = each["extraction_method"] + (", drawings" if each["contains_drawings"] else "")
-            cells = (each["document_id"], name, each["document_type"], method, str(each["chunk_count"]))
-            table.add_row(*map(render, cells), each["ingested_at"][:16].replace("T", " "))
-        open_console().print(table)
+        columns = ("Id", "File", "Type", "Read by", "Chunks", "Ingested")
+        rows = [
+            (
+                each["document_id"],
+                Path(each["file_path"]).name,
+                each["document_type"],
+                each["extraction_method"] + (", drawings" if each["contains_drawings"] else ""),
+                str(each["chunk_count"]),
+                each["ingested_at"][:16].replace("T", " "),
+            )
+            for each in answer["documents"]
+        ]
+        # an id that is broken cannot be copied
+        print_table(columns, rows, numbers={"Chunks"}, unbroken={"Id"})
 
 
 @app.command()
-def applications(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+@with_groups
+def applications(options: StoreOptions) -> None:
     """List the applications that have documents.
 
     Example: knowledge planning applications
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
-        from rich.table import Table
-
+    with _open_service(options) as service:
         listed = [
-            {"application_ref": reference, "document_count": len(records),
-             "last_ingested_at": max(record.updated_at for record in records)}
+            (reference, len(records), max(record.updated_at for record in records))
             for reference, records in sorted(service.applications().items())
-        ]  # fmt: skip
-        if as_json:
-            write_json({"applications": listed})
+        ]
+        if options.as_json:
+            names = ("application_ref", "document_count", "last_ingested_at")
+            write_json({"applications": [dict(zip(names, each, strict=True)) for each in listed]})
             return
         if not listed:
-            open_console().print("No application has a document yet.", markup=False)
+            say("No application has a document yet.")
             return
-        table = Table()
-        table.add_column("Application", overflow="fold")
-        table.add_column("Documents", justify="right")
-        table.add_column("Last ingested")
-        for each in listed:
-            last = str(each["last_ingested_at"])[:16].replace("T", " ")
-            table.add_row(render(str(each["application_ref"])), str(each["document_count"]), last)
-        open_console().print(table)
+        rows = [(reference, str(count), last[:16].replace("T", " ")) for reference, count, last in listed]
+        print_table(("Application", "Documents", "Last ingested"), rows, numbers={"Documents"})
 
 
 @app.command()
+@with_groups
 def search(
+    options: StoreOptions,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find.")],
     ref: OptionalRef = None,
     types: Types = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of passages to show.")] = 10,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Find passages by meaning.
 
     Example: knowledge planning search "cycle parking" --ref 25/01178/REM
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.surfaces.planning.shapes import PlanningSearchRequest
         from knowledge_mcp.surfaces.planning.tools import search_application_docs
 
@@ -426,53 +384,45 @@ def search(
         answer = search_application_docs(service, load(PlanningSearchRequest, values)).model_dump(
             mode="json", exclude_unset=True
         )
-        if as_json:
+        if options.as_json:
             write_json(answer)
             return
-        console = open_console()
         for each in answer["results"]:
             found = each["metadata"]
             place = f"{found['source_file']}, page {found['page_numbers']}" if found["page_numbers"] else "?"
-            console.print(
-                render(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold"),
-                soft_wrap=True,
-            )
-            console.print(render(each["text"]))
-            console.print()
+            say(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold")
+            open_console().print(render(each["text"]))
+            say("")
         if not answer["results"]:
-            console.print(answer["message"], markup=False)
+            say(answer["message"])
 
 
 @app.command()
-def text(document_id: DocumentId, as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+@with_groups
+def text(options: StoreOptions, document_id: DocumentId) -> None:
     """Write a document's whole text to standard output.
 
     Example: knowledge planning text 25_01178_REM_a1b2c3
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.surfaces.planning.shapes import DocumentTextRequest
         from knowledge_mcp.surfaces.planning.tools import get_document_text
 
         answer = get_document_text(service, load(DocumentTextRequest, {"document_id": document_id}))
-        if as_json:
+        if options.as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
             sys.stdout.write(answer.text + "\n")
 
 
 @app.command()
-def delete(
-    document_id: DocumentId,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
+@with_groups
+def delete(options: StoreOptions, document_id: DocumentId, yes: Yes = False) -> None:
     """Remove a document with its passages; the file stays.
 
     Example: knowledge planning delete 25_01178_REM_a1b2c3 --yes
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.surfaces.planning.shapes import DeleteRequest
         from knowledge_mcp.surfaces.planning.tools import delete_document
 
@@ -481,9 +431,7 @@ def delete(
         if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
             raise typer.Exit(ExitCode.FAILURE)
         answer = delete_document(service, request)
-        if as_json:
+        if options.as_json:
             write_json(answer.model_dump(mode="json", exclude_unset=True))
         else:
-            open_console().print(
-                f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.", markup=False
-            )
+            say(f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.shared.session import open_console, render
+from knowledge_mcp.cli.shared.output import open_console, print_table, render, say
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.repositories.metrics import Snapshot
@@ -14,57 +14,47 @@ if TYPE_CHECKING:
 
 def print_results(answer: dict[str, Any]) -> None:
     """Show the answer of `semantic_search`."""
-    console = open_console()
     for each in answer["results"]:
         place = f"{each['repository']}  {each['file_path']}:{each['start_line']}-{each['end_line']}"
-        console.print(render(f"{each['similarity_score']:.2f}  {place}", "bold"), soft_wrap=True)
+        say(f"{each['similarity_score']:.2f}  {place}", "bold")
         if each.get("symbol"):
-            console.print(render(f"      {each['symbol']}", "dim"), soft_wrap=True)
-        console.print(render(each["content_snippet"]))
+            say(f"      {each['symbol']}", "dim")
+        open_console().print(render(each["content_snippet"]))
         if each.get("permalink"):
-            console.print(render(each["permalink"], "dim"), soft_wrap=True)
-        console.print()
+            say(each["permalink"], "dim")
+        say("")
     about = answer["metadata"]
     if answer.get("message"):
-        console.print(render(answer["message"]), soft_wrap=True)
+        say(answer["message"])
         for hint in answer.get("suggestions", []):
-            console.print(render(f"  {hint}"), soft_wrap=True)
+            say(f"  {hint}")
     for note in about.get("degraded", []):
-        console.print(render(f"Warning: {note}", "yellow"), soft_wrap=True)
+        say(f"Warning: {note}", "yellow")
     freshness = about.get("freshness", [])
     part = [each["repository"] for each in freshness if each["status"] == "error"]
     if part:
-        console.print(render(f"Not wholly indexed: {', '.join(part)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
+        say(f"Not wholly indexed: {', '.join(part)} (`pk-mcp refresh`)", "yellow")
     stale = [each["repository"] for each in freshness if each.get("stale") and each["repository"] not in part]
     if stale:
-        console.print(render(f"Out of date: {', '.join(stale)} (`pk-mcp refresh`)", "yellow"), soft_wrap=True)
+        say(f"Out of date: {', '.join(stale)} (`pk-mcp refresh`)", "yellow")
     names = ", ".join(about["repositories_searched"]) or "nothing"
     below = f", {about['below_threshold']} below {about['threshold']:g}" if about["below_threshold"] else ""
-    note = f"{about['total_matches']} matches{below} in {names}, {about['query_time_ms']} ms"
-    console.print(render(note, "dim"), soft_wrap=True)
+    say(f"{about['total_matches']} matches{below} in {names}, {about['query_time_ms']} ms", "dim")
 
 
 def print_status(entries: list[dict[str, Any]]) -> None:
     """Show repositories as a table."""
-    console = open_console()
     if not entries:
-        console.print("No repository is indexed. `pk-mcp index URL` indexes one.", markup=False)
+        say("No repository is indexed. `pk-mcp index URL` indexes one.")
         return
-    from rich.table import Table
-
-    table = Table()
-    for name in ("Name", "Status", "Source", "Branch", "Commit"):
-        table.add_column(name, overflow="fold")
-    for name in ("Files", "Chunks"):
-        table.add_column(name, justify="right")
-    table.add_column("Indexed")
+    rows: list[tuple[str, ...]] = []
     for each in entries:
         state = each["status"]
         if "files_total" in each:
             state += f" {each['files_done']}/{each['files_total']}"
         elif each.get("stale"):
             state += ", out of date"
-        cells = (
+        row = (
             each["name"],
             state,
             each.get("local_path") or each["url"],
@@ -74,12 +64,13 @@ def print_status(entries: list[dict[str, Any]]) -> None:
             f"{each['chunk_count']:,}",
             each["last_indexed"][:16].replace("T", " "),
         )
-        table.add_row(*map(render, cells))
-    console.print(table)
+        rows.append(row)
+    columns = ("Name", "Status", "Source", "Branch", "Commit", "Files", "Chunks", "Indexed")
+    print_table(columns, rows, numbers={"Files", "Chunks"})
     for each in entries:
         for message in (each.get("error_message", ""), *each.get("problems", [])):
             if message:
-                console.print(render(f"{each['name']}: {message}"), soft_wrap=True)
+                say(f"{each['name']}: {message}")
 
 
 def health_status(service: RepositoryService) -> dict[str, Any]:
@@ -107,16 +98,10 @@ def _component(check: Check, threshold: int) -> dict[str, Any]:
 
 def print_metrics(found: Snapshot) -> None:
     """Show counts and durations as a table."""
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("Metric")
-    for name in ("Count", "Mean ms", "p50 ms ≤", "p95 ms ≤"):
-        table.add_column(name, justify="right")
-    for name, value in found.counters.items():
-        table.add_row(name, f"{value:,.0f}", "", "", "")
+    numbers = ("Count", "Mean ms", "p50 ms ≤", "p95 ms ≤")
+    rows = [(name, f"{value:,.0f}", "", "", "") for name, value in found.counters.items()]
     for name, each in found.histograms.items():
         mean = f"{each.sum / each.count:,.1f}" if each.count else "-"
-        ends = [f"{end:g}" if (end := each.quantile(share)) is not None else "-" for share in (0.5, 0.95)]
-        table.add_row(name, f"{each.count:,}", mean, *ends)
-    open_console().print(table)
+        p50, p95 = (f"{end:g}" if (end := each.quantile(share)) is not None else "-" for share in (0.5, 0.95))
+        rows.append((name, f"{each.count:,}", mean, p50, p95))
+    print_table(("Metric", *numbers), rows, numbers=numbers)

@@ -10,29 +10,17 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, sanitize
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_facts, say, write_json
 from knowledge_mcp.cli.shared.progress import bars
 from knowledge_mcp.cli.shared.report import duration
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    ConfigFile,
-    Verbose,
-    Version,
-    Yes,
-    guard,
-    load,
-    open_console,
-    render,
-    run_command,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.session import StoreOptions, Version, Yes, load, run_command
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -117,11 +105,6 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
     if as_json:
         write_json(dataclasses.asdict(result))
         return
-    from rich.table import Table
-
-    table = Table(title=render(f"{result.repository}: {result.status}"), show_header=False, title_justify="left")
-    table.add_column("what")
-    table.add_column("count", justify="right")
     rows = [
         ("Commit", result.commit[:12] or "none"),
         ("Found by", result.method.replace("_", " ")),
@@ -134,17 +117,14 @@ def index_result(result: IndexResult, *, as_json: bool) -> None:
         ("  reused", f"{result.chunks_reused:,}"),
         ("Time", duration(result.duration_ms / 1000)),
     ]
-    for row in rows:
-        table.add_row(*row)
-    console = open_console()
-    console.print(table)
+    print_facts(rows, title=f"{result.repository}: {result.status}", numbers=True)
     for title, lines in (("Noted:", result.warnings), ("Left out:", result.skipped), ("Failed:", result.errors)):
         if lines:
-            console.print(title)
+            say(title)
             for line in lines[:20]:
-                console.print(render(f"  {line}"), soft_wrap=True)
+                say(f"  {line}")
             if len(lines) > 20:
-                console.print(f"  … and {len(lines) - 20} more (--json lists them)")
+                say(f"  … and {len(lines) - 20} more (--json lists them)")
 
 
 app = typer.Typer(
@@ -159,15 +139,15 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Repository, as `pk-mc
 
 
 @contextmanager
-def _open_service(config: Path | None, *, verbose: bool, as_json: bool) -> Generator[RepositoryService]:
+def _open_service(options: StoreOptions) -> Generator[RepositoryService]:
     """Open the repositories for one command, guarded, and close them."""
-    with guard(verbose=verbose, as_json=as_json):
+    with options.guard():
         from knowledge_mcp import wiring
 
-        settings = settings_of(config, verbose=verbose, surface="repositories", quiet="ERROR")
+        settings = options.settings(surface="repositories", quiet="ERROR")
         engine = logging.getLogger("knowledge_mcp.engine")
         before = engine.level
-        if not verbose:  # files that are left out are listed in the summary
+        if not options.verbose:  # files that are left out are listed in the summary
             engine.setLevel(logging.CRITICAL)
         service = wiring.build_repositories(settings)
         try:
@@ -183,7 +163,9 @@ def _common(version: Version = False) -> None:
 
 
 @app.command(short_help="Index a repository, or bring it up to date.")
+@with_groups
 def index(
+    options: StoreOptions,
     source: Annotated[
         str, typer.Argument(metavar="URL|PATH", help="https address of a repository, or a folder of this machine.")
     ],
@@ -199,9 +181,6 @@ def index(
         list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Pattern to leave out; repeatable.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Clone and embed everything again.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Index a repository; one that is indexed already is brought up to date.
 
@@ -212,7 +191,7 @@ def index(
     Exit codes: 0 success, 1 some files failed or another failure, 3 configuration, credentials or connection.
     """
     code = ExitCode.SUCCESS
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.engine.repositories.values import IndexRequest
 
         request = IndexRequest(
@@ -226,54 +205,51 @@ def index(
         )
         with follow_progress() as line:
             done = service.index(request, line)
-        index_result(done, as_json=as_json)
+        index_result(done, as_json=options.as_json)
         code = index_code(done)
     raise typer.Exit(code)
 
 
 @app.command(short_help="Bring repositories up to date.")
+@with_groups
 def refresh(
+    options: StoreOptions,
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]…", help="Repositories; all where none is named.")
     ] = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Bring repositories up to date: only what changed is read and embedded.
 
     Example: pk-mcp refresh my-api
     """
-    _update(names or [], fresh=False, as_json=as_json, config=config, verbose=verbose)
+    _update(options, names or [], fresh=False)
 
 
 @app.command(short_help="Read and embed a whole repository again.")
-def reindex(
-    name: Name,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
+@with_groups
+def reindex(options: StoreOptions, name: Name) -> None:
     """Re-index a repository, everything of it; what is there answers until the new index takes its place.
 
     Example: pk-mcp reindex my-api
     """
-    _update([name], fresh=True, as_json=as_json, config=config, verbose=verbose)
+    _update(options, [name], fresh=True)
 
 
-def _update(names: list[str], *, fresh: bool, as_json: bool, config: Path | None, verbose: bool) -> None:
+def _update(options: StoreOptions, names: list[str], *, fresh: bool) -> None:
     code = ExitCode.SUCCESS
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         for name in names or [each.name for each in service.repositories()]:
             with follow_progress() as line:
                 done = service.refresh(name, line, fresh=fresh)
-            index_result(done, as_json=as_json)
+            index_result(done, as_json=options.as_json)
             code = max(code, index_code(done))
     raise typer.Exit(code)
 
 
 @app.command()
+@with_groups
 def search(
+    options: StoreOptions,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, a symbol, or an error message.")],
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", help="Maximum number of results, 1 to 50 (default 10).")
@@ -288,15 +264,12 @@ def search(
     path: Annotated[str | None, typer.Option("--path", "-p", metavar="GLOB", help="Only files that fit.")] = None,
     symbol: Annotated[str | None, typer.Option("--symbol", "-s", help="Only this symbol, and what is in it.")] = None,
     mode: Annotated[str | None, typer.Option("--mode", "-m", help="hybrid (default), dense or keyword.")] = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Search the indexed repositories.
 
     Example: pk-mcp search "where are tokens validated" --repo my-api --language python
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.cli.repositories.report import print_results
         from knowledge_mcp.surfaces.repositories.shapes import CodeSearchRequest
         from knowledge_mcp.surfaces.repositories.tools import semantic_search
@@ -312,25 +285,24 @@ def search(
             "mode": mode,
         }
         answer = semantic_search(service, load(CodeSearchRequest, values)).model_dump(mode="json", exclude_unset=True)
-        if as_json:
+        if options.as_json:
             write_json(answer)
         else:
             print_results(answer)
 
 
 @app.command(short_help="Show what is indexed, and how fresh it is.")
+@with_groups
 def status(
+    options: StoreOptions,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this repository.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Ask each remote for its newest commit.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Tell which repositories are indexed, how many files and chunks, and how fresh they are.
 
     Example: pk-mcp status --check
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.cli.repositories.report import print_status
         from knowledge_mcp.surfaces.repositories.tools import entry
 
@@ -339,7 +311,7 @@ def status(
             entry(info, service.freshness(info, ask=check)).model_dump(mode="json", exclude_unset=True)
             for info in found
         ]
-        if as_json:
+        if options.as_json:
             write_json(
                 {
                     "repositories": entries,
@@ -355,18 +327,13 @@ def status(
 
 
 @app.command(short_help="Remove a repository from the index.")
-def remove(
-    name: Name,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
-) -> None:
+@with_groups
+def remove(options: StoreOptions, name: Name, yes: Yes = False) -> None:
     """Remove a repository from the index, with its clone; a folder of yours stays as it is.
 
     Example: pk-mcp remove my-api --yes
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         info = service.repository(name)
         if not yes and not confirm(
             f"Remove '{info.name}' ({how_many(info.file_count, 'file')}, {how_many(info.chunk_count, 'chunk')})?"
@@ -374,21 +341,21 @@ def remove(
             raise typer.Exit(ExitCode.FAILURE)
         with follow_progress() as line:
             chunks = service.remove(info.name, call=line)
-        if as_json:
+        if options.as_json:
             write_json({"repository": info.name, "chunks_removed": chunks})
         else:
-            open_console().print(f"Removed {info.name}: {how_many(chunks, 'chunk')}.", markup=False)
+            say(f"Removed {info.name}: {how_many(chunks, 'chunk')}.")
 
 
 @app.command(short_help="Check whether store and embedder answer.")
-def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose = False) -> None:
+@with_groups
+def health(options: StoreOptions) -> None:
     """Tell as JSON whether the store and the embedding service answer, and how fast.
 
     Exit codes: 0 healthy or degraded, 1 unhealthy, 3 configuration.
     """
-    del as_json  # it is always JSON
     code = ExitCode.SUCCESS
-    with _open_service(config, verbose=verbose, as_json=True) as service:
+    with _open_service(dataclasses.replace(options, as_json=True)) as service:
         from knowledge_mcp.cli.repositories.report import health_status
 
         told = health_status(service)
@@ -398,23 +365,22 @@ def health(as_json: AsJson = False, config: ConfigFile = None, verbose: Verbose 
 
 
 @app.command(short_help="Show counts and times of searches and indexing.")
+@with_groups
 def metrics(
+    options: StoreOptions,
     prometheus: Annotated[bool, typer.Option("--prometheus", help="Write Prometheus' text format.")] = False,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Tell how many searches, embeddings and indexed files there were, and how long they took.
 
     Example: pk-mcp metrics --prometheus
     """
-    with _open_service(config, verbose=verbose, as_json=as_json) as service:
+    with _open_service(options) as service:
         from knowledge_mcp.cli.repositories.report import print_metrics
 
         found = service.metrics.snapshot()
         if prometheus:
             sys.stdout.write(found.as_prometheus())
-        elif as_json:
+        elif options.as_json:
             write_json(found.as_json())
         else:
             print_metrics(found)

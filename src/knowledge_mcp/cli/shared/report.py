@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from knowledge_mcp.cli.shared.failures import ExitCode, one_line
+from knowledge_mcp.cli.shared.output import print_facts, print_table, say
 from knowledge_mcp.model.ingest import IngestReport, LeftOut, PlannedDocument, SkippedFile
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 CHUNKS_PER_CORE_SECOND = {"int8": 32.0, "fp32": 15.0}
 """Chunks of about 200 tokens that the local model embeds per second and core (docs/decisions, local embeddings)."""
@@ -80,18 +78,11 @@ def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
     return [one_line(line) for line in lines]
 
 
-def print_summary(console: Console, report: IngestReport, *, aborted: bool = False) -> None:
+def print_summary(report: IngestReport, *, aborted: bool = False) -> None:
     """Print the summary table: files, chunks, errors, seconds."""
-    from rich.table import Table
-
     processed = [each for each in report.documents if not each.unchanged]
     embedded = sum(each.embedded for each in processed)
     reused = sum(each.reused for each in processed)
-    table = Table(
-        title="Ingestion aborted" if aborted else "Ingestion summary", show_header=False, title_justify="left"
-    )
-    table.add_column("what")
-    table.add_column("count", justify="right")
     rows = [
         ("Files processed", str(len(processed))),
         ("Files unchanged", str(len(report.documents) - len(processed))),
@@ -105,50 +96,39 @@ def print_summary(console: Console, report: IngestReport, *, aborted: bool = Fal
     if report.billed_tokens:
         cost = "" if report.cost is None else f", {report.cost:.4f} USD"
         rows.insert(-1, ("Tokens billed", f"{report.billed_tokens:,}{cost}"))
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    print_facts(rows, title="Ingestion aborted" if aborted else "Ingestion summary", numbers=True)
     for each in processed:
         for warning in each.record.warnings:
-            console.print(
-                one_line(f"Warning: {each.record.id}: {warning}"), markup=False, highlight=False, soft_wrap=True
-            )
+            say(one_line(f"Warning: {each.record.id}: {warning}"))
     for sentence in report.editions:
-        console.print(one_line(f"Edition: {sentence}"), markup=False, highlight=False, soft_wrap=True)
-    _print_problems(console, report)
+        say(one_line(f"Edition: {sentence}"))
+    _print_problems(report)
 
 
-def _print_problems(console: Console, report: IngestReport) -> None:
+def _print_problems(report: IngestReport) -> None:
     for title, files in (("Skipped:", report.skipped), ("Failed:", report.failed)):
         if files:
-            console.print(title, markup=False)
+            say(title)
             for line in list_unreadable(files):
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                say(line)
 
 
-def print_dry_run(
-    console: Console, report: IngestReport, *, provider: str, variant: str, threads: int, embeds_all: bool
-) -> None:
+def print_dry_run(report: IngestReport, *, provider: str, variant: str, threads: int, embeds_all: bool) -> None:
     """Print what would be ingested, with its tokens, its cost and how long it would take."""
-    from rich.table import Table
-
     to_do = [each for each in report.planned if embeds_all or not each.unchanged]
-    table = Table(title="Dry run: nothing was embedded or stored", title_justify="left", show_footer=bool(to_do))
     chunks, tokens = sum(each.chunks for each in to_do), sum(each.tokens for each in to_do)
-    table.add_column("File", footer=f"{len(to_do)} to ingest", overflow="fold")
-    table.add_column("Document", overflow="fold")
-    for name, footer in (
-        ("Pages", str(sum(each.pages for each in to_do))), ("Chunks", str(chunks)), ("Tokens", f"{tokens:,}")
-    ):  # fmt: skip
-        table.add_column(name, justify="right", footer=footer)
-    table.add_column("Would be", footer="")
-    for each in report.planned:
-        table.add_row(*_dry_row(each, embeds_all=embeds_all))
-    console.print(table)
+    pages = str(sum(each.pages for each in to_do))
+    print_table(
+        ("File", "Document", "Pages", "Chunks", "Tokens", "Would be"),
+        [_dry_row(each, embeds_all=embeds_all) for each in report.planned],
+        title="Dry run: nothing was embedded or stored",
+        numbers={"Pages", "Chunks", "Tokens"},
+        footer=(f"{len(to_do)} to ingest", "", pages, str(chunks), f"{tokens:,}", "") if to_do else (),
+    )
     seconds = report.seconds + (local_seconds(chunks, variant, threads) if provider == "local" else 0)
-    console.print(f"Estimated cost: {cost_of(provider, tokens, report.price)}", markup=False, highlight=False)
-    console.print(f"Estimated time: {duration(seconds)}", markup=False, highlight=False)
-    _print_problems(console, report)
+    say(f"Estimated cost: {cost_of(provider, tokens, report.price)}")
+    say(f"Estimated time: {duration(seconds)}")
+    _print_problems(report)
 
 
 def _dry_row(each: PlannedDocument, *, embeds_all: bool) -> tuple[str, ...]:

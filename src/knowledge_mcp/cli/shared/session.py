@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-import shutil
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure, sanitize
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.cli.shared.logs import set_up_logging
+from knowledge_mcp.cli.shared.output import write_json
 from knowledge_mcp.model.collection import GIVEN
 from knowledge_mcp.model.errors import (
     ConfigError,
@@ -33,11 +33,9 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
     from knowledge_mcp.ports import Knowledge, Store
     from knowledge_mcp.settings import Reading, Settings
+    from knowledge_mcp.surfaces.contract import Response
 
 CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
 """Of every command: how its help is asked for, and how wide it may be."""
@@ -104,6 +102,7 @@ def parse_labels(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
     return (*pairs.items(), (GIVEN, ", ".join(pairs))) if pairs else ()
 
 
+R = TypeVar("R", bound="Response")
 _logger = logging.getLogger(__name__)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
@@ -112,7 +111,6 @@ ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="JSON or YAML settings; the environment and .env win over it.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-CollectionName = Annotated[str | None, typer.Option("--collection", help="Collection, instead of QDRANT_COLLECTION's.")]
 
 
 class GroupWithDefault(TyperGroup):
@@ -173,51 +171,77 @@ def reading_of(config: Path | None) -> Reading:
     return read_settings(config)
 
 
-def settings_of(
-    config: Path | None,
-    collection: str | None = None,
-    *,
-    verbose: bool = False,
-    surface: str = "standards",
-    quiet: str = "WARNING",
-) -> Settings:
-    """Read the settings and set up logging.
+@dataclass(frozen=True, kw_only=True)
+class CommandOptions:
+    """The options of nearly every command, and what follows from them: errors, settings, an open knowledge base.
 
-    Args:
-        config: a settings file.
+    Attributes:
+        as_json: write JSON, of an error too.
         collection: instead of the configured one.
-        verbose: log from INFO where the settings name no level.
-        surface: whose settings are checked.
-        quiet: the level without `verbose` where the settings name none.
-
-    Raises:
-        ConfigError: one for all that is wrong.
+        config: a settings file.
+        verbose: show technical details, and log from INFO where the settings name no level.
     """
-    from knowledge_mcp.settings import load_settings
 
-    reading = reading_of(config)
-    has_level = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
-    set_up_logging(
-        reading.settings.log_level if has_level else "INFO" if verbose else quiet, reading.settings.log_format
-    )
-    settings = load_settings(config, surface=surface)
-    return settings if collection is None else settings.model_copy(update={"collection": collection})
+    as_json: AsJson = False
+    collection: Annotated[
+        str | None, typer.Option("--collection", help="Collection, instead of QDRANT_COLLECTION's.")
+    ] = None
+    config: ConfigFile = None
+    verbose: Verbose = False
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Handle whatever goes wrong inside."""
+        return guard(verbose=self.verbose, as_json=self.as_json)
+
+    def settings(self, *, surface: str = "standards", quiet: str = "WARNING") -> Settings:
+        """Read the settings and set up logging.
+
+        Args:
+            surface: whose settings are checked.
+            quiet: the level without `verbose` where the settings name none.
+
+        Raises:
+            ConfigError: one for all that is wrong.
+        """
+        from knowledge_mcp.settings import load_settings
+
+        reading = reading_of(self.config)
+        has_level = any(value.variable.field == "log_level" and value.origin != "default" for value in reading.values)
+        level = reading.settings.log_level if has_level else "INFO" if self.verbose else quiet
+        set_up_logging(level, reading.settings.log_format)
+        settings = load_settings(self.config, surface=surface)
+        return settings if self.collection is None else settings.model_copy(update={"collection": self.collection})
+
+    @contextmanager
+    def open_knowledge(self) -> Generator[Knowledge]:
+        """Open the knowledge base for one command, handle its errors, and close it."""
+        with self.guard():
+            settings = self.settings()
+            from knowledge_mcp import wiring
+
+            with closing(wiring.build_knowledge(settings)) as knowledge:
+                yield knowledge
+
+    def show(self, answer: R, how: Callable[[R], None]) -> None:
+        """Write a tool's answer: as JSON, or as a person reads it."""
+        if self.as_json:
+            write_json(answer.sent())
+        else:
+            how(answer)
 
 
-@contextmanager
-def open_knowledge(
-    config: Path | None, collection: str | None = None, *, verbose: bool = False, as_json: bool = False
-) -> Generator[Knowledge]:
-    """Open the knowledge base for one command, handle its errors, and close it."""
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, collection, verbose=verbose)
-        from knowledge_mcp import wiring
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions(CommandOptions):
+    """The same for a command that is not about one collection."""
 
-        knowledge = wiring.build_knowledge(settings)
-        try:
-            yield knowledge
-        finally:
-            knowledge.close()
+    collection: str | None = field(default=None, init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(CommandOptions):
+    """The same for a command that writes a form of its own instead of JSON."""
+
+    as_json: bool = field(default=False, init=False)
 
 
 def load(model: type[Any], values: dict[str, Any]) -> Any:
@@ -236,28 +260,6 @@ def load(model: type[Any], values: dict[str, Any]) -> Any:
             for each in exc.errors(include_url=False, include_input=False, include_context=False)
         ]
         raise InvalidInputError(f"This cannot be asked: {'; '.join(wrong)}.") from exc
-
-
-def write_json(content: Any) -> None:
-    """Write one JSON value to stdout."""
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
-
-
-def render(text: str, style: str = "") -> Text:
-    """Prepare a text for rich: no markup is read in it, and no control character reaches the terminal."""
-    from rich.text import Text
-
-    return Text(sanitize(text), style)
-
-
-def open_console() -> Console:
-    """Return a console on stdout, wide enough to be read where stdout is no terminal."""
-    from rich.console import Console
-
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, width=shutil.get_terminal_size((120, 24)).columns)
 
 
 class Backend(StrEnum):

@@ -21,7 +21,8 @@ from knowledge_mcp.cli.knowledge.clients.forms import (
     render_entry,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode
-from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guard, reading_of, write_json
+from knowledge_mcp.cli.shared.output import write_json
+from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, guard, reading_of
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.support.distribution import distribution_name, is_in_cache
 from knowledge_mcp.support.files import write_atomically

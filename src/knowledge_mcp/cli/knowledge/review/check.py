@@ -21,17 +21,9 @@ from knowledge_mcp.cli.knowledge.review.files import (
 )
 from knowledge_mcp.cli.knowledge.review.items import documents_of, items_of, parse_columns, require_different
 from knowledge_mcp.cli.shared.failures import notify
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, RowMark, marked
 from knowledge_mcp.engine.tracing.decisions import Decisions, as_mark_kind
 from knowledge_mcp.engine.tracing.links import TraceItem
@@ -44,7 +36,7 @@ from knowledge_mcp.surfaces import checklist
 from knowledge_mcp.surfaces.tables import counts_in_words
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
 
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.settings import Settings
@@ -69,19 +61,17 @@ _MarksFile = Annotated[
 ]
 
 
+@with_groups
 def check_command(
+    options: CommandOptions,
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="File, folder, or id of an ingested document.")],
     against: Annotated[str, typer.Option(metavar="STANDARD", help="The same, of what is demanded.")],
-    as_json: AsJson = False,
     as_csv: AsCsv = None,
     as_xlsx: AsXlsx = None,
     as_html: AsHtml = None,
     mark: _Marked = None,
     marks: _MarksFile = None,
     columns: ColumnNames = None,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show what a document says of each obligation of a standard: the best evidence, quoted, and what is missing.
 
@@ -95,8 +85,8 @@ def check_command(
 
     Example: knowledge check plan.docx --against standard.pdf --marks review.xlsx --html review.html
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, collection, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         require_different(document, against)
         column_names = parse_columns(columns)
         standard = _standard(against, documents_of(settings, against, column_names))
@@ -114,12 +104,13 @@ def check_command(
                 as_html: lambda: checklist.as_html(document, against, report),
             }
         )
-        if as_json:
+        if options.as_json:
             write_json(checklist.as_values(document, against, report))
         elif not is_written:
-            open_console().print(_table(report.rows))
+            names = ("Row", "Requirement", "Verdict", "Evidence", "Checks")
+            print_table(names, map(_cells, report.rows), show_lines=True)
             for each in report.editions:
-                open_console().print(render(f"{each.citation}: {each.found}: {each.asked}."), soft_wrap=True)
+                say(f"{each.citation}: {each.found}: {each.asked}.")
         counts = ", ".join(counts_in_words(checklist.summary_of(report)))
         notify(f"{counts}. A person decides whether what is found is enough.")
         if not report.related:
@@ -217,24 +208,15 @@ def _marks(
 # ---- showing
 
 
-def _table(rows: Sequence[CheckRow]) -> Table:
-    from rich.table import Table
-
-    table = Table(show_lines=True)
-    for name in ("Row", "Requirement", "Verdict", "Evidence", "Checks"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        best = row.evidence[0] if row.evidence else None
-        quote = f"{_short(best.quote)}\n{best.citation}" if best is not None else ""
-        checks = "\n".join(map(checklist.check_line, row.checks))
-        style = "" if row.kind == "obligation" else "dim"
-        verdict = row.verdict.value if row.kind == "obligation" else f"{row.verdict.value}\n({row.kind})"
-        bold = "bold" if row.verdict is EvidenceVerdict.NONE and not style else style
-        cells = (row.obligation.id, _short(row.obligation.text))
-        table.add_row(
-            *(render(cell, style) for cell in cells), render(verdict, bold), render(quote, style), render(checks)
-        )
-    return table
+def _cells(row: CheckRow) -> tuple[str | Text, ...]:
+    best = row.evidence[0] if row.evidence else None
+    quote = f"{_short(best.quote)}\n{best.citation}" if best is not None else ""
+    checks = "\n".join(map(checklist.check_line, row.checks))
+    style = "" if row.kind == "obligation" else "dim"
+    verdict = row.verdict.value if row.kind == "obligation" else f"{row.verdict.value}\n({row.kind})"
+    bold = "bold" if row.verdict is EvidenceVerdict.NONE and not style else style
+    words = render(_short(row.obligation.text), style)
+    return render(row.obligation.id, style), words, render(verdict, bold), render(quote, style), checks
 
 
 def _short(text: str) -> str:

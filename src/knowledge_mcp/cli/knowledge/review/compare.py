@@ -23,17 +23,9 @@ from knowledge_mcp.cli.knowledge.review.files import (
     write_results,
 )
 from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.changes import comparing
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
@@ -46,8 +38,6 @@ from knowledge_mcp.surfaces import redline
 from knowledge_mcp.surfaces.tables import counts_in_words
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from knowledge_mcp.settings import Settings
 
 _MAX_DRAWN, _DOTS = 200, 80
@@ -56,10 +46,11 @@ _LONGEST = 160
 """Characters of a sentence in a table of the terminal: two lines of 80; files hold all of it."""
 
 
+@with_groups
 def compare(
+    options: CommandOptions,
     old: Annotated[str, typer.Argument(metavar="OLD", help="File, folder, or id of an ingested document.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The same, of the later edition.")],
-    as_json: AsJson = False,
     as_csv: AsCsv = None,
     as_html: AsHtml = None,
     with_pages: Annotated[
@@ -69,9 +60,6 @@ def compare(
         list[ChangeType] | None, typer.Option(help="Show only changes of this kind; may be repeated.")
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare even what has next to nothing in common.")] = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show what changed from one edition to the next: force, limits, definitions, requirements, references, words.
 
@@ -81,8 +69,8 @@ def compare(
 
     Example: knowledge compare docs-v1/ docs-v2/ --kind force --kind number
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, collection, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         before, after = _read_both(settings, old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compare_editions(before, after)
@@ -97,7 +85,7 @@ def compare(
                 as_html: lambda: redline.as_html(before.name, after.name, changes, pages),
             }
         )
-        if as_json:
+        if options.as_json:
             write_json(redline.as_values(before.name, after.name, changes))
         elif not is_written:
             _print(before, after, changes, frozenset(kind or ChangeType))
@@ -221,44 +209,28 @@ def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: f
         open_console().print(render(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same."))
         return
     summary = ", ".join(counts_in_words(counts))
-    open_console().print(render(f"{old.name} → {new.name}: {summary}."), soft_wrap=True)
-    clauses = _clauses(changes)
-    if clauses.row_count:
-        open_console().print(clauses)
-    inside = _inside(changes, kinds)
-    if inside.row_count:
-        open_console().print(inside)
+    say(f"{old.name} → {new.name}: {summary}.")
+    clauses = [
+        (render(link.kind.value, "bold"), redline.cite_clause(link.old), redline.cite_clause(link.new))
+        for link in (each.link for each in changes)
+        if link.kind not in {LinkKind.SAME, LinkKind.EDITED}
+    ]
+    if clauses:
+        print_table(("Became", "Old", "New"), clauses, title="Clauses")
+    inside = list(_inside(changes, kinds))
+    if inside:
+        print_table(("Kind", "Clause", "From", "To"), inside, title="Changes")
 
 
-def _clauses(changes: Sequence[ClauseChange]) -> Table:
-    from rich.table import Table
-
-    table = Table(title="Clauses", title_justify="left")
-    for name in ("Became", "Old", "New"):
-        table.add_column(name, overflow="fold")
-    quiet = {LinkKind.SAME, LinkKind.EDITED}
-    for each in changes:
-        if each.link.kind not in quiet:
-            places = (redline.cite_clause(each.link.old), redline.cite_clause(each.link.new))
-            table.add_row(render(each.link.kind.value, "bold"), *map(render, places))
-    return table
-
-
-def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> Table:
-    """List the changes inside clauses, the weightiest kind first."""
-    from rich.table import Table
-
-    table = Table(title="Changes", title_justify="left")
-    for name in ("Kind", "Clause", "From", "To"):
-        table.add_column(name, overflow="fold")
+def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> Iterator[tuple[str, ...]]:
+    """Give the cells of the changes inside clauses, the weightiest kind first."""
     found = [(change, each) for each in changes for change in each.changes if change.kind in kinds]
     order = list(ChangeType)
     for change, each in sorted(found, key=lambda pair: order.index(pair[0].kind)):
         clause = each.link.new or each.link.old
         kind = f"{change.kind.value} ({change.requirement})" if change.requirement else change.kind.value
         was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
-        table.add_row(*(render(cell) for cell in (kind, redline.cite_clause(clause), was, now)))
-    return table
+        yield kind, redline.cite_clause(clause), was, now
 
 
 def _in_place(words: str, sentence: str) -> str:

@@ -21,17 +21,9 @@ from knowledge_mcp.cli.knowledge.review.files import (
 )
 from knowledge_mcp.cli.knowledge.review.items import items_of
 from knowledge_mcp.cli.shared.failures import notify
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_table, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.conflicts import (
     Conflict,
     ConflictKind,
@@ -46,8 +38,6 @@ from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from knowledge_mcp.settings import Settings
 
 _COLUMNS = ("kind", "why", "one", "one_text", "one_citation", "other", "other_text", "other_citation", "also_in")
@@ -55,7 +45,9 @@ _COLUMNS = ("kind", "why", "one", "one_text", "one_citation", "other", "other_te
 _Read = tuple[list[TraceItem], list[Meaning]]
 
 
+@with_groups
 def conflicts_command(
+    options: CommandOptions,
     what: Annotated[
         list[str] | None,
         typer.Argument(metavar="[WHAT]...", help="Files, folders, or ids of ingested documents; all of these if none."),
@@ -63,11 +55,7 @@ def conflicts_command(
     kind: Annotated[
         list[ConflictKind] | None, typer.Option(help="Show only these kinds; repeatable.", case_sensitive=False)
     ] = None,
-    as_json: AsJson = False,
     as_csv: AsCsv = None,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """List requirements that may contradict or double each other, and terms that are defined in two ways.
 
@@ -79,8 +67,8 @@ def conflicts_command(
 
     Example: knowledge conflicts --kind contradiction --kind limit --json
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, collection, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         items, meanings = _read_all(settings, what or [])
         if not items and not meanings:
             raise InvalidInputError(
@@ -93,7 +81,7 @@ def conflicts_command(
             found = [*conflicts(items, EnglishAnalyser().document_terms, progress), *conflicting_definitions(meanings)]
         chosen = [each for each in found if not kind or each.kind in kind]
         is_written = write_results({as_csv: lambda: _csv(chosen)})
-        if as_json:
+        if options.as_json:
             write_json({"conflicts": [_values(each) for each in chosen], "compared": len(items)})
         elif not is_written:
             _print(chosen, len(items))
@@ -207,21 +195,15 @@ def _csv(found: list[Conflict]) -> str:
 
 def _print(found: list[Conflict], compared: int) -> None:
     if found:
-        open_console().print(_table(found))
+        columns = ("Kind", "Why", "One", "Other")
+        print_table(columns, map(_row, found), unbroken={"Kind"}, show_lines=True)
     counts = Counter(each.kind for each in found)
     counted = ", ".join(counts_in_words({kind.value: counts[kind] for kind in ConflictKind if counts[kind]}))
     (among,) = counts_in_words({"requirement": compared})
     notify(f"{counted or 'None found'}, among {among}. A person decides; other words are not recognised.")
 
 
-def _table(found: list[Conflict]) -> Table:
-    from rich.table import Table
-
-    table = Table(show_lines=True)
-    for name in ("Kind", "Why", "One", "Other"):
-        table.add_column(name, overflow="fold", no_wrap=name == "Kind")
-    for each in found:
-        also = f"\nand {len(each.also_in)} more" if each.also_in else ""
-        sides = (f"{one.text}\n{one.citation}" for one in (each.one, each.other))
-        table.add_row(*(render(cell) for cell in (each.kind.value, f"{each.why}{also}", *sides)))
-    return table
+def _row(each: Conflict) -> tuple[str, ...]:
+    also = f"\nand {len(each.also_in)} more" if each.also_in else ""
+    sides = (f"{one.text}\n{one.citation}" for one in (each.one, each.other))
+    return (each.kind.value, f"{each.why}{also}", *sides)

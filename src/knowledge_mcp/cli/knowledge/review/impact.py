@@ -6,32 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    load,
-    open_console,
-    open_knowledge,
-    render,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_table, say
+from knowledge_mcp.cli.shared.session import CommandOptions, load
 
 if TYPE_CHECKING:
     from knowledge_mcp.surfaces.standards.changes import ImpactResponse
 
 
+@with_groups
 def impact(
+    options: CommandOptions,
     document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Id, designation or title; any edition of it.")],
     old: Annotated[str | None, typer.Option("--from", help="Older edition or its id; default: the one before.")] = None,
     new: Annotated[str | None, typer.Option("--to", help="Newer edition or its id; default: the current one.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Maximum number of places.")] = 50,
     cursor: Annotated[int, typer.Option(min=0, help="next_cursor of the answer before.")] = 0,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show which requirements, definitions and clauses of other documents refer to what a new edition changed.
 
@@ -39,27 +29,19 @@ def impact(
 
     Example: knowledge impact lifts-2023 --from 2018 --json
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
+    with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import changes
 
         values = {"document": document, "from": old, "to": new, "limit": limit, "cursor": cursor}
         answer = changes.impact(knowledge, load(changes.ImpactRequest, values))
-        if as_json:
-            write_json(answer.sent())
-        else:
-            _print(answer)
+        options.show(answer, _print)
 
 
 def _print(answer: ImpactResponse) -> None:
-    from rich.table import Table
-
-    console = open_console()
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in answer.summary.items())
-    console.print(render(f"{answer.old.document_id} → {answer.new.document_id}: {counts}."), soft_wrap=True)
+    say(f"{answer.old.document_id} → {answer.new.document_id}: {counts}.")
     if answer.touched:
-        table = Table(show_lines=True)
-        for name in ("Where", "Says", "Refers to", "What became of it"):
-            table.add_column(name, overflow="fold")
+        rows: list[tuple[str, ...]] = []
         for each in answer.touched:
             where = f"{each.kind} {each.identifier}\n{each.citation}"
             aim = f"{each.reference}\n({f'dated: {each.dated}' if each.dated else 'undated'})"
@@ -69,14 +51,13 @@ def _print(answer: ImpactResponse) -> None:
                 became = "\n".join([each.change.became, *inside])
             elif each.clause:
                 became = f"clause {each.clause} is in neither edition"
-            table.add_row(*map(render, (where, each.text, aim, became)))
-        console.print(table)
+            rows.append((where, each.text, aim, became))
+        columns = ("Where", "Says", "Refers to", "What became of it")
+        print_table(columns, rows, show_lines=True)
     for line in (answer.message, *answer.degraded):
         if line:
-            console.print(line, markup=False)
+            say(line)
     if answer.untouched:
-        console.print(
-            f"References to clauses that did not change, which are not listed: {answer.untouched}.", markup=False
-        )
+        say(f"References to clauses that did not change, which are not listed: {answer.untouched}.")
     if answer.next_cursor:
-        console.print(f"More: --cursor {answer.next_cursor}", markup=False)
+        say(f"More: --cursor {answer.next_cursor}")

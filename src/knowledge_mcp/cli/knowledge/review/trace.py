@@ -21,22 +21,14 @@ from knowledge_mcp.cli.knowledge.review.files import (
 )
 from knowledge_mcp.cli.knowledge.review.items import items_of, original_of, parse_columns, require_different
 from knowledge_mcp.cli.shared.failures import notify
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
-from knowledge_mcp.engine.tracing.links import Trace, Verdict, trace
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions
+from knowledge_mcp.engine.tracing.links import Trace, TraceLink, Verdict, trace
 from knowledge_mcp.surfaces import interchange, matrix
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
 
     from knowledge_mcp.settings import Settings
 
@@ -72,10 +64,11 @@ _Rejected = Annotated[
 ]
 
 
+@with_groups
 def trace_command(
+    options: CommandOptions,
     source: _From,
     target: _To,
-    as_json: AsJson = False,
     as_csv: AsCsv = None,
     as_xlsx: AsXlsx = None,
     as_html: AsHtml = None,
@@ -87,9 +80,6 @@ def trace_command(
     only_from: _OnlyFrom = None,
     only_to: _OnlyTo = None,
     columns: ColumnNames = None,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Trace requirements to what meets, refines or tests them: declared links first, then proposed ones, and the gaps.
 
@@ -106,10 +96,10 @@ def trace_command(
 
     Example: knowledge trace srs.csv tests.jsonl --reject "SRS-4=test_stop" --accept "SRS-4=test_halt"
     """
-    with guard(verbose=verbose, as_json=as_json):
+    with options.guard():
         from knowledge_mcp.wiring import build_linker
 
-        settings = settings_of(config, collection, verbose=verbose)
+        settings = options.settings()
         require_different(source, target)
         stored = decisions_about(settings, "trace", source, target, file=decisions)
         sides = _sides(settings, columns, (source, only_from), (target, only_to))
@@ -126,7 +116,7 @@ def trace_command(
                 as_reqif: lambda: _reqif(settings, sides, found),
             }
         )
-        if as_json:
+        if options.as_json:
             write_json(matrix.as_values(found))
         elif not is_written:
             _print(found)
@@ -163,25 +153,19 @@ def _base(settings: Settings, *names: str) -> tuple[int, bytes] | None:
 
 
 def _print(found: Trace) -> None:
-    open_console().print(_links(found))
+    columns = ("From", "To", "Verdict", "Sure", "In common")
+    print_table(columns, map(_row, found.links), unbroken={"Verdict", "Sure"})
     for name, items in (("FROM", found.untraced_sources), ("TO", found.untraced_targets)):
         if items:
             ids = ", ".join(each.id for each in items)
-            open_console().print(render(f"Without a link, of {name} ({len(items)}): {ids}"), soft_wrap=True)
+            say(f"Without a link, of {name} ({len(items)}): {ids}")
     counts = Counter(link.verdict for link in found.links)
     counted = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     notify(f"{counted or 'No links'}. A link is likely from {found.threshold:.2f} on.")
 
 
-def _links(found: Trace) -> Table:
-    from rich.table import Table
-
-    table = Table()
-    for name in ("From", "To", "Verdict", "Sure", "In common"):
-        table.add_column(name, overflow="fold", no_wrap=name in {"Verdict", "Sure"})
-    for link in found.links:
-        words = ", ".join(link.evidence.words)[:_LONGEST]
-        style = "dim" if link.verdict is Verdict.UNCERTAIN else ""
-        row = (link.source.id, link.target.id, link.verdict.value, f"{link.probability:.2f}", words)
-        table.add_row(*(render(cell, style) for cell in row))
-    return table
+def _row(link: TraceLink) -> list[Text]:
+    words = ", ".join(link.evidence.words)[:_LONGEST]
+    style = "dim" if link.verdict is Verdict.UNCERTAIN else ""
+    cells = (link.source.id, link.target.id, link.verdict.value, f"{link.probability:.2f}", words)
+    return [render(cell, style) for cell in cells]

@@ -9,20 +9,9 @@ import typer
 
 from knowledge_mcp.cli.knowledge.sources.syncing import sync
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    Yes,
-    command_group,
-    guard,
-    open_console,
-    open_knowledge,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.session import CommandOptions, Yes, command_group
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
 from knowledge_mcp.model.rights import allowed_label
@@ -46,7 +35,9 @@ def _every(text: str) -> float:
 
 
 @app.command(short_help="Register a source; `knowledge sync` fills it in.")
+@with_groups
 def add(
+    options: CommandOptions,
     location: Annotated[
         str, typer.Argument(metavar="LOCATION", help="Folder, or address: https://… or davs://… for WebDAV.")
     ],
@@ -64,10 +55,6 @@ def add(
         list[str] | None,
         typer.Option(metavar="GROUP", help="Group that alone may read its documents over HTTP; may be repeated."),
     ] = None,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Register a place whose documents the knowledge base shall hold: what is gone from there is removed here.
 
@@ -80,8 +67,8 @@ def add(
 
     Example: knowledge sources add davs://cloud.example.com/remote.php/dav/files/me/Specs --name specs
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, collection, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         from knowledge_mcp import wiring
 
         patterns = tuple(part.strip() for part in pattern.split(",") if part.strip())
@@ -92,13 +79,10 @@ def add(
             allowed_label(allow)
         spec = wiring.check_spec(location, kind, requested)
         wiring.list_sources(settings).add(spec)
-        if as_json:
+        if options.as_json:
             write_json(plain_status(SourceStatus(spec, SourceState())))
         else:
-            open_console().print(
-                render(f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`"),
-                soft_wrap=True,
-            )
+            say(f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`")
 
 
 _KINDS = {
@@ -111,37 +95,31 @@ _KINDS = {
 
 
 @app.command("list")
-def list_sources(
-    as_json: AsJson = False, collection: CollectionName = None, config: ConfigFile = None, verbose: Verbose = False
-) -> None:
+@with_groups
+def list_sources(options: CommandOptions) -> None:
     """List the registered sources, with how they stand.
 
     Example: knowledge sources list --json
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, collection, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         from knowledge_mcp import wiring
 
         found = wiring.list_sources(settings).all()
-        if as_json:
+        if options.as_json:
             write_json({"sources": [plain_status(each) for each in found], "total": len(found)})
             return
         if not found:
-            open_console().print(
-                "No source is registered. `knowledge sources add LOCATION` registers one.", markup=False
-            )
+            say("No source is registered. `knowledge sources add LOCATION` registers one.")
             return
-        from rich.table import Table
-
-        table = Table()
-        for title in ("Name", "Kind", "Location", "Documents", "Last synced", "State"):
-            table.add_column(title, overflow="fold")
+        rows: list[tuple[str, ...]] = []
         for each in found:
             state = each.state.last_error or ("stale" if each.is_stale() else "in sync")
             synced = each.state.last_synced[:16].replace("T", " ") or "never"
-            cells = (each.spec.name, each.spec.kind.value, each.spec.location, str(each.state.documents), synced, state)
-            table.add_row(*map(render, cells))
-        open_console().print(table)
+            spec, documents = each.spec, str(each.state.documents)
+            rows.append((spec.name, spec.kind.value, spec.location, documents, synced, state))
+        columns = ("Name", "Kind", "Location", "Documents", "Last synced", "State")
+        print_table(columns, rows)
 
 
 def plain_status(status: SourceStatus) -> dict[str, Any]:
@@ -165,21 +143,19 @@ def plain_status(status: SourceStatus) -> dict[str, Any]:
 
 
 @app.command(short_help="Take a source off the list; its documents stay unless --documents is given.")
+@with_groups
 def remove(
+    options: CommandOptions,
     name: Annotated[str, typer.Argument(metavar="NAME", help="As `knowledge sources list` shows it.")],
     documents: Annotated[bool, typer.Option("--documents", help="Remove the documents that came from it too.")] = False,
     yes: Yes = False,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Take a source off the list. Its documents stay in the knowledge base unless --documents is given.
 
     Example: knowledge sources remove old-wiki --documents --yes
     """
-    with open_knowledge(config, collection, verbose=verbose, as_json=as_json) as knowledge:
-        settings = settings_of(config, collection, verbose=verbose)
+    with options.open_knowledge() as knowledge:
+        settings = options.settings()
         from knowledge_mcp import wiring
 
         listed = wiring.list_sources(settings)
@@ -195,7 +171,7 @@ def remove(
             for document_id in documents_of_source:
                 knowledge.remove(document_id)
             listed.forget(name, clone=documents)
-        if as_json:
+        if options.as_json:
             write_json({"name": name, "documents_removed": documents_of_source})
         else:
             open_console().print(

@@ -17,19 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, notify, one_line
+from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.cli.shared.progress import BarProgress, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import list_left_out
-from knowledge_mcp.cli.shared.session import (
-    AsJson,
-    CollectionName,
-    ConfigFile,
-    Verbose,
-    guard,
-    open_console,
-    render,
-    settings_of,
-    write_json,
-)
+from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceStatus, SyncReport
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
@@ -173,11 +165,11 @@ def print_sync(synced: Synced, *, errors_only: bool = False) -> None:
         stored = sum(not each.unchanged for each in report.ingest.documents)
         unchanged = len(report.ingest.documents) - stored
         line = f"{name}: {stored} stored, {unchanged} unchanged, {len(report.removed)} removed."
-        open_console().print(render(line), soft_wrap=True)
+        say(line)
         for each in report.removed:
-            open_console().print(render(f"  removed {each.id}: {one_line(each.source_path)} is gone"), soft_wrap=True)
+            say(f"  removed {each.id}: {one_line(each.source_path)} is gone")
         for line in (*report.ingest.editions, *list_left_out(synced.left_out)):
-            open_console().print(render(f"  {line}"), soft_wrap=True)
+            say(f"  {line}")
     for each in report.kept:
         notify(f"{name}: {each.id} is kept although {one_line(each.source_path)} is gone: {report.why_kept}.")
     _name(
@@ -261,7 +253,9 @@ class _Watch:
         return {each for each in there if any(place.is_relative_to(each) for place in outside)}
 
 
+@with_groups
 def sync(
+    options: CommandOptions,
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Sources; default: all.")] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on: folders as they change, everything else when it is due.")
@@ -269,10 +263,6 @@ def sync(
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Believe a source that holds nothing any more: remove its documents.")
     ] = False,
-    as_json: AsJson = False,
-    collection: CollectionName = None,
-    config: ConfigFile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Make the knowledge base hold what its sources hold: new, changed, moved and vanished documents.
 
@@ -285,8 +275,8 @@ def sync(
 
     Example: knowledge sync --watch
     """
-    with guard(verbose=verbose, as_json=as_json):
-        settings = settings_of(config, collection, verbose=verbose)
+    with options.guard():
+        settings = options.settings()
         from knowledge_mcp import wiring
 
         listed = wiring.list_sources(settings)
@@ -295,11 +285,11 @@ def sync(
             listed.get(name)
         if not selected and not listed.all():
             raise InvalidInputError("No source is registered.", suggestion="`knowledge sources add LOCATION`")
-        if watch and as_json:
+        if watch and options.as_json:
             raise InvalidInputError("--watch goes on; it has no JSON at its end.", suggestion="Leave out one of them.")
         knowledge = wiring.build_knowledge(settings)
         try:
-            run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=verbose)
+            run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=options.verbose)
             if watch:
                 follow(run, settings, selected, print_sync)
                 return
@@ -307,8 +297,8 @@ def sync(
         finally:
             knowledge.close()
         code = max(each.code for each in synced)
-        if as_json:
+        if options.as_json:
             write_json({"sources": [each.plain() for each in synced], "exit_code": int(code)})
         for each in synced:
-            print_sync(each, errors_only=as_json)
+            print_sync(each, errors_only=options.as_json)
         raise typer.Exit(code)

@@ -1,0 +1,44 @@
+"""Options of a command that belong together, written once as the fields of a dataclass."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields, is_dataclass
+from inspect import Parameter
+from typing import Any, cast, get_type_hints
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Take each parameter that is a dataclass for the options and arguments which its fields are.
+
+    Typer knows no such groups: it is shown the fields, after the command's own parameters. Fields that a constructor
+    does not take are no options.
+    """
+    groups: dict[str, Any] = {}
+    own: list[Parameter] = []
+    grouped: list[Parameter] = []
+    for each in inspect.signature(command, eval_str=True).parameters.values():
+        if is_dataclass(each.annotation):
+            groups[each.name] = each.annotation
+            hints = get_type_hints(each.annotation, include_extras=True)
+            grouped += [_parameter(one, hints[one.name]) for one in fields(each.annotation) if one.init]
+        else:
+            own.append(each.replace(kind=Parameter.KEYWORD_ONLY))
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{one.name: values.pop(one.name) for one in fields(group) if one.init})
+        command(**values)
+
+    shown = cast("Any", run)
+    shown.__signature__ = inspect.Signature([*own, *grouped])
+    shown.__annotations__ = {each.name: each.annotation for each in (*own, *grouped)}
+    return run
+
+
+def _parameter(option: Field[Any], annotation: Any) -> Parameter:
+    default = Parameter.empty if option.default is MISSING else option.default
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,96 @@
+"""What commands write to stdout: JSON, lines, tables; no markup is read in a text, and no control character passes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.cli.shared.failures import sanitize
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+
+def write_json(content: Any) -> None:
+    """Write one JSON value to stdout."""
+    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def render(text: str, style: str = "") -> Text:
+    """Prepare a text for rich: no markup is read in it, and no control character reaches the terminal."""
+    from rich.text import Text
+
+    return Text(sanitize(text), style)
+
+
+def open_console() -> Console:
+    """Return a console on stdout, wide enough to be read where stdout is no terminal."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    return Console(highlight=False, width=shutil.get_terminal_size((120, 24)).columns)
+
+
+def say(text: str, style: str = "") -> None:
+    """Write lines to stdout as they are, without line ends of rich's own."""
+    open_console().print(render(text, style), soft_wrap=True)
+
+
+def print_panel(title: str | Text, body: str | Text, foot: str = "") -> None:
+    """Print a text in a frame."""
+    from rich.panel import Panel
+
+    text, heading = (render(each) if isinstance(each, str) else each for each in (body, title))
+    open_console().print(Panel(text, title=heading, subtitle=render(foot), title_align="left", subtitle_align="right"))
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Iterable[str | Text]],
+    *,
+    title: str = "",
+    numbers: Collection[str] = (),
+    unbroken: Collection[str] = (),
+    show_lines: bool = False,
+    footer: Sequence[str] = (),
+) -> None:
+    """Print a table whose cells are folded where they are too wide.
+
+    Args:
+        columns: their names.
+        rows: cells, which are rendered already where they have a style.
+        title: of the table.
+        numbers: columns that are aligned to the right.
+        unbroken: columns whose words are kept whole.
+        show_lines: between the rows.
+        footer: a last row with a cell for each column, where there is one.
+    """
+    from rich.table import Table
+
+    heading = render(title) if title else None
+    table = Table(title=heading, title_justify="left", show_lines=show_lines, show_footer=bool(footer))
+    for name, foot in zip_longest(columns, footer, fillvalue=""):
+        side = "right" if name in numbers else "left"
+        table.add_column(name, foot, justify=side, overflow="fold", no_wrap=name in unbroken)
+    for row in rows:
+        table.add_row(*(render(cell) if isinstance(cell, str) else cell for cell in row))
+    open_console().print(table)
+
+
+def print_facts(rows: Iterable[tuple[str, str]], *, title: str = "", numbers: bool = False) -> None:
+    """Print a table of names and values, which are aligned to the right where they are `numbers`."""
+    from rich.table import Table
+
+    table = Table(show_header=False, title=render(title) if title else None, title_justify="left")
+    table.add_column()
+    table.add_column(justify="right" if numbers else "left", overflow="fold")
+    for name, value in rows:
+        table.add_row(render(name), render(value))
+    open_console().print(table)

@@ -1,0 +1,39 @@
+"""Options that are written once as the fields of a dataclass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+from typer.testing import CliRunner
+
+from knowledge_mcp.cli.shared.options import with_groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What this command can be told."""
+
+    name: Annotated[str, typer.Argument(metavar="NAME")]
+    often: Annotated[int, typer.Option("--often", "-n", min=1)] = 1
+    fixed: str = field(default="kept", init=False)
+
+
+def test_the_fields_of_a_group_are_the_command_s_arguments_and_options() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    @with_groups
+    def greet(choices: Choices, loud: Annotated[bool, typer.Option("--loud")] = False) -> None:  # pyright: ignore[reportUnusedFunction] - the app calls it
+        """Greet somebody."""
+        typer.echo(f"{choices.name} {choices.often} {choices.fixed} {loud}")
+
+    done = CliRunner().invoke(app, ["Ada", "-n", "3", "--loud"])
+    assert (done.exit_code, done.stdout) == (0, "Ada 3 kept True\n")
+    assert CliRunner().invoke(app, ["Ada"]).stdout == "Ada 1 kept False\n"
+    assert CliRunner().invoke(app, []).exit_code == 2
+    assert CliRunner().invoke(app, ["Ada", "-n", "0"]).exit_code == 2
+    assert CliRunner().invoke(app, ["Ada", "--fixed", "other"]).exit_code == 2
+    helped = CliRunner().invoke(app, ["--help"]).stdout
+    assert "Greet somebody." in helped and helped.index("--loud") < helped.index("--often")
