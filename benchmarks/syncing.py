@@ -144,7 +144,18 @@ class Life:
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 """A fork of this process itself would wait for ever on a lock that one of its other threads held."""
-_PROCESSES.set_forkserver_preload(["benchmarks.syncing"])  # by its name: as a program it is called otherwise
+_PROCESSES.set_forkserver_preload(
+    [
+        "benchmarks.syncing",  # by its name: as a program it is called otherwise
+        "knowledge_mcp.readers.markdown.walker",  # and what a sync imports late, which took half of each trace
+        "knowledge_mcp.stores.sqlite.reading",
+        "markdown_it",
+        "mdit_py_plugins.deflist",
+        "mdit_py_plugins.footnote",
+        "yaml",
+        "Stemmer",
+    ]
+)
 
 
 def _opened(files: Path, data: Path) -> World:

@@ -207,6 +207,18 @@ def test_xml_keeps_elements_attributes_and_running_text() -> None:
     ]
 
 
+def test_sections_and_values_of_xml_have_the_lines_of_their_elements() -> None:
+    paragraphs = "".join(f"\n<p>no {number}</p>" for number in range(13))
+    document = read(f"<a>\n<title>Rules\nof cranes</title>\n<part>{paragraphs}</part>\n</a>", "a.xml")
+    found = [(block.span.of(document.text), block.lines) for block in document.blocks]
+    assert found[:4] == [
+        ("• title: Rules of cranes", (2, 3)),
+        ("part", (4, 4)),
+        ("• p: no 0", (5, 5)),
+        ("• p: no 1", (6, 6)),
+    ]
+
+
 def test_entities_are_never_expanded_and_told() -> None:
     data = (
         '<!DOCTYPE a [<!ENTITY co "Company"><!ENTITY file SYSTEM "file:///etc/hostname">]>'

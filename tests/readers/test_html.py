@@ -98,7 +98,32 @@ def test_an_uploaded_page_is_read_whole() -> None:
         ("code", "if a:\n    b"),
         ("paragraph", "a picture tail"),
     ]
-    assert all(block.lines is None for block in document.blocks)
+    assert {block.lines for block in document.blocks} == {(1, 1), (1, 2), (2, 2)}
+
+
+def test_blocks_have_the_lines_of_the_page_and_headings_those_of_their_elements() -> None:
+    page = (
+        "<!DOCTYPE html>\n<html><body>\n<!-- one\ntwo -->\n<h1>Doors</h1>\n<p>Some words\nhere <b>and</b>\nthere."
+        "</p>\n<h2>\n  1 Scope\n</h2>\n<div>\n<p>A door\n<a href='#x'>shuts</a>.</p></div>\n<table>\n"
+        "<tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr>\n</table>\n<dl><dt>gap</dt>\n<dd>a space</dd>"
+        "</dl>\n<script>\n\n</script><p>last</p></body></html>"
+    )
+    assert [(block.kind.value, block.lines) for block in read(page).blocks] == [
+        ("heading", (5, 5)),
+        ("paragraph", (6, 8)),
+        ("heading", (9, 10)),
+        ("paragraph", (13, 14)),
+        ("table", (16, 17)),
+        ("paragraph", (19, 20)),
+        ("paragraph", (23, 23)),
+    ]
+    xhtml = "\n<?xml version='1.0'\n?>\n<html xmlns='http://www.w3.org/1999/xhtml'><body>\n<p>x</p></body></html>"
+    assert [block.lines for block in read(xhtml).blocks] == [(5, 5)]
+
+
+def test_lines_that_the_parser_does_not_count_are_not_told() -> None:
+    page = "<p>first</p>" + "\n" * 70_000 + "<p>far</p>\n<p>below</p>"
+    assert [block.lines for block in read(page).blocks] == [(1, 1), None, None]
 
 
 def test_lists_keep_their_nesting_and_their_numbers() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.model.document import Document, ReferenceKind
+from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markup.reader import MarkupReader
 from tests.readers.in_process import InProcessSandbox
@@ -193,6 +193,28 @@ def test_asciidoc_gives_numbered_sections_notes_terms_tables_and_references() ->
     }
     assert "root:" not in document.text
     assert any("/etc/passwd" in warning for warning in document.warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "wanted"),
+    [
+        (RST, "rules.rst", ["Crane Rules", "1 Scope", "Keep it dry.", "2 Terms", "thing that holds", "12 t"]),
+        (
+            ADOC,
+            "rules.adoc",
+            ["Crane Rules", "Scope", "Keep it dry.", "Forms", "thing that holds", "12 t", "code here"],
+        ),
+    ],
+)
+def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, wanted: list[str]) -> None:
+    document, lines = read(text, name), text.splitlines()
+    assert all(block.lines for block in document.blocks if block.kind is BlockKind.HEADING)
+    for words in wanted:
+        block = next(each for each in document.blocks if words in each.span.of(document.text))
+        assert block.lines is not None
+        first, last = block.lines
+        assert any(words in line for line in lines[first - 1 : last])
+        assert last - first < 8
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from knowledge_mcp.readers.shared.containers import (
     mislabelled,
     without_namespace,
 )
-from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, piece, table_piece
+from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece, table_piece
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
@@ -59,6 +59,8 @@ class _Node:
         parts: in order; several may have one name.
         is_list: its parts are called by their places.
         leaves: how many values there are in it, counted by `_tree_pieces`.
+        lines: first and last line of its file from 1, None where they are not known; a value's own, else those where
+            it begins.
     """
 
     name: str
@@ -66,6 +68,7 @@ class _Node:
     parts: list[_Node] = field(default_factory=list["_Node"])
     is_list: bool = False
     leaves: int = 1
+    lines: tuple[int, int] | None = None
 
 
 def _tree_pieces(root: _Node) -> Iterator[Piece]:
@@ -97,14 +100,14 @@ def _inside(node: _Node, level: int) -> Iterator[Piece]:
         if part.leaves <= _LITTLE or level >= _MOST_LEVELS:
             yield from _lines(part, part.name)
     for part in large:
-        yield heading(_title(part, node), level + 1, plain=True)
+        yield _at(part, heading(_title(part, node), level + 1, plain=True))
         yield from _inside(part, level + 1)
 
 
 def _lines(node: _Node, path: str) -> Iterator[Piece]:
     rows = _table(node)
     if node.value is not None:
-        yield _line(path, node.value)
+        yield _at(node, _line(path, node.value))
     elif rows is not None:
         yield piece(BlockKind.PARAGRAPH, f"{path}:")
         yield rows
@@ -118,6 +121,10 @@ def _lines(node: _Node, path: str) -> Iterator[Piece]:
         else:
             for part in node.parts:
                 yield from _lines(part, _joined(path, part.name))
+
+
+def _at(node: _Node, written: Piece) -> Piece:
+    return at_lines(written, *node.lines) if node.lines is not None else written
 
 
 def _line(path: str, value: str) -> Piece:
@@ -143,7 +150,9 @@ def _table(node: _Node) -> Piece | None:
     if not columns or filled < 0.5 * len(columns) * len(node.parts):
         return None
     values = [{leaf.name: leaf.value or "" for leaf in part.parts} for part in node.parts]
-    return table_piece([list(columns), *([row.get(name, "") for name in columns] for row in values)])
+    table = table_piece([list(columns), *([row.get(name, "") for name in columns] for row in values)])
+    lines = [line for part in node.parts for each in (part, *part.parts) if each.lines for line in each.lines]
+    return at_lines(table, min(lines), max(lines)) if lines else table
 
 
 def _title(part: _Node, above: _Node) -> str:
@@ -334,6 +343,14 @@ class _XmlBuilder:
 
     def node(self, element: Element, depth: int) -> _Node:
         """Make the node of one element, its attributes before its parts."""
+        made = self._node(element, depth)
+        first = element.sourceline
+        if first is not None:
+            inside = "".join(map(str, element.itertext())).rstrip() if made.value else ""
+            made.lines = (first, first + inside.count("\n"))
+        return made
+
+    def _node(self, element: Element, depth: int) -> _Node:
         if depth > _MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its elements more than {_MOST_DEPTH} levels deep.")
         name = local_name(element)
@@ -372,4 +389,4 @@ def _grouped(nodes: list[_Node]) -> Iterator[_Node]:
             continue
         for number, node in enumerate(alike, 1):
             node.name = f"[{number}]"
-        yield _Node(name[0], parts=alike, is_list=True)
+        yield _Node(name[0], parts=alike, is_list=True, lines=alike[0].lines)

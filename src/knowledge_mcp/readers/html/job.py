@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.language.titles import without_site
 from knowledge_mcp.readers.html.hidden import take_out_hidden
-from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
+from knowledge_mcp.readers.html.walk import html_pieces, parse_html, source_line, walk_html
 from knowledge_mcp.readers.shared.containers import foreign_in, local_name, mislabelled
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
@@ -216,7 +216,7 @@ def _pieces(root: Element, text: str, warning: str, uri: str, *, main_text: bool
         if left:
             message = how_many(left, "word around the page's text was", "words around the page's text were")
             warnings.append(f"{message} left out: menus, heads, feet.")
-        yield from walk_html(root)
+        yield from walk_html(root, line_of=source_line)
     if hidden:
         yield hidden_piece(hidden)
     yield facts(title=without_site(title, headings), metadata=metadata, warnings=warnings)

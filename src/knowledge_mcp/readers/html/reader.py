@@ -24,7 +24,7 @@ class HtmlReader(ConvertingReader):
         sandbox, limits: as `ConvertingReader`.
     """
 
-    label = "html-6"
+    label = "html-7"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(MEDIA_TYPES.values(), "knowledge_mcp.readers.html.job:page")
 
     def __init__(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
@@ -19,6 +19,7 @@ from knowledge_mcp.readers.html.tables import TableCells, is_data_table
 from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
+    at_lines,
     counting,
     heading,
     hidden_piece,
@@ -50,11 +51,27 @@ _EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
 
-def html_pieces(text: str, *, base: str = "") -> Iterator[Piece]:
+LineOf: TypeAlias = "Callable[[Element], int | None]"
+"""Tells the line of a file, from 1, on which an element begins: 0 for where the text before ends, None for unknown."""
+_MOST_LINES = 65_535
+"""The parser counts no further."""
+
+
+def _no_line(_: Element) -> None:
+    return None
+
+
+def source_line(element: Element) -> int | None:
+    """Tell the line of its page on which an element begins."""
+    line = element.sourceline
+    return line if line is not None and line < _MOST_LINES else None
+
+
+def html_pieces(text: str, *, base: str = "", line_of: LineOf | None = None) -> Iterator[Piece]:
     """Write a page's, or a part of a page's, headings and blocks, and count what it hides; errors as `parse_html`."""
     root = parse_html(text)
     hidden = take_out_hidden(root)
-    yield from walk_html(root, base=base)
+    yield from walk_html(root, base=base, line_of=line_of)
     if hidden:
         yield hidden_piece(hidden)
 
@@ -94,7 +111,7 @@ def _xhtml(text: str) -> Element | None:
     from lxml import etree
 
     plain = _ENTITY.sub(_character, text)
-    plain = re.sub(r"^\s*<\?xml[^>]*\?>", "", plain)
+    plain = re.sub(r"^\s*<\?xml[^>]*\?>", lambda match: "\n" * match.group().count("\n"), plain)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
     )
@@ -109,12 +126,15 @@ def _character(match: re.Match[str]) -> str:
     return match.group() if name in _XML_ENTITIES else html.unescape(match.group())
 
 
-def walk_html(root: Element, *, base: str = "") -> Iterator[Piece]:
-    """Write the headings and blocks of a tree; relative links are resolved against `base`, or the page's own."""
+def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -> Iterator[Piece]:
+    """Write the headings and blocks of a tree; relative links are resolved against `base`, or the page's own.
+
+    With `line_of` they have the lines of the file; a heading those of its element.
+    """
     from lxml import etree
 
     found = next((element.get("href") for element in root.iter("{*}base", "base") if element.get("href")), None)
-    walk = _Walk(_joined(base, found or ""))
+    walk = _Walk(_joined(base, found or ""), line_of)
     for event, element in etree.iterwalk(root, events=("start", "end")):
         tag = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
         if event == "start":
@@ -126,6 +146,45 @@ def walk_html(root: Element, *, base: str = "") -> Iterator[Piece]:
         yield from walk.taken()
     walk.finish()
     yield from walk.taken()
+
+
+class _Lines:
+    """Count the lines of the file along the walk: told anew by each element that knows its own."""
+
+    def __init__(self, line_of: LineOf) -> None:
+        self._line_of = line_of
+        self._here: int | None = None
+        self._first: int | None = None
+        self._last: int | None = None
+
+    def begin(self, element: Element) -> None:
+        """Come to an element's beginning."""
+        line = self._line_of(element)
+        self._here = self._here if line == 0 else line
+
+    def pass_over(self, text: str, *, is_shown: bool) -> None:
+        """Go to a text's end; the open block holds its words where they are shown."""
+        if self._here is None:
+            return
+        if is_shown and not text.isspace():
+            words = text.strip()
+            start = self._here + text.count("\n", 0, text.index(words[0]))
+            self._first = self._first or start
+            self._last = start + words.count("\n")
+        self._here += text.count("\n")
+
+    def open(self) -> None:
+        """Have the open block begin here."""
+        self._first = self._last = self._here
+
+    def reach_up(self, lines: Iterator[int]) -> None:
+        """Have the open block begin with the first of these, where there are any."""
+        self._first = min(lines, default=self._first)
+
+    def take(self) -> tuple[int, int] | None:
+        """Give the lines of the open block, None where they are not known, and begin another."""
+        first, last, self._first, self._last = self._first, self._last, None, None
+        return (first, last) if first is not None and last is not None else None
 
 
 @dataclass(slots=True)
@@ -152,8 +211,9 @@ def _whole(text: str | None, default: int) -> int:
 class _Walk:
     """Hold what is open while the tree is walked over."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, line_of: LineOf | None) -> None:
         self._base = base
+        self._lines = _Lines(line_of or _no_line)
         self._out: list[Piece] = []
         self._rich = RichText()
         self._hidden = 0
@@ -180,6 +240,7 @@ class _Walk:
 
     def start(self, tag: str, element: Element) -> None:
         """Take an element's beginning."""
+        self._lines.begin(element)
         if tag in _HIDDEN:
             self._hidden += 1
         if self._hidden:
@@ -232,6 +293,8 @@ class _Walk:
 
     def words(self, text: str | None) -> None:
         """Take a run of text."""
+        if text:
+            self._lines.pass_over(text, is_shown=not self._hidden)
         if text and not self._hidden:
             self._rich.add(raised_or_lowered(text, self._raised[-1]) if self._raised else text)
 
@@ -247,6 +310,7 @@ class _Walk:
         self._links = [(0, link[1]) if link else None for link in self._links]
         if rich.is_blank:
             self._out.extend([hidden_piece(rich.hidden)] if rich.hidden else [])
+            self._lines.take()
             return
         if self._heading or self._pre or self._caption:
             self._flush_terms()
@@ -262,6 +326,7 @@ class _Walk:
             for each in terms:
                 term.hidden.update(each.get("hidden", {}))
             self._names = [name for each in terms for name in each.get("anchors", [])] + self._names
+            self._lines.reach_up(line for each in terms for line in each.get("lines", ()))
             term.extend(rich)
             self._put(rich_piece(BlockKind.PARAGRAPH, term))
         elif self._quotes:
@@ -273,9 +338,10 @@ class _Walk:
             self._put(rich_piece(BlockKind.PARAGRAPH, rich))
 
     def _put(self, written: Piece) -> None:
-        """Give a piece out with the names that its elements bear, and those right before it."""
+        """Give a piece out with its lines and the names that its elements bear, and those right before it."""
         names, self._names = self._names, []
-        self._out.append(named(written, names))
+        lines = self._lines.take()
+        self._out.append(named(at_lines(written, *lines) if lines is not None else written, names))
 
     # ---- blocks
 
@@ -283,6 +349,7 @@ class _Walk:
         self.flush()
         if _HEADING.fullmatch(tag):
             self._heading = int(tag[1])
+            self._lines.open()
         elif tag == "pre":
             self._pre += 1
             self._rich = RichText(verbatim=True)

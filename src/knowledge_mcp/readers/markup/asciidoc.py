@@ -15,7 +15,7 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
-from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, named, piece, rich_piece
+from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, named, piece, rich_piece
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -96,11 +96,31 @@ class _Marks:
                 self.attributes["options"] = f"{known},{value}".strip(",")
 
 
+class _Line(str):
+    """A line of the file that keeps its number, from 1, in whatever part of the file it is passed on."""
+
+    __slots__ = ("number",)
+    number: int
+
+
+def _numbered(lines: Sequence[str]) -> list[str]:
+    found = [_Line(line) for line in lines]
+    for number, line in enumerate(found, 1):
+        line.number = number
+    return [*found]
+
+
+def _at(written: Piece, lines: Sequence[str]) -> Piece:
+    """Say on which lines of the file a piece stands."""
+    numbers = [line.number for line in lines if isinstance(line, _Line) and line.strip()]
+    return at_lines(written, numbers[0], numbers[-1]) if numbers else written
+
+
 class _Walk:
     """Go over the lines of a file; used once."""
 
     def __init__(self, text: str, warning: str) -> None:
-        self._lines = text.expandtabs(4).splitlines()
+        self._lines = _numbered(text.expandtabs(4).splitlines())
         self._inline = Inline()
         self._title = ""
         self._metadata: dict[str, str] = {}
@@ -192,12 +212,12 @@ class _Walk:
                 continue
             found, marks_now, marks = line, marks, _Marks()
             if (section := _SECTION.fullmatch(found)) is not None:
-                yield self._section(section["title"], len(section["marks"]) - 1, marks_now)
+                yield _at(self._section(section["title"], len(section["marks"]) - 1, marks_now), [line])
                 at += 1
                 continue
             under = lines[at + 1].rstrip() if at + 1 < len(lines) else ""
             if _is_underlined(stripped, under):
-                yield self._section(stripped, _UNDERLINES[under[0]], marks_now)
+                yield _at(self._section(stripped, _UNDERLINES[under[0]], marks_now), [line])
                 at += 2
                 continue
             taken = yield from self._block(lines, at, marks_now, depth)
@@ -264,7 +284,7 @@ class _Walk:
         if (macro := _MACRO.fullmatch(line)) is not None:
             words = self._inline.plain(macro["inside"].split(",")[0].strip('"'))
             if words and macro["name"] == "image":
-                yield named(piece(BlockKind.PARAGRAPH, words), marks.names)
+                yield _at(named(piece(BlockKind.PARAGRAPH, words), marks.names), [lines[at]])
             return 1
         if _ITEM.fullmatch(lines[at]) or (_TERM.fullmatch(lines[at]) and not lines[at].startswith(("http", "|"))):
             return (yield from self._list(lines, at, marks, depth))
@@ -276,7 +296,7 @@ class _Walk:
 
     def _paragraph(self, lines: Sequence[str], marks: _Marks) -> Iterator[Piece]:
         if lines[0].startswith(" ") or marks.style in {"source", "listing", "literal"}:
-            yield named(piece(BlockKind.CODE, "\n".join(lines)), marks.names)
+            yield _at(named(piece(BlockKind.CODE, "\n".join(lines)), marks.names), lines)
             return
         text = "\n".join(line.strip().removesuffix(" +") for line in lines)
         found = _ADMONITION.match(text)
@@ -284,7 +304,7 @@ class _Walk:
         if found:
             text = text[found.start("words") :]
         kind = BlockKind.QUOTE if marks.style in {"quote", "verse"} else BlockKind.PARAGRAPH
-        yield named(self._labelled(kind, _LABELS.get(style, ""), text), marks.names)
+        yield _at(named(self._labelled(kind, _LABELS.get(style, ""), text), marks.names), lines)
 
     def _labelled(self, kind: BlockKind, label: str, text: str) -> Piece:
         rich = RichText(f"{label}: " if label else "")
@@ -297,9 +317,9 @@ class _Walk:
         if mark == "/" or style == "comment":
             return
         if line[1:2] == "=" and mark in {"|", ",", ":", "!"}:
-            yield named(table_of(line, inside, marks.attributes, self._inline), marks.names)
+            yield _at(named(table_of(line, inside, marks.attributes, self._inline), marks.names), inside)
         elif mark in {"-", ".", "`", "+"} or (mark == "--" and style in {"source", "listing", "literal"}):
-            yield named(piece(BlockKind.CODE, "\n".join(inside)), marks.names)
+            yield _at(named(piece(BlockKind.CODE, "\n".join(inside)), marks.names), inside)
         else:
             label = _LABELS.get(style.upper(), "")
             for place, each in enumerate(self._block_list(inside, depth=depth + 1)):
@@ -329,12 +349,15 @@ class _Walk:
             levels = [*levels[:level], key]
             counts = {k: v for k, v in counts.items() if k <= level}
             counts[level] = counts.get(level, 0) + 1
+            begun = at
             words, at = self._words_of(lines, at, found["words"] or "")
             names, marks.names = marks.names, []
             if term is not None:
-                yield named(self._described(term["term"], words), [*names, *_ids_in(term["term"])])
+                described = named(self._described(term["term"], words), [*names, *_ids_in(term["term"])])
+                yield _at(described, lines[begun:at])
             else:
-                yield named(self._item(found["marks"], counts[level], words, level), names)
+                item_piece = named(self._item(found["marks"], counts[level], words, level), names)
+                yield _at(item_piece, lines[begun:at])
             taken = yield from self._attached(lines, at, depth)
             at += taken
             following = at

@@ -67,6 +67,7 @@ _NO_WORDS = frozenset({"index", "tabularcolumns", "toctree", "contents", "meta",
 _REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
 _ROLE = re.compile(r"(?P<words>[^<]{1,1000})<(?P<target>[^<>]{1,1000})>")
 _MOST_TOLD = 5
+_AT_LINE = "knowledge-at-line-"
 
 
 def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
@@ -91,6 +92,7 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
         tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": messages})
         metadata = _described(tree)
         unread = _settled(tree)
+        _mark_lines(tree, text.splitlines())
         page: Any = publishing.publish_from_doctree(
             tree, writer="html5", settings_overrides={**_SETTINGS, "warning_stream": messages}
         )
@@ -98,7 +100,7 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
         raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
     except (SystemMessage, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise corrupted(_WANTED, error) from error
-    yield from html_pieces(str(page))
+    yield from html_pieces(str(page), line_of=_marked_line)
     warnings = [warning] if warning else []
     if unread:
         more = f" and {len(unread) - _MOST_TOLD} more" if len(unread) > _MOST_TOLD else ""
@@ -120,6 +122,25 @@ def _described(tree: Any) -> dict[str, str]:
                 metadata.setdefault(key, " ".join(words.split())[:4000])
         info.parent.remove(info)
     return metadata
+
+
+def _mark_lines(tree: Any, lines: Sequence[str]) -> None:
+    """Name the line of each node among its classes, which the page keeps; a title's is that of its words."""
+    for node in list(tree.findall(nodes.Element)):
+        line = node.line
+        if line is None:
+            continue
+        if isinstance(node, nodes.title):  # docutils names the line below it
+            words = node.astext()[:_MOST_LINE].split()[:1]
+            above = range(min(line, len(lines)), max(line - 3, 0), -1)
+            line = next((each for each in above if words and words[0] in lines[each - 1]), line)
+        node["classes"].append(f"{_AT_LINE}{line}")
+
+
+def _marked_line(element: Any) -> int:
+    """Read the line that `_mark_lines` named, 0 where it named none."""
+    marks = [name for name in (element.get("class") or "").split() if name.startswith(_AT_LINE)]
+    return int(marks[0].removeprefix(_AT_LINE)) if marks else 0
 
 
 def _settled(tree: Any) -> list[str]:

@@ -222,16 +222,21 @@ class Laying:
 
     def _heading(self, each: Piece) -> None:
         words, level = " ".join(each["heading"].split()), int(each["level"])
-        names = self._names_of(each)
+        names, lines = self._names_of(each), _lines_of(each)
         if "item" in each:
             item = item_of(each["item"])
             span = self.builder.heading(
-                words, level=level, source=HeadingSource.MARKUP, number=item.id, informative=item.informative
+                words,
+                level=level,
+                source=HeadingSource.MARKUP,
+                number=item.id,
+                informative=item.informative,
+                lines=lines,
             )
             self._items.append(dataclasses.replace(item, span=span or Span(0, 0)))
             return
         if each.get("plain"):
-            self._name(names, self.builder.heading(words, level=level, source=HeadingSource.MARKUP))
+            self._name(names, self.builder.heading(words, level=level, source=HeadingSource.MARKUP, lines=lines))
             return
         if level == 1 and not self.headline:
             self.headline = words
@@ -243,6 +248,7 @@ class Laying:
             number=parts.number,
             informative=parts.informative,
             printed=parts.printed(words),
+            lines=lines,
         )
         self._name(names, span)
         for name in names:
@@ -264,9 +270,8 @@ class Laying:
         if captioned is not None:
             for name in names:
                 self._anchors.setdefault(name.lower(), captioned)
-        links = each.get("links")
+        links, lines = each.get("links"), _lines_of(each)
         if not links:
-            lines = (int(each["lines"][0]), int(each["lines"][1])) if "lines" in each else None
             span = self.builder.block(
                 kind,
                 text,
@@ -282,7 +287,7 @@ class Laying:
         rich.lead = each.get("lead", 0)
         for start, end, target in links:
             rich.mark_range(start, end, None if target.startswith("#") else ReferenceKind.LINK, target)
-        span, pending = lay(self.builder, kind, rich, marker=marker, depth=each.get("depth", 0))
+        span, pending = lay(self.builder, kind, rich, marker=marker, depth=each.get("depth", 0), lines=lines)
         self._name(names, span)
         self._pending.extend(pending)
 
@@ -296,6 +301,10 @@ class Laying:
             self._waiting = names
         else:
             self.builder.anchor(names, span.start)
+
+
+def _lines_of(each: Piece) -> tuple[int, int] | None:
+    return (int(each["lines"][0]), int(each["lines"][1])) if "lines" in each else None
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
