@@ -7,14 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from knowledge_mcp.cli.knowledge.sources.syncing import is_due
+from knowledge_mcp import wiring
+from knowledge_mcp.cli.knowledge.sources.syncing import FolderWatch, Synced, Syncing, follow, is_due
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
+from knowledge_mcp.settings import load_settings
 from tests.cli.conftest import Command
 from tests.cli.running import Finished, environment
 
@@ -237,6 +240,67 @@ def test_a_followed_folder_is_synced_as_it_changes(home: Path) -> None:
         finally:
             os.kill(process.pid, signal.SIGINT)
         assert process.wait(60) in {130, -signal.SIGINT}
+
+
+def test_a_folder_that_another_took_the_place_of_is_followed(tmp_path: Path) -> None:
+    folder, other = put(tmp_path / "docs"), put(tmp_path / "other")
+    watch = FolderWatch(tmp_path / "data")
+
+    def sees_edits() -> bool:
+        while watch.changed({folder}):
+            pass
+        (folder / "doors.md").write_text("# Doors\n\nChanged.\n")
+        return any(watch.changed({folder}) == {folder} for _ in range(10))
+
+    assert watch.changed({folder}) == {folder}
+    assert sees_edits()
+    folder.rename(tmp_path / "away")
+    other.rename(folder)
+    assert any(watch.changed({folder}) for _ in range(3))
+    assert sees_edits()
+    folder.rename(other)
+    folder.symlink_to(tmp_path / "away")
+    assert any(watch.changed({folder}) for _ in range(3))
+    assert sees_edits()
+    folder.unlink()
+    assert watch.changed({folder}) == set()
+
+
+def test_folders_that_cannot_be_watched_end_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> Iterator[set[tuple[object, str]]]:
+        raise OSError("OS file watch limit reached.")
+        yield set()
+
+    monkeypatch.setattr("watchfiles.watch", refuse)
+    watch = FolderWatch(tmp_path / "data")
+    folders = {put(tmp_path / "docs")}
+    assert [watch.changed(folders), watch.changed(folders)] == [set(), set()]
+    assert capsys.readouterr().err.count("file watch limit") == 1
+
+
+def test_a_source_that_is_removed_while_all_are_followed_ends_nothing(
+    docs: Path, home: Path, knowledge: Command
+) -> None:
+    assert knowledge("sources", "add", str(put(home / "more")), "--name", "more").code == 0
+    built = wiring.build_knowledge(load_settings())
+    done: list[str] = []
+
+    def on_sync(synced: Synced) -> None:
+        done.append(synced.status.spec.name)
+        if len(done) > 1:
+            raise KeyboardInterrupt
+        knowledge("sources", "remove", "more")
+        (docs / "ropes.md").unlink()
+
+    run = Syncing(load_settings(), built, allow_empty=False, verbose=False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            follow(run, load_settings(), (), on_sync)
+    finally:
+        built.close()
+    assert done == ["docs", "docs"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a name may be any bytes")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.running import Finished
 from tests.servers.webdav_server import WebDavServer
-from tests.sources.web_site import Authority, Handler, Line, Site, answer
+from tests.sources.web_site import Authority, Handler, Line, Site, answer, redirect
 
 DOORS = b"<html><title>Doors</title><body><h1>Doors</h1><p>Each door shall close within four seconds.</p></body></html>"
 ROPES = b"<html><title>Ropes</title><body><h1>Ropes</h1><p>Each rope shall be greased once a year.</p></body></html>"
@@ -298,3 +300,132 @@ def test_a_page_that_its_sitemap_still_names_is_gone_once_two_syncs_found_nothin
     assert emptied.code == 1
     assert "suddenly empty" in emptied.err
     assert set(held(knowledge)) == {url(site, "/doors")}
+
+
+# ---- servers that mean harm or are mistaken: a sync ends, says what it did not take, and removes nothing
+
+
+def dav(*entries: tuple[str, str], before: str = "") -> Handler:
+    """Answer with a folder's list: addresses, and the entity tag of each; none for folders."""
+    listed = "".join(
+        f"<response><href>{escape(href)}</href><propstat><prop>"
+        f"{f'<getetag>{escape(tag)}</getetag><resourcetype/>' if tag else '<resourcetype><collection/></resourcetype>'}"
+        "</prop><status>HTTP/1.1 200 OK</status></propstat></response>"
+        for href, tag in entries
+    )
+    body = f'<?xml version="1.0"?>{before}<multistatus xmlns="DAV:">{listed}</multistatus>'
+    return answer(body.encode(), 207, "application/xml")
+
+
+@pytest.fixture
+def folder(site: Site, knowledge: Command) -> Site:
+    """Register a folder of two documents, and sync it."""
+    site.handlers["/docs/"] = dav(("/docs/", ""), ("/docs/doors.html", '"1"'), ("/docs/ropes.html", '"1"'))
+    site.handlers["/docs/doors.html"] = answer(DOORS, ETag='"1"')
+    site.handlers["/docs/ropes.html"] = answer(ROPES, ETag='"1"')
+    knowledge("sources", "add", f"davs://127.0.0.1:{site.port}/docs", "--name", "specs")
+    assert knowledge("sync").code == 0
+    assert len(held(knowledge)) == 2
+    site.received.clear()
+    return site
+
+
+def test_entries_that_lead_out_of_the_folder_are_told_and_not_asked_for(folder: Site, knowledge: Command) -> None:
+    out = [
+        "/secret.md",
+        "/docs/../secret.md",
+        "/docs/%2e%2e/secret.md",
+        "/docs/..%2fsecret.md",
+        "//example.org/docs/a.md",
+    ]
+    inside = [(f"http://127.0.0.1/docs/{name}.html", '"1"') for name in ("doors", "ropes")]
+    folder.handlers["/docs/"] = dav(("/docs/", ""), *inside, *((href, '"1"') for href in out))
+    done = of(knowledge("sync", "--json"), "specs")
+    assert (done["unchanged"], done["removed"], done["last_error"]) == (2, [], "")
+    assert done["left_out"] == [{"what": "entries that lie outside of the folder", "count": len(out)}]
+    assert folder.paths == ["/docs/"]
+
+
+def test_a_server_that_calls_its_folder_otherwise_is_refused_with_that_name(folder: Site, knowledge: Command) -> None:
+    folder.handlers["/docs/"] = dav(("/backend/docs/", ""), ("/backend/docs/doors.html", '"1"'))
+    refused = knowledge("sync")
+    assert "lists nothing below itself, but /backend/docs/" in refused.err
+    assert len(held(knowledge)) == 2
+
+
+@pytest.mark.parametrize(
+    ("handler", "told"),
+    [
+        (dav(before='<!DOCTYPE m [<!ENTITY a "x"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'), "suddenly empty"),
+        (dav(("/docs/&x;", '"1"'), before="<!DOCTYPE m [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"), "suddenly empty"),
+        (answer(b'<multistatus xmlns="DAV:"><response>', 207), "gives no list"),
+        (answer(b"<html></html>", 200), "does not speak WebDAV"),
+        (redirect("https://10.0.0.1/docs/"), "not a public place"),
+        (redirect("http://127.0.0.1/docs/"), "not https"),
+        (answer(b"x" * 3_000_000, 207), "more than 2000000 bytes"),
+    ],
+)
+def test_a_list_that_means_harm_removes_nothing(
+    folder: Site, knowledge: Command, monkeypatch: pytest.MonkeyPatch, handler: Handler, told: str
+) -> None:
+    monkeypatch.setenv("RAG_FETCH_MAX_BYTES", "2000000")
+    folder.handlers["/docs/"] = handler
+    refused = knowledge("sync")
+    assert told in refused.err
+    assert refused.code != 0
+    assert len(held(knowledge)) == 2
+
+
+def test_a_document_is_taken_once_however_often_it_is_listed(folder: Site, knowledge: Command) -> None:
+    often = [
+        ("/docs/doors.html", 'W/"1"'),
+        ("/docs/%64oors.html", "1"),
+        ("doors.html", '"1"'),
+    ]
+    folder.handlers["/docs/"] = dav(("/docs/", ""), *often, ("/docs/ropes.html", "1"))
+    done = of(knowledge("sync", "--json"), "specs")
+    assert (done["unchanged"], done["stored"], done["removed"]) == (2, [], [])
+
+
+@pytest.mark.slow
+def test_a_server_that_hangs_is_given_up_after_three_documents(
+    folder: Site, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(line: Line) -> None:
+        while True:
+            line.pause(0.2)
+
+    monkeypatch.setenv("RAG_FETCH_TIMEOUT", "1")
+    names = [f"/docs/{number}.html" for number in range(20)]
+    folder.handlers |= dict.fromkeys(names, hang)
+    folder.handlers["/docs/"] = dav(("/docs/", ""), *((name, '"1"') for name in names))
+    done = of(knowledge("sync", "--json"), "specs")
+    assert len([path for path in folder.paths if path != "/docs/"]) == 3
+    assert len(done["skipped"]) == 20
+    assert (done["removed"], done["stale"], len(done["kept"])) == ([], True, 2)
+    folder.handlers["/docs/"] = hang
+    assert "did not give its document" in knowledge("sync").err
+    assert len(held(knowledge)) == 2
+
+
+@pytest.mark.slow
+def test_a_sitemap_that_means_harm_ends_and_removes_nothing(site: Site, knowledge: Command) -> None:
+    site.handlers["/doors"] = answer(DOORS)
+    site.handlers["/sitemap.xml"] = sitemap(site, "/doors", "http://127.0.0.1/ropes", "https://example.org/x")
+    knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "map")
+    first = of(knowledge("sync", "--json"), "map")
+    assert first["left_out"] == [{"what": "addresses of other sites", "count": 2}]
+    bomb = gzip.compress(b"<urlset>" + b" " * 60_000_000 + b"</urlset>")
+    lead_out = redirect("https://10.0.0.1/doors")
+    site.handlers["/doors"] = lead_out
+    kept = of(knowledge("sync", "--json"), "map")
+    assert (kept["removed"], len(kept["skipped"])) == ([], 1)
+    for handler, told in (
+        (answer(bomb, kind="application/gzip"), "gives no list"),
+        (sitemap(site, "/sitemap.xml", kind="sitemapindex"), "suddenly empty"),
+    ):
+        site.handlers["/sitemap.xml"] = handler
+        done = knowledge("sync", "--json")
+        assert done.code != 0
+        assert told in done.err
+        assert len(held(knowledge)) == 1

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
-from urllib.parse import quote, unquote, urljoin
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import (
@@ -247,14 +247,18 @@ class WebDavSource:
         self._skipped: dict[str, SkippedFile] = {}
         self._closed: list[str] = []
         self._left: Counter[str] = Counter()
+        self._elsewhere: dict[str, None] = {}
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
         self._visitor.holds(records)
         waiting, seen = [self._root], {self._root}
         while waiting:
             folder = waiting.pop()
-            for entry in self._listed(folder):
+            entries = self._listed(folder)
+            for entry in entries:
                 place = self._below(folder, entry["href"])
+                if place is None:
+                    self._elsewhere[entry["href"]] = None
                 if place is None or place.rstrip("/") == folder.rstrip("/"):
                     continue
                 if entry["folder"]:
@@ -264,6 +268,11 @@ class WebDavSource:
                         waiting.append(place)
                 else:
                     self._take(place, entry["etag"])
+            if folder == self._root and entries and len(self._elsewhere) == len({each["href"] for each in entries}):
+                raise InvalidInputError(
+                    f"{parse_address(folder).display_url} lists nothing below itself, but {entries[0]['href'][:200]}.",
+                    suggestion="Register the address by which the server calls its folder.",
+                )
             if len(seen) > _MOST_FOLDERS:
                 raise InvalidInputError(
                     f"There are more than {_MOST_FOLDERS:,} folders below {parse_address(self._root).display_url}.",
@@ -290,7 +299,11 @@ class WebDavSource:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        return tuple(LeftOut(what, count) for what, count in self._left.most_common())
+        found = [LeftOut(what, count) for what, count in self._left.most_common()]
+        if self._elsewhere:
+            examples = tuple(self._elsewhere)[:MOST_EXAMPLES]
+            found.append(LeftOut("entries that lie outside of the folder", len(self._elsewhere), examples))
+        return tuple(found)
 
     def close(self) -> None:
         self._visitor.close()
@@ -313,8 +326,14 @@ class WebDavSource:
         return list_in_child(self._sandbox, "propfind_answer", answer.body, display_url)
 
     def _below(self, folder: str, href: str) -> str | None:
-        """Spell what a folder lists in one way; None for what does not lie below the source."""
+        """Spell what a folder lists in one way; None for what does not lie below the source.
+
+        A server behind one that speaks TLS for it calls itself http, and names its own port.
+        """
         try:
+            said = urlsplit(href)
+            if said.scheme.lower() in {"http", "https"} and said.hostname == parse_address(self._root).host:
+                href = said.path
             place = _spelled(parse_address(urljoin(folder, href)).url)
         except (InvalidInputError, ValueError):
             return None

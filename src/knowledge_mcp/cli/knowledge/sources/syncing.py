@@ -5,8 +5,10 @@ With `--watch`, changes in folders are taken up as they happen; every other sour
 
 from __future__ import annotations
 
+import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +24,7 @@ from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.cli.shared.progress import BarProgress, LineProgress, ProgressBars
 from knowledge_mcp.cli.shared.report import list_left_out
 from knowledge_mcp.cli.shared.session import CommandOptions
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, UnreadableReason
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceStatus, SyncReport
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.support.wording import how_many
@@ -199,7 +201,7 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
         names: which sources; none for all, those that are registered later too.
         on_sync: called with the result of each.
     """
-    watch = _Watch(settings.data_folder.absolute())
+    watch = FolderWatch(settings.data_folder.absolute())
     failed: dict[str, int] = {}
     while True:
         listed = [each for each in run.listed.all() if not names or each.spec.name in names]
@@ -207,7 +209,10 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
         for each in listed:
             name = each.spec.name
             if name not in failed or is_due(each, failed[name]) or Path(each.spec.location) in changed:
-                synced = run.run(name)
+                try:
+                    synced = run.run(name)
+                except NotFoundError:  # another process has removed it since
+                    continue
                 failed[name] = failed.get(name, 0) + 1 if synced.status.state.last_error else 0
                 on_sync(synced)
 
@@ -222,8 +227,11 @@ def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bo
     return passed >= (min(status.spec.every, again) if status.state.last_error else status.spec.every)
 
 
-class _Watch:
+class FolderWatch:
     """Return below which folders something changed since the last call; nothing is missed between two questions.
+
+    A folder that another took the place of, by its name or by a link, is watched anew. Where the system does not let
+    folders be watched, that is told, and tried again after a while; they are synced at their interval until then.
 
     Args:
         data: what the program itself writes there does not count.
@@ -231,26 +239,43 @@ class _Watch:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._folders: set[Path] = set()
+        self._folders: dict[Path, tuple[int, int]] = {}
         self._changes: Iterator[set[tuple[Any, str]]] | None = None
+        self._not_before = 0.0
 
     def changed(self, folders: set[Path]) -> set[Path]:
         """Wait for a change, a second at the most; folders that were not watched before count as changed."""
-        import watchfiles
-
-        there = {each for each in folders if each.is_dir()}
-        if there != self._folders or (there and self._changes is None):
-            self._folders = there
-            self._changes = watchfiles.watch(*there, rust_timeout=int(_LOOK * 1000), yield_on_timeout=True)
-            if there:
-                next(self._changes)  # the watch begins here, before anybody looks at the files
-            return there
-        if self._changes is None or not there:
+        there = {each: found for each in folders if (found := _inode(each)) is not None}
+        if not there or time.monotonic() < self._not_before:
             threading.Event().wait(_LOOK)
             return set()
-        places = [Path(path) for _, path in next(self._changes)]
+        try:
+            if there != self._folders or self._changes is None:
+                self._begin(there)
+                return set(there)
+            places = [Path(path) for _, path in next(self._changes)]
+        except (OSError, RuntimeError, StopIteration) as error:
+            notify(f"Folders cannot be watched now, and are synced when they are due: {one_line(str(error))}")
+            self._changes, self._not_before = None, time.monotonic() + _AGAIN
+            return set()
         outside = [place for place in places if not place.is_relative_to(self._data)]
         return {each for each in there if any(place.is_relative_to(each) for place in outside)}
+
+    def _begin(self, there: dict[Path, tuple[int, int]]) -> None:
+        import watchfiles
+
+        self._folders = there
+        self._changes = watchfiles.watch(*there, rust_timeout=int(_LOOK * 1000), yield_on_timeout=True)
+        next(self._changes)  # the watch begins here, before anybody looks at the files
+
+
+def _inode(folder: Path) -> tuple[int, int] | None:
+    """Tell a folder from another of its name; None where there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
 @with_groups
