@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,6 +136,8 @@ def test_chapters_on_a_typewriter_are_headings_though_no_clause_is_below_them(re
 
 
 def test_the_line_of_a_first_part_is_known_only_where_lines_are(read: Read) -> None:
-    text = f"<html><body><p>{TEXT}</p><h1>Pumps</h1><p>{TEXT}</p></body></html>"
-    assert {each.link.new.line for each in read(text, text, ".html") if each.link.new} == {None}
+    page = f"<html><body>\n<p>{TEXT}</p>\n<h1>Pumps</h1>\n<p>{TEXT}</p></body></html>"
+    assert [each.link.new.line for each in read(page, page, ".html") if each.link.new] == [1, 3]
+    values = json.dumps({"pumps": TEXT})
+    assert [each.link.new.line for each in read(values, values, ".json") if each.link.new] == [None]
     assert read(f"{TEXT}\n\n# Pumps\n\n{TEXT}\n", f"{TEXT}\n\n# Pumps\n\n{TEXT}\n")[0].link.new.line == 1  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ from typing import Any, cast
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause
-from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, Weights, side_by_side, word_weights
+from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, Weights, side_by_side
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks, marked
 from knowledge_mcp.engine.tracing.conflicts import (
@@ -128,14 +128,13 @@ def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, o
         raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
     pair = EditionPair(old.record, new.record)
     found = _comparisons().of(cast("Knowledge", _DocumentPair(old, new)), pair)
-    differing = [each for each in found if each.link.kind is not LinkKind.SAME or each.changes]
-    weights = word_weights(each.link for each in found)
+    differing = [each for each in found.changes if each.link.kind is not LinkKind.SAME or each.changes]
     return {
         "old": _describe(old),
         "new": _describe(new),
-        "summary": count_changes(found),
+        "summary": count_changes(found.changes),
         "total": len(differing),
-        "clauses": [_clause(each, old, new, weights) for each in differing[offset : offset + limit]],
+        "clauses": [_clause(each, old, new, found.weights) for each in differing[offset : offset + limit]],
     }
 
 

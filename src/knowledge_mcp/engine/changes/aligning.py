@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.engine.changes.wording import holders, plain, words_of
+from knowledge_mcp.engine.changes.wording import holders, is_held, plain, words_of
 from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
@@ -94,6 +94,10 @@ class _Pairs:
     def join(self, one: int, other: int) -> None:
         self.forward[one] = other
         self.backward[other] = one
+        self._homes = None
+
+    def part(self, one: int) -> None:
+        del self.backward[self.forward.pop(one)]
         self._homes = None
 
     def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
@@ -248,8 +252,33 @@ class _Matcher:
         for _ in range(_ROUNDS):
             pairs = self._round(evidence, pairs)
         assert pairs is not None
+        self._part_what_went_elsewhere(pairs, evidence)
         self._join_same_words(pairs)
         return pairs
+
+    def _part_what_went_elsewhere(self, pairs: _Pairs, evidence: Mapping[tuple[int, int], _Evidence]) -> None:
+        """Part clauses of different headings where the words of one are not in the other, but in another clause."""
+        unsure = {
+            one: other
+            for one, other in pairs.forward.items()
+            if not evidence[one, other].same_head and not evidence[one, other].number
+        }
+        back = {other: one for one, other in unsure.items()}
+        parted: set[int] = set()
+        for side, there, all_pairs, some in (
+            (self._old, self._new, pairs.forward, unsure),
+            (self._new, self._old, pairs.backward, back),
+        ):
+            texts = {other: side.clauses[one].text for one, other in all_pairs.items()}
+            asked = [
+                side.clauses[one]
+                for one, other in some.items()
+                if not is_held(side.clauses[one].text, there.clauses[other].text)
+            ]
+            held = {clause.index for clause, _ in holders(asked, there.clauses, texts)}
+            parted.update(held if side is self._old else (back[each] for each in held))
+        for one in parted:
+            pairs.part(one)
 
     def _join_same_words(self, pairs: _Pairs) -> None:
         """Join what is left with what has the very same words, as twins have that each moved elsewhere.

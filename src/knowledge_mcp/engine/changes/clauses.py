@@ -205,7 +205,7 @@ def _named(entry: OutlineEntry) -> tuple[str, str]:
     return (identifier, rest) if entry.title.lstrip("[( ").startswith(identifier) else ("", entry.title)
 
 
-_BY_HUNDREDS = re.compile(r"(?P<number>\d{4})(?P<below>(?:\.\d{1,3})*)\.?\s+(?P<title>\D.*)")
+_BY_HUNDREDS = re.compile(r"(?P<number>\d{4})\.?\s+(?P<title>\D.*)")
 
 
 def _counted_by_hundreds(entries: Sequence[OutlineEntry]) -> dict[int, tuple[str, str]]:
@@ -220,15 +220,13 @@ def _counted_by_hundreds(entries: Sequence[OutlineEntry]) -> dict[int, tuple[str
         match = None if entry.number else _BY_HUNDREDS.fullmatch(entry.title)
         if match is None:
             continue
-        named = (match["number"] + match["below"], match["title"])
+        named = (match["number"], match["title"])
         number = int(match["number"])
-        if number == last + 1 and not match["below"]:
+        if number == last + 1:
             found |= {first[0]: first[1], place: named} if first else {place: named}
             first, last = None, number
-        elif number % 100 == 1 and not match["below"]:
+        elif number % 100 == 1:
             first, last = (place, named), number
-        elif number == last:
-            found[place] = named
     return found
 
 

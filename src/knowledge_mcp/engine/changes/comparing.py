@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from knowledge_mcp.engine.changes.aligning import Terms, align
 from knowledge_mcp.engine.changes.clauses import Clause, Edition, EditionPart, edition_of
-from knowledge_mcp.engine.changes.differences import ClauseChange, changes_of
+from knowledge_mcp.engine.changes.differences import ClauseChange, Weights, changes_of, word_weights
 from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.engine.core.designations import Directory, mentioned
 from knowledge_mcp.engine.core.editions import Editions, Family, edition_of_record, facts_of
@@ -167,6 +168,18 @@ def cited_clause(clause: Clause, record: DocumentRecord) -> str:
     return f"{', '.join(part for part in (title, name, place) if part)} [{record.file_name}]"
 
 
+@dataclass(frozen=True)
+class ComparedPair:
+    """Hold what became of each clause of two editions."""
+
+    changes: list[ClauseChange]
+
+    @functools.cached_property
+    def weights(self) -> Weights:
+        """Weigh the words of both, as `side_by_side` takes them."""
+        return word_weights(each.link for each in self.changes)
+
+
 class Comparisons:
     """Compare ingested editions, and keep the last few comparisons for the pages that follow. Thread-safe.
 
@@ -177,9 +190,9 @@ class Comparisons:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[DocumentRecord, DocumentRecord], list[ClauseChange]] = OrderedDict()
+        self._kept: OrderedDict[tuple[DocumentRecord, DocumentRecord], ComparedPair] = OrderedDict()
 
-    def of(self, knowledge: Knowledge, pair: EditionPair) -> list[ClauseChange]:
+    def of(self, knowledge: Knowledge, pair: EditionPair) -> ComparedPair:
         """Tell what became of each clause; errors as `must_be_editions`."""
         key = (pair.old, pair.new)
         with self._lock:
@@ -188,7 +201,7 @@ class Comparisons:
                 return self._kept[key]
         old, new = (edition_of(record.id, [held_part(knowledge, record.id)]) for record in key)
         must_be_editions(old, new)
-        found = compared(old, new, self._terms)
+        found = ComparedPair(compared(old, new, self._terms))
         with self._lock:
             self._kept[key] = found
             while len(self._kept) > _KEPT:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.engine.changes.wording import words_of
+from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.language.demands import PrintedMark, force_words, limits, named_places
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans
@@ -146,12 +146,14 @@ def _inside(
     if texts == others:
         return
     places = _printed_targets((*olds, *news))
+    known = _Relations(before, after, olds, news)
     for left, right in _paired(texts, others, weights):
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
         if left and right:
             marked = (_marked_up(one, convention, places), _marked_up(other, convention, places))
-            found = _between(*marked, one, other, numbers)
+            is_sure = known.has(before[left[0]][1], after[right[0]][1])
+            found = _between(*marked, one, other, numbers, _ALL_ALIKE if is_sure else weights)
         else:
             obliges = any(word.counts for word in force_words(one or other, convention))
             kind = ("added" if right else "withdrawn") if obliges else ""
@@ -161,6 +163,27 @@ def _inside(
     if olds and news:
         for change in (*_definitions(olds, news), *_references(olds, news, numbers)):
             yield group[0][0], change
+
+
+class _Relations:
+    """Tell which clauses of a group surely belong together: they have a heading or a sentence in common."""
+
+    def __init__(
+        self,
+        before: Sequence[tuple[str, int]],
+        after: Sequence[tuple[str, int]],
+        olds: Sequence[Clause],
+        news: Sequence[Clause],
+    ) -> None:
+        found: dict[str, tuple[set[int], set[int]]] = {}
+        for side, texts, clauses in ((0, before, olds), (1, after, news)):
+            for text, index in (*texts, *((f"# {plain(each.heading)}", each.index) for each in clauses)):
+                found.setdefault(text, (set(), set()))[side].add(index)
+        self._pairs = {(one, other) for ones, others in found.values() for one in ones for other in others}
+
+    def has(self, old: int, new: int) -> bool:
+        """Tell whether two clauses, by their place, do."""
+        return (old, new) in self._pairs
 
 
 def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | None) -> int:
@@ -315,16 +338,22 @@ _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w
 
 
 def _between(
-    before: Sequence[_Marked], after: Sequence[_Marked], one: str, other: str, numbers: Mapping[str, str]
+    before: Sequence[_Marked],
+    after: Sequence[_Marked],
+    one: str,
+    other: str,
+    numbers: Mapping[str, str],
+    weights: Weights,
 ) -> Iterator[TextChange]:
     """Tell what changed from one sentence to another; words are a change of their own only where more changed.
 
     In a sentence that was written again, numbers are no changes of their own, and force is one where each has it once.
+    With `weights` of words, for clauses that nothing else joins, it must be about the same, and force is none either.
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
-    if _likeness(Counter(rest), Counter(other_rest), _ALL_ALIKE) < _SAME:
+    if _likeness(Counter(rest), Counter(other_rest), weights) < _SAME:
         was, now = ([mark for word, mark in side if mark and word == _FORCE_KEY] for side in (before, after))
-        if len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
+        if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
         return

@@ -183,7 +183,7 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
 
 def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
     pair = edition_pair(knowledge.documents(), request.document, request.old or "", request.new or "")
-    return pair, _comparisons().of(knowledge, pair)
+    return pair, _comparisons().of(knowledge, pair).changes
 
 
 def _kinds(names: Sequence[str] | None) -> frozenset[str]:
