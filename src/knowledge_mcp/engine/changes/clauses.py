@@ -152,8 +152,8 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     counted = _counted_by_hundreds(part.sections)
     before = Span(0, starts[0])
     if before.of(part.text).strip():
-        lines = [part.line_of(entry.span.start) for entry in part.sections]
-        line = 1 if not lines or any(lines) else None
+        has_lines = any(part.line_of(start) for start in (0, *starts))
+        line = 1 if has_lines else None
         found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, line, None, ()))
     for position, entry in enumerate(check_each(part.sections)):
         begin = _after_heading(part.text, entry)
