@@ -126,6 +126,12 @@ def test_limits_are_told_with_their_units_and_as_they_are_written(
     assert told(read(text.format(before), text.format(after))) == [expected]
 
 
+def test_the_year_of_an_edition_is_no_limit(read: Read) -> None:
+    text = f"# Tanks\n\n## 1 Lids\n\n{TEXT}\n\nLids are made as ACME 4711:{{}} says.\n"
+    found = told(read(text.format(2018), text.format(2023)))
+    assert [kind for kind, _, _ in found] == ["reference", "words"]
+
+
 def test_chapters_on_a_typewriter_are_headings_though_no_clause_is_below_them(read: Read) -> None:
     chapters = ("Scope", "Terms", "Wear", "Tests", "Marking")
     text = "Pumps\n\n" + "".join(f"{place} {each}\n\n{TEXT}\n{TEXT}\n\n" for place, each in enumerate(chapters, 1))

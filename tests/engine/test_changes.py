@@ -138,6 +138,13 @@ def test_a_sign_that_changed_alone_is_a_changed_limit() -> None:
         ("Fans draw 5 mW when idle at night.", "Fans draw 5 MW when idle at night.", [("number", "5 mW", "5 MW")]),
         ("Doors MUST open outwards.", "Doors must open outwards.", [("force", "MUST", "must")]),
         ("Readers should consult the guide.", "Readers may consult the guide.", [("force", "should", "may")]),
+        ("Tanks hold 15 000 litres of fuel.", "Tanks hold 20 000 litres of fuel.", [("number", "15 000", "20 000")]),
+        ("Tanks hold 15 000 litres of fuel.", "Tanks hold 15000 litres of fuel.", [("words", "15 000", "15000")]),
+        (
+            "| 25 | 2.6 | 600 |\n| 50 | 2.9 | 600 |\n| 80 | 3.2 | 500 |",
+            "| 25 | 2.6 | 600 |\n| 50 | 3.2 | 600 |\n| 90 | 3.2 | 500 |",
+            [("number", "2.9", "3.2"), ("words", "80", "90")],
+        ),
         ("Code U+000A ends a line of text.", "Code U+000B ends a line of text.", [("words", "U+000A", "U+000B")]),
     ],
 )

@@ -351,7 +351,8 @@ def _between(
     With `weights` of words, for clauses that nothing else joins, it must be about the same, and force is none either.
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
-    if _likeness(Counter(rest), Counter(other_rest), weights) < _SAME:
+    is_row = not rest and not other_rest and _is_row_of(before, after)
+    if not is_row and _likeness(Counter(rest), Counter(other_rest), weights) < _SAME:
         was, now = ([mark for word, mark in side if mark and word == _FORCE_KEY] for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
@@ -366,9 +367,16 @@ def _between(
 _FORCE_KEY, _NUMBER_KEY = "<force>", "<number>"
 
 
+def _is_row_of(before: Sequence[_Marked], after: Sequence[_Marked]) -> bool:
+    """Tell whether of two rows with nothing but numbers one is the other, by its first number, or by its only one."""
+    (_, one), (_, other) = before[0], after[0]
+    return len(before) == len(after) and (len(before) == 1 or (one and one.key) == (other and other.key))
+
+
 def _printed_targets(clauses: Iterable[Clause]) -> re.Pattern[str] | None:
-    """Find what clauses refer to by a number with a dot, which is no limit where it stands without "clause"."""
-    targets = {each.target for clause in clauses for each in clause.references if "." in each.target}
+    """Find what clauses refer to by a number with a dot or an edition, which are no limits without "clause" or "EN"."""
+    named = {each.target for clause in clauses for each in clause.references}
+    targets = {each for each in named if "." in each or ":" in each}
     dotted = "|".join(sorted(map(re.escape, targets), key=len, reverse=True))
     return re.compile(rf"(?<![\w.])(?:{dotted})(?![\w]|\.\d)") if dotted else None
 
