@@ -45,7 +45,6 @@ test-slow: $(VENV)/.installed-test ## Run the slow tests: state machines, fuzzin
 	$(PYTEST) -m slow $(if $(filter tests%,$(PYTEST_ARGS)),,$$(grep -rl --include='test_*.py' 'mark\.slow' tests | sort)) $(PYTEST_ARGS)
 
 coverage: ## Run the tests but the slow ones with coverage, and hold the coverage to its minimum
-	rm -rf .coverage .coverage.* build/marks
 	$(MAKE) test COVERAGE=1
 	$(MAKE) coverage-report
 
@@ -67,7 +66,6 @@ house: $(VENV)/.installed-test ## Count what there is to read, and how far a sea
 	$(BIN)/python tools/house.py --where
 
 check: lint ## Everything that CI runs
-	rm -rf .coverage .coverage.* build/marks
 	$(MAKE) test SLOW=1 COVERAGE=1
 	$(MAKE) coverage-report
 

@@ -9,18 +9,14 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import settings
 
 from tests.machine import in_ci
 from tests.machine import needs as _needs
 from tests.requirements.manifest import summary
-
-_NOT_OF_THE_PACKAGE = {"benchmarks", "deploy", "foreign", "house", "requirements"}
-"""Rooms of tests that look at the project around the package, or at all of it from outside."""
 
 _LOOPBACK = ("127.", "::1", "::ffff:127.", "localhost", "0.0.0.0")
 
@@ -64,22 +60,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests; trace no process that only repeats what others run.
-
-    A long file that begins last keeps one worker busy while the others have ended. While it is traced, all Python of
-    a process takes two to three times as long. What is started by slow tests, by those that draw examples and by those
-    of the project around the package runs lines that the others run too, again and again.
-    """
+    """Begin with the files that have slow tests: a long one that begins last leaves the other workers idle."""
     first = {item.path for item in items if item.get_closest_marker("slow")}
-    for item in items:
-        draws = is_hypothesis_test(getattr(item, "obj", None))
-        if draws or item.get_closest_marker("slow") or _room(item) in _NOT_OF_THE_PACKAGE:
-            item.add_marker("no_cover")
     items.sort(key=lambda item: item.path not in first)
-
-
-def _room(item: pytest.Item) -> str:
-    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 @pytest.fixture

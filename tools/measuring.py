@@ -1,11 +1,11 @@
-"""Measure which lines and branches of the package the tests run, in the test processes themselves.
+"""Measure which lines and branches of the package the tests run, in all processes and without tracing.
 
 Tracing makes all Python of a process two to three times as slow (coverage before Python 3.14). Here each module of the
-package is compiled with a mark before each statement and at both ways out of a condition. What was marked becomes data
-of coverage, which reports it, together with what it traced in child processes.
+package is compiled with a mark before each statement and at both ways out of a condition, once for all processes
+(`tools/marks.py` lets them run that). What was marked becomes data of coverage, which reports it.
 
-    python -m pytest -p tools.measuring …    leaves marks in build/marks, one file a process
-    python -m tools.measuring                turns them and what was traced into one data file of coverage
+    python -m pytest -p tools.measuring …    leaves marks in build/marks
+    python -m tools.measuring                turns them into a data file of coverage
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from __future__ import annotations
 import ast
 import builtins
 import json
+import marshal
 import os
+import shutil
 import sys
+import sysconfig
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import cast
-from uuid import uuid4
 
 import pytest
 from coverage import Coverage
 from coverage.python import PythonFileReporter
 
-__all__ = ["instrument", "main", "marks", "meanings", "run_arcs", "table"]
+from tools.marks import PACKAGE, RUN, SOURCES, TABLE, VARIABLE, begin
+
+__all__ = ["instrument", "main", "marks", "meanings", "prepare", "run_arcs"]
 
 _ROOT = Path(__file__).parents[1]
-_PACKAGE = "knowledge_mcp"
 _MARKS = _ROOT / "build" / "marks"
-_TABLE = "__marks__"
+_MEANINGS = "meanings"
 
 Mark = tuple[int, int, bool]
 """From a line (-1: any) to a line, and whether this way was taken, or else the other one that leaves the line."""
 
-table: list[int] = []
 meanings: list[tuple[str, tuple[Mark, ...]]] = []
 
 
@@ -53,7 +53,7 @@ class _Marking(ast.NodeTransformer):
         return self.first + len(self.meanings) - 1
 
     def _statement(self, marks: Iterable[Mark], line: int) -> ast.stmt:
-        slot = ast.Subscript(ast.Name(_TABLE, ast.Load()), ast.Constant(self._number(marks)), ast.Store())
+        slot = ast.Subscript(ast.Name(TABLE, ast.Load()), ast.Constant(self._number(marks)), ast.Store())
         made = ast.Assign([slot], ast.Constant(1))
         for node in ast.walk(made):
             node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ class _Marking(ast.NodeTransformer):
 
     def _expression(self, marks: Iterable[Mark], before: ast.expr) -> ast.expr:
         """Mark that this expression is evaluated."""
-        table = ast.Attribute(ast.Name(_TABLE, ast.Load()), "__setitem__", ast.Load())
+        table = ast.Attribute(ast.Name(TABLE, ast.Load()), "__setitem__", ast.Load())
         call = ast.Call(table, [ast.Constant(self._number(marks)), ast.Constant(1)], [])
         made = ast.BoolOp(ast.Or(), [call, before])
         for node in (made, call, *ast.walk(table), *call.args):
@@ -147,30 +147,44 @@ def _lines(statement: ast.stmt) -> Iterator[int]:
 def instrument(source: bytes | str, path: str) -> CodeType:
     """Compile a module with marks."""
     tree = ast.parse(source)
-    marking = _Marking(len(table))
+    marking = _Marking(len(meanings))
     tree.body = marking.body(tree.body) if tree.body else []
     ast.fix_missing_locations(tree)
     code = compile(tree, path, "exec", dont_inherit=True)
-    table.extend([0] * len(marking.meanings))
     meanings.extend((path, each) for each in marking.meanings)
     return code
 
 
-class _Loader(SourceFileLoader):
-    def get_code(self, fullname: str) -> CodeType:
-        return instrument(self.get_data(self.path), self.path)
+def prepare(folder: Path = _MARKS, modules: Iterable[Path] | None = None) -> str:
+    """Mark the modules of the package, all or some, and let Python processes begin with `tools/marks.py`.
+
+    Returns:
+        The folder for `begin`; what was there before is gone.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    meanings.clear()
+    for path in sorted(modules or (Path(SOURCES) / PACKAGE).rglob("*.py")):
+        name = ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
+        (folder / name).write_bytes(marshal.dumps(instrument(path.read_bytes(), str(path))))
+    (folder / _MEANINGS).write_text(json.dumps(meanings), encoding="utf-8")
+    (folder / RUN).write_bytes(bytes(len(meanings)))
+    hook = Path(sysconfig.get_path("purelib")) / "marks.pth"
+    path = begin.__code__.co_filename
+    first = f"with open({path!r}, 'rb') as file:\n exec(file.read(), {{'__name__': 'marks', '__file__': {path!r}}})"
+    line = f"import os; exec({first!r} if {VARIABLE!r} in os.environ else '')\n"
+    if not hook.is_file() or hook.read_text("utf-8") != line:  # else a process may just be reading it
+        hook.write_text(line, encoding="utf-8")
+    return str(folder)
 
 
-class _Finder(MetaPathFinder):
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] != _PACKAGE:
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = _Loader(spec.loader.name, spec.loader.path)
-        return spec
+def marks(folder: Path = _MARKS) -> dict[str, set[Mark]]:
+    """Return what was marked, by file."""
+    run: dict[str, set[Mark]] = {}
+    meant: list[tuple[str, list[Mark]]] = json.loads((folder / _MEANINGS).read_text("utf-8"))
+    for was, (path, of_one) in zip((folder / RUN).read_bytes(), meant, strict=True):
+        run.setdefault(path, set()).update((start, end, taken) for start, end, taken in of_one if was)
+    return run
 
 
 def run_arcs(possible: Iterable[tuple[int, int]], marked: Collection[Mark]) -> set[tuple[int, int]]:
@@ -190,57 +204,36 @@ def run_arcs(possible: Iterable[tuple[int, int]], marked: Collection[Mark]) -> s
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
     """Begin to measure, before anything imports the package."""
-    if _PACKAGE in sys.modules:
-        raise ImportError(f"{_PACKAGE} is imported before it can be measured")
-    setattr(builtins, _TABLE, table)
-    sys.meta_path.insert(0, _Finder())
+    if PACKAGE in sys.modules:
+        raise ImportError(f"{PACKAGE} is imported before it can be measured")
+    if VARIABLE not in os.environ:
+        begin(folder := prepare())
+        os.environ[VARIABLE] = folder
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Let coverage trace what a test starts, but where it says that it only repeats others."""
-    if not item.get_closest_marker("no_cover"):
-        os.environ["COVERAGE_PROCESS_START"] = str(_ROOT / "pyproject.toml")
-        os.environ["COVERAGE_FILE"] = str(_ROOT / ".coverage")
+def pytest_runtestloop() -> Generator[None, object, object]:
+    """Set the marks of this process in a list, which takes half as long, and hand them on at the end."""
+    shared: memoryview = getattr(builtins, TABLE)
+    own = [0] * len(shared)
+    setattr(builtins, TABLE, own)
     try:
         return (yield)
     finally:
-        os.environ.pop("COVERAGE_PROCESS_START", None)
-
-
-def marks() -> dict[str, list[Mark]]:
-    """Return what was marked in this process, by file."""
-    run: dict[str, list[Mark]] = {}
-    for (path, of_one), was in zip(meanings, table, strict=True):
-        if was:
-            run.setdefault(path, []).extend(of_one)
-    return run
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """Leave what was marked in this process to `main`."""
-    _MARKS.mkdir(parents=True, exist_ok=True)
-    (_MARKS / f"{uuid4()}.json").write_text(json.dumps(marks()), encoding="utf-8")
+        for number, was in enumerate(own):
+            if was:
+                shared[number] = 1
 
 
 def main() -> None:
-    """Make one data file of coverage of all marks and traces that were left, and delete these."""
-    run: dict[str, set[Mark]] = {str(path): set() for path in (_ROOT / "src" / _PACKAGE).rglob("*.py")}
-    left = list(_MARKS.glob("*.json"))
-    for each in left:
-        for path, of_one in json.loads(each.read_text(encoding="utf-8")).items():
-            if path in run:
-                run[path].update((start, end, taken) for start, end, taken in of_one)
+    """Make a data file of coverage of what was marked."""
     measured = Coverage(config_file=str(_ROOT / "pyproject.toml"), data_file=str(_ROOT / ".coverage"))
-    measured.combine()  # what was traced in processes
+    measured.erase()
     data = measured.get_data()
-    for path, of_one in run.items():
+    for path, of_one in marks().items():
         data.add_arcs({path: run_arcs(PythonFileReporter(path, measured).arcs(), of_one)})
         data.touch_file(path)
     measured.save()
-    for each in left:
-        each.unlink()
 
 
 if __name__ == "__main__":

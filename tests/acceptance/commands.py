@@ -9,8 +9,6 @@ from pathlib import Path
 
 from mcp import StdioServerParameters
 
-from tests.cli.running import unmeasured
-
 __all__ = ["EXAMPLES", "command", "environment", "run", "stdio_server"]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "documents"
@@ -23,11 +21,8 @@ def command(name: str) -> str:
 
 
 def environment(data: Path) -> dict[str, str]:
-    """Build an environment with a store of its own and no key from outside.
-
-    What runs in it is not measured: the tests of each room run the same lines, and measuring doubles the time here.
-    """
-    kept = {name: value for name, value in unmeasured(os.environ).items() if name not in _FOREIGN}
+    """Build an environment with a store of its own and no key from outside."""
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
     return {**kept, "DATA_PATH": str(data), "EMBEDDING_PROVIDER": "local"}
 
 

@@ -36,15 +36,6 @@ def environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "HOME": str(home), "PYTHONPATH": str(ROOT), "COLUMNS": "160", "TERM": "xterm", **extra}
 
 
-def unmeasured(environ: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what makes a child measure its coverage.
-
-    That takes a lock at every new function, and a KeyboardInterrupt that comes just there leaves it locked for ever;
-    and it writes files larger than some tests allow.
-    """
-    return {name: value for name, value in environ.items() if not name.startswith("COV")}
-
-
 def start(
     command: str, *arguments: str, cwd: Path, stdin: int, stdout: int, stderr: int, **extra: str
 ) -> subprocess.Popen[bytes]:

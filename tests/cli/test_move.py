@@ -22,7 +22,7 @@ from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.testing.store_values import SPACE, embedded
 from tests.cli.conftest import Command
-from tests.cli.running import ROOT, environment, unmeasured
+from tests.cli.running import ROOT, environment
 from tests.engine.moving import SERVER, chunks_of, embedder, fill, place, put_document, sqlite
 
 NAME = "se_knowledge_base"
@@ -229,7 +229,7 @@ def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store,
     line = [sys.executable, "-m", "knowledge_mcp.cli.knowledge.main", "migrate", "--from", "sqlite", "--to", "sqlite"]
     with subprocess.Popen(
         [*line, "--to-path", str(home / "backup")], cwd=home,
-        env=unmeasured(environment(home, {"PYTHONPATH": str(ROOT)})),
+        env=environment(home, {"PYTHONPATH": str(ROOT)}),
         stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
     ) as process:  # fmt: skip
         os.close(theirs)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
-import os
-from collections.abc import Callable, Generator
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from coverage import Coverage
 from coverage.python import PythonFileReporter
 
 from tools import measuring
+from tools.marks import PACKAGE, SOURCES, TABLE, VARIABLE
 
 SAMPLE = '''"""A module."""
 from __future__ import annotations
@@ -144,25 +146,34 @@ def test_lines_and_branches_are_those_that_a_tracer_sees(
 ) -> None:
     path = tmp_path / "sample.py"
     path.write_text(SAMPLE)
-    monkeypatch.setattr(builtins, "__marks__", measuring.table, raising=False)
+    monkeypatch.setattr(measuring, "meanings", meanings := [])
     plain, marked = compile(SAMPLE, str(path), "exec"), measuring.instrument(SAMPLE, str(path))
+    table = bytearray(len(meanings))
+    monkeypatch.setattr(builtins, TABLE, table, raising=False)
     traced = _traced(path, lambda: _ran(plain, values))
     _ran(marked, values)
     possible = PythonFileReporter(str(path), Coverage(data_file=None, config_file=False)).arcs()
-    arcs = measuring.run_arcs(possible, measuring.marks().get(str(path), ()))
+    run = {mark for was, (_, of_one) in zip(table, meanings, strict=True) if was for mark in of_one}
+    arcs = measuring.run_arcs(possible, run)
     assert _reported(path, arcs) == _reported(path, traced)
 
 
-def test_processes_are_traced_but_those_of_tests_that_repeat_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
-    monkeypatch.setenv("COVERAGE_FILE", "")
-
-    for marked in (True, False):
-        marks = ["no_cover"] if marked else ["slow"]
-        item: Any = SimpleNamespace(get_closest_marker=marks.count)
-        running: Generator[None, object, object] = measuring.pytest_runtest_protocol(item)
-        next(running)
-        assert ("COVERAGE_PROCESS_START" in os.environ) is not marked
-        with pytest.raises(StopIteration):
-            next(running)
-        assert "COVERAGE_PROCESS_START" not in os.environ
+def test_a_process_that_is_killed_has_left_what_it_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "meanings", [])
+    package = Path(SOURCES) / PACKAGE
+    module = package / "support" / "wording.py"
+    modules = [package / "__init__.py", module.parent / "__init__.py", module]
+    monkeypatch.setenv(VARIABLE, measuring.prepare(tmp_path / "marks", modules))
+    script = """if True:
+        import os, signal
+        from knowledge_mcp.support.wording import how_many
+        if input() == "run":
+            how_many(2, "page")
+        os.kill(os.getpid(), signal.SIGKILL)"""
+    before: set[tuple[int, int, bool]] = set()
+    for said in ("do not", "run"):
+        killed = subprocess.run([sys.executable, "-W", "error", "-c", script], input=said, text=True, check=False)
+        assert killed.returncode == -signal.SIGKILL
+        run = measuring.marks(tmp_path / "marks")[str(module)]
+        assert before < run
+        before = run

@@ -28,7 +28,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.support.locks import hold_lock
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_search import text_of
-from tests.cli.running import ROOT, environment, unmeasured
+from tests.cli.running import ROOT, environment
 from tests.repositories.world import FILES, World, make_service, sqlite
 from tests.servers.git_server import GitServer, MadeRepository
 
@@ -214,7 +214,7 @@ def test_a_store_that_can_grow_no_further_is_told_and_the_next_indexing_finishes
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=unmeasured(environment(tmp_path, {})),
+        env=environment(tmp_path, {}),
         check=False,
         capture_output=True,
         preexec_fn=_at_most_400_kb,
