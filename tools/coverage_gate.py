@@ -19,6 +19,7 @@ __all__ = [
     "Coverage",
     "component_shortfalls",
     "main",
+    "missed",
     "read_coverage",
     "shortfalls",
 ]
@@ -127,12 +128,24 @@ def component_shortfalls(path: Path) -> list[str]:
     return missing
 
 
+def missed(path: Path) -> list[str]:
+    """Name the lines of each file that were not run, and the ways out of its branches that were not taken."""
+    told: list[str] = []
+    for name, file in json.loads(path.read_text(encoding="utf-8"))["files"].items():
+        lines = [str(line) for line in file["missing_lines"]]
+        branches = [f"{start}->{end if end > 0 else 'exit'}" for start, end in file["missing_branches"]]
+        if lines or branches:
+            told.append(f"{name}: {', '.join(lines + branches)}")
+    return told
+
+
 def main(arguments: list[str]) -> int:
     """Print the figures and what is missing; return 1 where something is, 2 where there is no report."""
     if len(arguments) != 1 or not Path(arguments[0]).is_file():
         print("usage: coverage_gate.py REPORT.json (made by `coverage json`)", file=sys.stderr)
         return 2
     coverage = read_coverage(Path(arguments[0]))
+    print("\n".join(missed(Path(arguments[0]))))
     print(f"line coverage     {coverage.lines:6.2f} %  ({coverage.covered_lines} of {coverage.all_lines})")
     print(f"branch coverage   {coverage.branches:6.2f} %  ({coverage.covered_branches} of {coverage.all_branches})")
     print(f"function coverage {coverage.functions:6.2f} %  ({coverage.covered_functions} of {coverage.all_functions})")

@@ -88,8 +88,9 @@ def pinned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install uv and pipx beside each other, as a person may have them."""
     folder = tmp_path_factory.mktemp("tools")
-    venv.create(folder / "venv", with_pip=True)
-    run(folder / "venv" / "bin" / "pip", "install", "--quiet", "uv", "pipx", home=folder)
+    venv.create(folder / "venv", with_pip=False)
+    pip = (sys.executable, "-m", "pip", "--python", folder / "venv" / "bin" / "python")
+    run(*pip, "install", "--quiet", "--no-compile", "uv", "pipx", home=folder)
     return folder / "venv" / "bin"
 
 
@@ -108,16 +109,24 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> Generator[list[str]]:
     shutil.rmtree(root, ignore_errors=True)
 
 
-def try_out(folder: Path, home: Path, extra: str, inside: Sequence[str] = ()) -> None:
-    """Try the commands of an installation: versions, reading a file in a child, the tool list, the hint."""
+def check_install(folder: Path, home: Path, extra: str, inside: Sequence[str] = ()) -> None:
+    """Try what depends on the installer: the commands, and where they and a missing extra are said to be had."""
     do = partial(run, home=home, inside=inside)
     for name in ("knowledge", "knowledge-mcp", "clausewise", "pk-mcp"):
         assert __version__ in do(folder / name, "--version"), name
-    (home / "pump.md").write_text(TEXT, encoding="utf-8")
-    read = json.loads(do(folder / "knowledge", "inspect", home / "pump.md", "--json"))
-    assert "4.2" in json.dumps(read)
     printed = do(folder / "knowledge", "config", "client", "--client", "generic")
     assert str(folder / "knowledge-mcp") in printed
+    interpreter = next(folder.resolve().glob("python3")) if (folder / "python3").exists() else folder / "python"
+    said = "from knowledge_mcp.support.distribution import install_command as it; print(it('office'))"
+    assert do(interpreter, "-c", said).strip().startswith(extra)
+
+
+def try_out(folder: Path, home: Path, extra: str, inside: Sequence[str] = ()) -> None:
+    """Try what depends on the Python and the packages too: reading a file in a child, and the tool list."""
+    check_install(folder, home, extra, inside)
+    (home / "pump.md").write_text(TEXT, encoding="utf-8")
+    read = json.loads(run(folder / "knowledge", "inspect", home / "pump.md", "--json", home=home, inside=inside))
+    assert "4.2" in json.dumps(read)
     with subprocess.Popen(
         [*inside, folder / "knowledge-mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         text=True, env={"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -128,9 +137,6 @@ def try_out(folder: Path, home: Path, extra: str, inside: Sequence[str] = ()) ->
         ask(server.stdin, server.stdout, 2, "tools/list", {})
         server.stdin.close()
         assert server.wait(60) == 0
-    interpreter = next(folder.resolve().glob("python3")) if (folder / "python3").exists() else folder / "python"
-    said = "from knowledge_mcp.support.distribution import install_command as it; print(it('office'))"
-    assert do(interpreter, "-c", said).strip().startswith(extra)
 
 
 def test_the_wheel_holds_the_package_alone_and_the_sdist_what_builds_it(built: Path, wheel: Path) -> None:
@@ -173,11 +179,11 @@ def test_uv_tool_installs_the_commands(wheel: Path, pinned: Path, tools: Path, t
     places = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
     _install([tools / "uv", "tool", "install", "--python", sys.executable], wheel, pinned, tmp_path, **places)
     assert __version__ in run(tmp_path / "bin/knowledge-mcp", "--version", home=tmp_path)
-    try_out(tmp_path / "tools/clausewise/bin", tmp_path, 'uv tool install "clausewise[office]"')
+    check_install(tmp_path / "tools/clausewise/bin", tmp_path, 'uv tool install "clausewise[office]"')
 
 
 def test_pipx_installs_the_commands(wheel: Path, pinned: Path, tools: Path, tmp_path: Path) -> None:
     places = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
     _install([tools / "pipx", "install", "--python", sys.executable], wheel, pinned, tmp_path, **places)
     assert __version__ in run(tmp_path / "bin/knowledge", "--version", home=tmp_path)
-    try_out(tmp_path / "pipx/venvs/clausewise/bin", tmp_path, 'pipx install --force "clausewise[office]"')
+    check_install(tmp_path / "pipx/venvs/clausewise/bin", tmp_path, 'pipx install --force "clausewise[office]"')

@@ -22,11 +22,14 @@ def _report(folder: Path, lines: int, branches: int, functions: int, **component
     path = folder / "coverage.json"
     regions = {f"function_{number}": _function(int(number < functions)) for number in range(100)}
     regions |= {"": _function(2), "Port.method": _function(0, 0)}
-    files: dict[str, Any] = {"a.py": {"functions": regions, "summary": {"covered_lines": 0, "num_statements": 0}}}
+    nothing = {"covered_lines": 0, "num_statements": 0}
+    gaps: dict[str, Any] = {"missing_lines": [3, 4], "missing_branches": [[7, 9], [8, -1]]}
+    whole: dict[str, Any] = {"functions": {}, "missing_lines": [], "missing_branches": []}
+    files: dict[str, Any] = {"a.py": {"functions": regions, "summary": nothing, **gaps}}
     for component in COMPONENTS:
         covered = components.get(component.name, 100)
         summary = {"covered_lines": covered, "num_statements": 100}
-        files[f"src/knowledge_mcp/{component.paths[0]}x.py"] = {"functions": {}, "summary": summary}
+        files[f"src/knowledge_mcp/{component.paths[0]}x.py"] = {"summary": summary, **whole}
     path.write_text(json.dumps({"totals": totals, "files": files}), encoding="utf-8")
     return str(path)
 
@@ -35,7 +38,7 @@ def _report(folder: Path, lines: int, branches: int, functions: int, **component
 def test_coverage_at_its_minima_passes_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([_report(tmp_path, 95, 90, 95)]) == 0
     told = capsys.readouterr().out
-    assert "line coverage      95.00 %" in told
+    assert told.startswith("a.py: 3, 4, 7->9, 8->exit\nline coverage      95.00 %")
     assert "function coverage  95.00 %  (95 of 100)" in told
 
 

@@ -58,6 +58,7 @@ class TestEmbeddedChroma(StoreContract):
         return Checked(Address(Path(store.identity.location)), self.analyser, profiles=COPIED)
 
 
+@pytest.mark.slow  # the contract again, as without a server
 class TestChromaServer(StoreContract):
     _numbers = itertools.count()
 
