@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
 from knowledge_mcp.model.query import LookupAnswer, SearchAnswer, SearchQuery
 from tests.cli.conftest import Command
-from tests.cli.running import Terminal, run
+from tests.cli.running import Terminal
 from tests.fakes.knowledge import FakeKnowledge
 
 
@@ -131,8 +133,11 @@ def test_an_unknown_document_is_told_with_what_to_do(knowledge: Command, fake: F
     assert loaded(done.out)["error"]["code"] == "not_found"
 
 
-def test_remove_wants_yes_where_nobody_can_be_asked(home: Path, knowledge: Command, fake: FakeKnowledge) -> None:
-    done = run("knowledge", "documents", "remove", "example-standard", cwd=home)
+def test_remove_wants_yes_where_nobody_can_be_asked(
+    knowledge: Command, fake: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    done = knowledge("documents", "remove", "example-standard")
     assert done.code == 1
     assert "--yes" in done.err
     assert "Removed example-standard: 4 chunks." in knowledge("documents", "remove", "example-standard", "--yes").out

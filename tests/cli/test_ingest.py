@@ -78,8 +78,12 @@ def test_a_path_that_is_not_there_is_a_complete_failure(home: Path, ingest: Comm
 
 
 @pytest.mark.requirement("A-REQ-REL-003")
-def test_every_wrong_setting_is_told_with_exit_code_3(folder: Path) -> None:
-    done = run("knowledge-ingest", "docs", cwd=folder.parent, CHUNK_OVERLAP="300", LOG_LEVEL="loud", OPENAI_API_KEY="x")
+def test_every_wrong_setting_is_told_with_exit_code_3(
+    folder: Path, ingest: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"CHUNK_OVERLAP": "300", "LOG_LEVEL": "loud", "OPENAI_API_KEY": "x"}.items():
+        monkeypatch.setenv(name, value)
+    done = ingest("docs")
     assert (done.code, done.out) == (3, "")
     for name in ("CHUNK_OVERLAP", "LOG_LEVEL", "OPENAI_API_KEY", "sk-"):
         assert name in done.err
@@ -87,10 +91,10 @@ def test_every_wrong_setting_is_told_with_exit_code_3(folder: Path) -> None:
 
 @pytest.mark.requirement("A-REQ-IF-004")
 @pytest.mark.requirement("CLARIFY-001")
-def test_without_a_terminal_unreadable_files_are_skipped_and_listed(folder: Path) -> None:
+def test_without_a_terminal_unreadable_files_are_skipped_and_listed(folder: Path, ingest: Command) -> None:
     (folder / "bad.pdf").write_bytes(b"BROKEN")
     (folder / "closed.docx").write_bytes(b"LOCKED")
-    done = run("knowledge-ingest", "docs", cwd=folder.parent)
+    done = ingest("docs")
     assert done.code == 1
     assert "bad.pdf" in done.out
     assert "corrupted: The file is damaged." in done.out
@@ -157,9 +161,9 @@ def test_who_has_decided_already_is_not_asked_for_a_password(folder: Path, optio
 
 
 @pytest.mark.requirement("CLARIFY-006")
-def test_a_failure_on_the_way_tells_the_chunk_and_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "long.md").write_text("FAILS")
-    done = run("knowledge-ingest", "long.md", cwd=tmp_path)
+def test_a_failure_on_the_way_tells_the_chunk_and_what_to_do(home: Path, ingest: Command) -> None:
+    (home / "long.md").write_text("FAILS")
+    done = ingest("long.md")
     assert done.code == 2
     assert "Ingestion failed at chunk 500. 499 chunks successfully stored." in done.err
     assert "Re-run with --force after resolving the issue to replace partial ingestion." in done.err
