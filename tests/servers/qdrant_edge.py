@@ -113,6 +113,12 @@ class EdgeCollection(LocalCollection):
     def count(self, count_filter: Any = None) -> models.CountResult:
         return models.CountResult(count=self.shard.count(edge.CountRequest(True, _filter(count_filter))))
 
+    def facet(self, key: str, facet_filter: Any = None, limit: int = 10) -> models.FacetResponse:
+        found = self._said(lambda: self.shard.facet(edge.FacetRequest(key, limit, False, _filter(facet_filter))))
+        return models.FacetResponse(
+            hits=[models.FacetValueHit(value=each.value, count=each.count) for each in found.hits]
+        )
+
     def retrieve(self, ids: Sequence[Any], with_payload: Any = True, with_vectors: Any = False) -> list[models.Record]:
         return [_record(each) for each in self.shard.retrieve(list(ids), _wanted(with_payload), with_vectors)]
 

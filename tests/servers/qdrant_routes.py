@@ -142,6 +142,11 @@ def _count(asking: Request) -> Any:
     return asking.client.count(asking.name, asked.filter, exact=asked.exact is not False)
 
 
+def _facet(asking: Request) -> Any:
+    asked = asking.read(models.FacetRequest)
+    return asking.client.facet(asking.name, asked.key, facet_filter=asked.filter, limit=asked.limit or 10)
+
+
 def _root(_: Request) -> Any:
     return {"title": "a stand-in for Qdrant", "version": "1.20.0"}
 
@@ -163,6 +168,7 @@ ROUTES: Mapping[tuple[str, str], tuple[frozenset[str], Handler]] = {
     ("POST", f"{_NAME}/points/query/batch"): (_READS, _query),
     ("POST", f"{_NAME}/points/scroll"): (_READS, _scroll),
     ("POST", f"{_NAME}/points/count"): (_READS, _count),
+    ("POST", f"{_NAME}/facet"): (_READS, _facet),
     ("POST", f"{_NAME}/points"): (_READS, _retrieve),
 }
 """Handler of each route, with the parameters that it takes."""

@@ -24,7 +24,6 @@ TOLERANCE = 1e-5
 
 
 class TestQdrantOverTheWire(StoreContract):
-    weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE
 
     @pytest.fixture(autouse=True)

@@ -37,7 +37,6 @@ def engine() -> LocalQdrant:
 
 
 class TestQdrantOnItsOwnEngine(StoreContract):
-    weighs_absent: ClassVar[bool] = False
     lexical_tolerance: ClassVar[float] = TOLERANCE
 
     def make_store(self, analyser: Analyser) -> Store:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qdrant_client import models
 
+from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
-from knowledge_mcp.model.query import Prefix
+from knowledge_mcp.model.query import NotIn, Prefix
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import INDEXES, META, point_id
@@ -22,7 +24,7 @@ from knowledge_mcp.stores.qdrant.points import query_sparse, term_index, weighte
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.shared.filters import clause_prefixes, keeps_value
 from knowledge_mcp.stores.shared.ranking import K1, B
-from knowledge_mcp.testing.store_search import put, same_ranking
+from knowledge_mcp.testing.store_search import make_document, put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant, refusal
 from tests.stores.test_qdrant_publish import leave_staged
@@ -304,6 +306,74 @@ def test_weights_follow_the_mean_length_when_it_drifts(local: LocalQdrant) -> No
     assert 0.0 < worst < 0.1, "a fifth more or less of the mean is a tenth of a score at the most"
     meta = local.client.retrieve("c__records", [META])[0].payload or {}
     assert meta["mean"] > 8, "weights never followed"
+
+
+@pytest.mark.parametrize("words", [1, 90])
+def test_scores_are_exact_for_who_may_not_see_all_however_far_the_mean_lies(local: LocalQdrant, words: int) -> None:
+    analyser = EnglishAnalyser()
+    loose, oracle = opened(local, drift=100.0), MemoryStore(analyser)
+    passages = [
+        " ".join(["alpha"] * (1 + place % 4) + ["beta"] * (place % 7) + ["gamma"] * place) for place in range(40)
+    ]
+    for each in (loose, oracle):
+        each.create_collection("c", SPACE)
+        put(each, "a", passages)
+        put(each, "b", ["alpha beta " * words] * 120)
+    absent = NotIn("document_id", frozenset({"b"}), absent=True)
+    for limit in (2, 30):
+        mine, theirs = (
+            each.open("c").search(vector=None, text="alpha beta", filter=absent, limit=limit).lexical
+            for each in (loose, oracle)
+        )
+        assert mine is not None
+        assert theirs is not None
+        assert same_ranking(mine, theirs, 1e-5)
+
+
+def test_sums_are_made_again_of_what_was_published_only(local: LocalQdrant) -> None:
+    read: list[str] = []
+
+    class Told:
+        """Tells of the records that are read."""
+
+        def __getattr__(self, name: str) -> Any:
+            def called(*args: Any, **kwargs: Any) -> Any:
+                answer = getattr(local.client, name)(*args, **kwargs)
+                if name == "scroll" and args[0].endswith("__records"):
+                    points = cast("list[models.Record]", answer[0])
+                    read.extend((each.payload or {})["document_id"] for each in points)
+                return answer
+
+            return called
+
+    writer, oracle = opened(local), MemoryStore(EnglishAnalyser())
+    reader = QdrantStore(QdrantConfig("http://local"), EnglishAnalyser(), connect=lambda: cast("Any", Told()))
+    for each in (writer, oracle):
+        each.create_collection("c", SPACE)
+    for turn in range(30):
+        for each in (writer, oracle):
+            put(each, f"d{turn:02}", ["alpha words"] * (1 + turn % 3))
+
+    def counted() -> list[str]:
+        read.clear()
+        seen, expected = (counts_of(each.open("c")) for each in (reader, oracle))
+        assert replace(seen, storage_bytes=0) == replace(expected, storage_bytes=0)
+        return sorted(read)
+
+    assert len(counted()) == 30
+    assert counted() == []
+    for each in (writer, oracle):
+        put(each, "d07", ["alpha"])
+        put(each, "new", ["alpha", "beta"])
+        each.open("c").delete("d11")
+    assert counted() == ["d07", "new"]
+    for each in (writer, oracle):
+        each.open("c").publish([make_document("d01", ["x"]), make_document("d02", ["y", "z"])], lambda _: None)
+        put(each, "d02", ["y"])
+    assert counted() == ["d01", "d02"]
+    writer.open("c").delete("d01")
+    oracle.open("c").delete("d01")
+    assert counted() == [], "its generation is gone"
 
 
 def test_another_analyser_indexes_the_collection_anew_at_its_first_use(local: LocalQdrant, store: QdrantStore) -> None:

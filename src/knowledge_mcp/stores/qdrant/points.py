@@ -150,7 +150,7 @@ def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
         mean: length of the chunks in terms.
     """
     counts = term_counts(terms)
-    norm = K1 * (1.0 - B + B * sum(counts.values()) / mean)
+    norm = _norm(sum(counts.values()), mean)
     by_index: dict[int, int] = {}
     for term, count in counts.items():
         index = term_index(term)
@@ -161,6 +161,37 @@ def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
     return models.SparseVector(
         indices=indices, values=[by_index[index] / (by_index[index] + norm) for index in indices]
     )
+
+
+def weighed_again(point: models.ScoredPoint, frequencies: Mapping[int, float], mean: float) -> float:
+    """Score a point as if its terms had been weighed with another mean length.
+
+    Args:
+        point: with its sparse vector, length and weights.
+        frequencies: inverse document frequencies of the terms that are asked for.
+        mean: length of the chunks in terms.
+    """
+    payload, vector = point.payload or {}, cast("Mapping[str, models.SparseVector]", point.vector)
+    if not payload.get("weights"):  # of which it is not known how they were made
+        return point.score
+    before = _norm(payload["length"], float(payload["weights"].rpartition(" ")[2]))
+    norm = _norm(payload["length"], mean)
+    score = 0.0
+    for index, weight in zip(vector[BM25].indices, vector[BM25].values, strict=True):
+        if index in frequencies:
+            count = round(weight * before / (1.0 - weight))
+            score += frequencies[index] * count / (count + norm)
+    return score
+
+
+def weight_in(point: models.ScoredPoint, index: int) -> float:
+    """Read the weight of a term that a point has."""
+    vector = cast("Mapping[str, models.SparseVector]", point.vector)[BM25]
+    return vector.values[vector.indices.index(index)]
+
+
+def _norm(length: int, mean: float) -> float:
+    return K1 * (1.0 - B + B * length / mean)
 
 
 def query_sparse(terms: Iterable[str]) -> models.SparseVector:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from qdrant_client import models
 
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import DocumentParts, DocumentRecord, StoreStatistics
+from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import InternalError, sound
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import QdrantConnection
+from knowledge_mcp.stores.qdrant.connection import PAGE, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
 from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
@@ -58,6 +59,7 @@ class DocumentHead:
 
 _FIELDS = [each.name for each in fields(DocumentHead)]
 _NUMBERS = ["kind", *(each for each in _FIELDS if each != "record")]
+_DOCUMENTS = equals("kind", "document")
 
 
 def head_id(document_id: str) -> str:
@@ -76,10 +78,16 @@ def _head(payload: Mapping[str, Any]) -> DocumentHead:
 
 
 def heads(
-    connection: QdrantConnection, place: QdrantCollection, *, whole: bool = False, most: int | None = None
+    connection: QdrantConnection,
+    place: QdrantCollection,
+    *,
+    whole: bool = False,
+    most: int | None = None,
+    generations: Iterable[str] | None = None,
 ) -> Iterator[DocumentHead]:
-    """Yield all records, or at most so many; with `whole` the documents' own ones come along."""
-    kept = models.Filter(must=[equals("kind", "document")])
+    """Yield all records, at most so many, or those of some generations; `whole` ones with the documents' own."""
+    some = [] if generations is None else [any_of("generation", generations)]
+    kept = models.Filter(must=[_DOCUMENTS, *some])
     for point in connection.scroll(place.records, kept, ["kind", *_FIELDS] if whole else _NUMBERS, most=most):
         yield _head(point.payload or {})
 
@@ -172,6 +180,8 @@ def read_again(
 
 _ASKED = 200
 """Keys of one look-up."""
+_MOST_KNOWN = 64
+"""Readers, by what they may not see, for whom sums are kept."""
 _VECTORS = 250
 """Points read at once with their vectors: some more than keys, since a publish under way holds some twice."""
 
@@ -270,15 +280,94 @@ def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyse
     return printed_terms([(one.term, one.aliases) for one in every], analyser)
 
 
-def statistics(found: Iterable[DocumentHead]) -> StoreStatistics:
-    """Sum up the records of a collection."""
-    kept = list(found)
-    return StoreStatistics(
-        documents=len(kept),
-        chunks=sum(each.chunks for each in kept),
-        tokens=sum(each.tokens for each in kept),
-        storage_bytes=sum(each.size for each in kept),
-    )
+class Totals(NamedTuple):
+    """Sums over the records of a collection, as in `DocumentHead`; length in terms, size in bytes."""
+
+    documents: int = 0
+    chunks: int = 0
+    tokens: int = 0
+    length: int = 0
+    size: int = 0
+
+    @property
+    def mean(self) -> float | None:
+        """Work out how many terms a chunk has on average, None where there is no chunk."""
+        return (self.length / self.chunks or 1.0) if self.chunks > 0 else None
+
+
+def totals(found: Iterable[DocumentHead]) -> Totals:
+    """Sum up some records."""
+    return _added((1, each.chunks, each.tokens, each.length, each.size) for each in found)
+
+
+def _added(rows: Iterable[Sequence[int]]) -> Totals:
+    return Totals(*(sum(column) for column in zip(*rows, strict=True)))
+
+
+class KnownTotals:
+    """Sum up collections, reading again only the records that were published since.
+
+    A generation is of one publish, and the server counts the records of each in one request: a generation of which
+    there are as many as before has the same records, whoever wrote since. An exact count of all is the proof.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[str, str], dict[str, Totals], Totals]] = {}
+        self._without: dict[tuple[str, tuple[str, str], frozenset[str]], Totals] = {}
+        self._lock = threading.Lock()
+
+    def of(self, connection: QdrantConnection, place: QdrantCollection) -> Totals:
+        """Sum up a collection as it was just described."""
+        state = (place.analyser, place.changed)
+        with self._lock:
+            known = self._known.get(place.home)
+        if known is not None and known[0] == state:
+            return known[2]
+        parts = known[1] if known is not None and known[0][0] == place.analyser else {}  # lengths are an analyser's
+        parts = _summed_again(connection, place, parts) if parts else {}
+        every = models.Filter(must=[_DOCUMENTS])
+        if not parts or sum(each.documents for each in parts.values()) != connection.count(place.records, every):
+            parts = _by_generation(heads(connection, place))
+        summed = _added(parts.values())
+        with self._lock:
+            self._known[place.home] = (state, parts, summed)
+        return summed
+
+    def without(self, connection: QdrantConnection, place: QdrantCollection, absent: frozenset[str]) -> Totals:
+        """Sum up a collection as if it had not some documents."""
+        key = (place.home, (place.analyser, place.changed), absent)
+        with self._lock:
+            known = self._without.get(key)
+        if known is None:
+            ids = [head_id(each) for each in sorted(absent)]
+            some = (
+                connection.retrieve(place.records, ids[start : start + PAGE], _NUMBERS)
+                for start in range(0, len(ids), PAGE)
+            )
+            gone = totals(_head(each.payload or {}) for found in some for each in found)
+            known = Totals(*(there - away for there, away in zip(self.of(connection, place), gone, strict=True)))
+            with self._lock:
+                if len(self._without) >= _MOST_KNOWN:
+                    self._without.clear()
+                self._without[key] = known
+        return known
+
+
+def _summed_again(
+    connection: QdrantConnection, place: QdrantCollection, parts: Mapping[str, Totals]
+) -> dict[str, Totals]:
+    """Bring sums by generation up to date."""
+    counts = connection.facet(place.records, "generation", models.Filter(must=[_DOCUMENTS]), len(parts))
+    same = {each: parts[each] for each, count in counts.items() if each in parts and parts[each].documents == count}
+    others = counts.keys() - same.keys()
+    return same | (_by_generation(heads(connection, place, generations=others)) if others else {})
+
+
+def _by_generation(found: Iterable[DocumentHead]) -> dict[str, Totals]:
+    grouped: dict[str, list[DocumentHead]] = {}
+    for head in found:
+        grouped.setdefault(head.generation, []).append(head)
+    return {each: totals(some) for each, some in grouped.items()}
 
 
 def _by_keys(

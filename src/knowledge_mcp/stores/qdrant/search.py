@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from qdrant_client import models
@@ -22,8 +22,18 @@ from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, QdrantCollection, look, tell
-from knowledge_mcp.stores.qdrant.points import any_of, conditions, defined, equals, live, query_sparse, weighted
-from knowledge_mcp.stores.qdrant.reading import MARKS, READS, DocumentHead, Judge, head_id, heads, place_and_head
+from knowledge_mcp.stores.qdrant.points import (
+    any_of,
+    conditions,
+    defined,
+    equals,
+    live,
+    query_sparse,
+    weighed_again,
+    weight_in,
+    weighted,
+)
+from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, KnownTotals, head_id, heads, place_and_head, totals
 from knowledge_mcp.stores.shared.filters import absent_in
 from knowledge_mcp.stores.shared.payload import chunk_from_json
 from knowledge_mcp.stores.shared.ranking import ranked, term_counts
@@ -54,6 +64,7 @@ class QdrantQuery:
         filter: checked.
         limit: hits per leg.
         exact: whether to search without approximation.
+        mean: length of a chunk in terms by which words are weighed; None for the one that the weights are made with.
     """
 
     vector: Vector | None
@@ -61,17 +72,29 @@ class QdrantQuery:
     filter: Filter | None
     limit: int
     exact: bool
+    mean: float | None = None
 
 
 @dataclass
 class _Leg:
-    """One leg while it is being searched: what is asked for, and what was found, or why nothing was."""
+    """One leg while it is being searched: what is asked for, and what was found, or why nothing was.
+
+    Attributes:
+        mean: by which its scores are worked out again. frequencies: of its terms, once they are known.
+    """
 
     using: str
     query: list[float] | models.SparseVector
     asked: int
+    mean: float | None = None
+    frequencies: dict[int, float] = field(default_factory=dict[int, float])
     hits: tuple[LegHit, ...] | None = None
     error: str = ""
+
+    @property
+    def terms(self) -> Sequence[int]:
+        """List the terms whose frequencies are asked for beside."""
+        return [] if self.mean is None or isinstance(self.query, list) else self.query.indices
 
 
 def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
@@ -87,7 +110,7 @@ def search(connection: QdrantConnection, place: QdrantCollection, question: Qdra
             if len(legs) == 1:
                 raise
             _one_by_one(connection, place, list(legs.values()), required, question)
-    nothing = _Leg("", [], 0, ())
+    nothing = _Leg("", [], 0, hits=())
     dense, lexical = legs.get(DENSE, nothing), legs.get(BM25, nothing)
     return LegResults(
         dense=None if question.vector is None else dense.hits,
@@ -103,7 +126,7 @@ def _legs(question: QdrantQuery) -> dict[str, _Leg]:
     if question.vector is not None:
         legs[DENSE] = _Leg(DENSE, list(numbers_of(question.vector)), depth)
     if question.terms:
-        legs[BM25] = _Leg(BM25, query_sparse(question.terms), depth)
+        legs[BM25] = _Leg(BM25, query_sparse(question.terms), depth, question.mean)
     return legs
 
 
@@ -138,30 +161,50 @@ def _run(
     for left in reversed(range(READS)):
         if not waiting:
             return
-        requests = [
-            models.QueryRequest(
-                query=leg.query, using=leg.using, filter=live(*conditions), limit=leg.asked, with_payload=list(MARKS),
-                params=_params(connection, leg.using, question),
-            )
-            for leg in waiting
-        ]  # fmt: skip
+        one_by_one = [(leg, index) for leg in waiting if not leg.frequencies for index in leg.terms]
+        requests = [_request(connection, question, leg, leg.query, leg.asked, conditions) for leg in waiting]
+        requests += [
+            _request(connection, question, leg, models.SparseVector(indices=[index], values=[1.0]), 1, [])
+            for leg, index in one_by_one
+        ]
         answers = connection.query(place.name, requests)
         if any((each.payload or {})["home"] != place.home for points in answers for each in points):
             raise MovedError
+        for (leg, index), points in zip(one_by_one, answers[len(waiting) :], strict=True):
+            for each in points:
+                leg.frequencies[index] = each.score / weight_in(each, index)
+        answers = answers[: len(waiting)]
         kept = judge.keep([point for points in answers for point in points])
         visible = {(str(each.id)) for each in kept}
         again: list[_Leg] = []
         for leg, points in zip(waiting, answers, strict=True):
-            hits = _hits([each for each in points if str(each.id) in visible])
+            # a longer mean lifts scores, by so much at the most
+            more = max(1.0, leg.mean / place.mean) if leg.mean and place.mean else 1.0
+            hits = _hits([each for each in points if str(each.id) in visible], leg)
             leg.hits = tuple(hits[: question.limit])
             if not left:
                 continue
             if judge.missed:
                 again.append(leg)
-            elif len(points) >= leg.asked < _MOST_ASKED and not _told_apart(hits, points, question.limit):
+            elif len(points) >= leg.asked < _MOST_ASKED and not _told_apart(hits, points, question.limit, more):
                 leg.asked = min(4 * leg.asked, _MOST_ASKED)
                 again.append(leg)
         waiting = again
+
+
+def _request(
+    connection: QdrantConnection,
+    question: QdrantQuery,
+    leg: _Leg,
+    query: list[float] | models.SparseVector,
+    limit: int,
+    conditions: Sequence[models.Condition],
+) -> models.QueryRequest:
+    beside = [] if leg.mean is None else ["weights", "length"]
+    return models.QueryRequest(
+        query=query, using=leg.using, filter=live(*conditions), limit=limit, with_payload=[*MARKS, *beside],
+        with_vector=[BM25] if beside else None, params=_params(connection, leg.using, question),
+    )  # fmt: skip
 
 
 def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> models.SearchParams | None:
@@ -180,33 +223,34 @@ def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> 
     return models.SearchParams(exact=question.exact or None, quantization=None if question.exact else rescored)
 
 
-def _hits(points: Sequence[models.ScoredPoint]) -> list[LegHit]:
-    hits = [LegHit((each.payload or {})["chunk_id"], round(each.score, _DIGITS)) for each in points]
-    return ranked(hits)
+def _hits(points: Sequence[models.ScoredPoint], leg: _Leg) -> list[LegHit]:
+    mean, frequencies = leg.mean, leg.frequencies
+    scores = (each.score if mean is None else weighed_again(each, frequencies, mean) for each in points)
+    return ranked(
+        LegHit((each.payload or {})["chunk_id"], round(score, _DIGITS))
+        for each, score in zip(points, scores, strict=True)
+    )
 
 
-def _told_apart(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], limit: int) -> bool:
-    """Tell whether all hits that might belong before the cut were seen: the last point lies below it."""
-    return len(hits) >= limit and round(points[-1].score, _DIGITS) < hits[limit - 1].score
+def _told_apart(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], limit: int, more: float) -> bool:
+    """Tell whether all hits that might belong before the cut were seen: the last point lies below it.
+
+    Args:
+        more: by which a score that was worked out again may lie above a point's.
+    """
+    return len(hits) >= limit and round(more * points[-1].score, _DIGITS) < hits[limit - 1].score
 
 
 _OFTEN = 16
 _BATCH = 256
 
 
-def mean_length(found: Sequence[DocumentHead]) -> float | None:
-    """Work out how many terms a chunk has on average, None where there is no chunk."""
-    chunks, length = sum(each.chunks for each in found), sum(each.length for each in found)
-    if not chunks:
-        return None
-    return length / chunks if length else 1.0
-
-
 class TermWeights:
     """Watch over the mean length of collections that this process writes to."""
 
-    def __init__(self, drift: float) -> None:
+    def __init__(self, drift: float, known: KnownTotals) -> None:
         self._drift = drift
+        self._known = known
         self._writes: dict[str, int] = {}
         self._documents: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -220,10 +264,10 @@ class TermWeights:
                 return
             self._writes[name] = 0
         place, _ = place_and_head(connection, place, "")
-        found = list(heads(connection, place))
+        found = self._known.of(connection, place)
         with self._lock:
-            self._documents[name] = len(found)
-        mean = mean_length(found)
+            self._documents[name] = found.documents
+        mean = found.mean
         if place.mean is None or mean is None:
             return
         if abs(mean / place.mean - 1.0) > self._drift:
@@ -312,7 +356,7 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
             operations.append(models.SetPayloadOperation(set_payload=change))
         connection.write_present(place.home, operations)
     _sum_lengths(connection, place)
-    mean = mean_length(list(heads(connection, place)))
+    mean = totals(heads(connection, place)).mean
     count = weigh(connection, replace(place, analyser=analyser.version, mean=mean))
     tell(connection, place.home, {"analyser": analyser.version, **({} if mean is None else {"mean": mean})})
     log_event(_logger, logging.INFO, "indexed_again", collection=place.name, analyser=analyser.version, chunks=count)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Self, TypeVar
 
-from qdrant_client import QdrantClient, models
+from qdrant_client import QdrantClient
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -34,10 +34,9 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant import layout, reading, verify, writing
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import QdrantCollection
-from knowledge_mcp.stores.qdrant.points import equals
-from knowledge_mcp.stores.qdrant.reading import heads, statistics
+from knowledge_mcp.stores.qdrant.reading import KnownTotals
 from knowledge_mcp.stores.qdrant.search import MovedError, QdrantQuery, TermWeights, index_again, search
-from knowledge_mcp.stores.shared.filters import check_filter, chunk_ids_in
+from knowledge_mcp.stores.shared.filters import absent_in, check_filter, chunk_ids_in
 from knowledge_mcp.stores.shared.rules import (
     check_index,
     check_query,
@@ -72,10 +71,10 @@ class QdrantStore:
         self.analyser = analyser
         self.connection = QdrantConnection(config, connect)
         self._known: dict[str, tuple[float, QdrantCollection, int]] = {}
-        self._totals: dict[str, tuple[str, int, StoreStatistics]] = {}
+        self.totals = KnownTotals()
         self._lock = threading.Lock()
         self._indexing = threading.Lock()
-        self._weights = TermWeights(config.drift)
+        self._weights = TermWeights(config.drift, self.totals)
 
     @property
     def identity(self) -> StoreIdentity:
@@ -165,16 +164,9 @@ class QdrantStore:
             log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
 
     def statistics(self, place: QdrantCollection) -> StoreStatistics:
-        """Count a collection as it was just described; summed up only after each change."""
-        documents = self.connection.count(place.records, models.Filter(must=[equals("kind", "document")]))
-        with self._lock:
-            known = self._totals.get(place.home)
-        if known is not None and known[:2] == (place.changed, documents):
-            return known[2]
-        counted = statistics(heads(self.connection, place))
-        with self._lock:
-            self._totals[place.home] = (place.changed, documents, counted)
-        return counted
+        """Count a collection as it was just described."""
+        counted = self.totals.of(self.connection, place)
+        return StoreStatistics(counted.documents, counted.chunks, counted.tokens, counted.size)
 
 
 class QdrantHandle:
@@ -286,5 +278,9 @@ class QdrantHandle:
         analyser = self._store.analyser
         terms, newer = terms_of(text, analyser, collection=place.name, label=place.latest, alone=vector is None)
         exact = points <= self._store.connection.config.exact_up_to or chunk_ids_in(filter)[1] is not None
-        found = search(self._store.connection, place, QdrantQuery(vector, terms, filter, limit, exact))
+        mean = None
+        if terms and (absent := absent_in(filter)):  # what somebody may not see must not move the weights of words
+            now = self._held or self._store.fresh(self._name)
+            mean = self._store.totals.without(self._store.connection, now, absent).mean
+        found = search(self._store.connection, place, QdrantQuery(vector, terms, filter, limit, exact, mean))
         return replace(found, lexical_error=newer or found.lexical_error)
