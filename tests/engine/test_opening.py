@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.engine.core.opening import StoreCandidate, open_first
+from knowledge_mcp.engine.search.search import search
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import StoreIdentity
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
+from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
 from tests.engine.world import World
 
@@ -101,3 +104,15 @@ def test_stats_and_health_say_that_it_is_the_fallback_and_why(tmp_path: Path) ->
     assert stats(base).notes == (base.degraded,)
     report = health(base, EmbeddingProbe(base), threshold_ms=60_000)
     assert (report.status, report.vector_store.up, report.vector_store.message) == ("degraded", True, base.degraded)
+
+
+def test_a_search_says_that_another_store_answers(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    base = replace(world.base, degraded="qdrant does not answer; memory is used instead.")
+    assert search(base, SearchQuery("pumps")).degraded == (base.degraded,), "before anything is there"
+    world.write("a.md", "# Pumps\n\nA pump is greased.\n")
+    world.ingest()
+    found = search(base, SearchQuery("pumps"))
+    assert found.hits
+    assert found.degraded == (base.degraded,)
+    assert search(world.base, SearchQuery("pumps")).degraded == ()

@@ -276,6 +276,8 @@ class FakeLibrary:
             documents = list(self._held(collection).values())
         chunks = (chunk for document in documents for chunk in document.chunks)
         hits = ranked_hits(query, chunks, text_of=lambda chunk: chunk.embedding_text, cite=_cite)
+        records = {document.record.id: document.record for document in documents}
+        hits = tuple(replace(hit, record=records[hit.chunk.document_id]) for hit in hits)
         return SearchAnswer(hits, query.mode, len(documents), self._degraded)
 
     def search_all(self, query: SearchQuery) -> SearchAnswer:

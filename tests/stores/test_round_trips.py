@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.evidence import ReadQuery
+from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.ports import Store
 from knowledge_mcp.stores.chroma.store import ChromaStore
+from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
+from tests.engine.shelf import Shelf
 from tests.engine.world import World
 from tests.repositories.world import World as Repositories
 from tests.servers.chroma_server import ChromaServer, quick_folder
@@ -86,6 +90,40 @@ def test_a_search_asks_once_for_the_collection_and_once_for_each_thing(
         sent.clear()
         ask()
         assert 2 <= len(sent) <= most, sent
+
+
+def test_a_search_over_postgresql_is_two_transactions_of_few_statements(
+    database: Callable[[], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    execute, commit = psycopg.Cursor[Any].execute, psycopg.Connection[Any].commit
+
+    def executed(self: psycopg.Cursor[Any], query: Any, *how: Any, **more: Any) -> Any:
+        asked.append(query.decode() if isinstance(query, bytes) else str(query))
+        return execute(self, query, *how, **more)
+
+    def committed(self: psycopg.Connection[Any]) -> None:
+        asked.append("COMMIT")
+        commit(self)
+
+    store = PostgresStore(database(), EnglishAnalyser())
+    shelf = Shelf(tmp_path)
+    shelf.store = store
+    service = shelf.open()
+    for number in range(12):
+        text = f"# Turbine {number}\n\n## 1 Care\n\nA turbine {'heavy ' * number} is greased {number} times a year.\n"
+        service.deposit(Deposit("docs", f"{number}.md", text))
+    question = SearchQuery("how often is a turbine greased")
+    first = service.search_in("docs", question)
+    monkeypatch.setattr(psycopg.Cursor, "execute", executed)
+    monkeypatch.setattr(psycopg.Connection, "commit", committed)
+    again = service.search_in("docs", question)
+    assert again == first
+    assert all(hit.record is not None and hit.record.id == hit.chunk.document_id for hit in again.hits)
+    assert asked.count("COMMIT") == 2, "whether it is there, and the search itself"
+    assert 5 <= len(asked) - 2 <= 11, asked
+    assert not any("relation_size" in each for each in asked), "nothing has changed"
+    service.close()
 
 
 def test_a_code_search_reads_what_it_shows_at_once_and_compares_in_one_request(

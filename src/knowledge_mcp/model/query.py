@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -162,6 +162,7 @@ class Hit:
         dense, lexical: rank and raw score in each leg, None where that leg did not find it.
         also_in: citations of further hits that say the same and were folded into this one.
         collection: where it stands, given where several were searched.
+        record: of its document, as the citation was made from it; None where it has just gone.
     """
 
     chunk: Chunk
@@ -171,6 +172,7 @@ class Hit:
     lexical: LegScore | None = None
     also_in: tuple[str, ...] = ()
     collection: str = ""
+    record: DocumentRecord | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,8 +238,10 @@ class Base:
 
     def exists(self) -> bool:
         """Tell whether anything was ever ingested here."""
-        if not self._seen.is_set() and self.opened.info() is not None:
+        if not self._seen.is_set() and (info := self.opened.info()) is not None:
             self._seen.set()
+            if info.space == self.embedder.space:
+                self._checked.set()
         return self._seen.is_set()
 
     @property

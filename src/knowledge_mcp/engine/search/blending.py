@@ -355,7 +355,7 @@ def _gap(questions: Sequence[Vector], answers: Sequence[Vector]) -> float:
 _LOOKED_AT = 300
 """Passages with a phrase's words that are looked at; one that says it is among the best for its words alone."""
 
-_BEST_BY_WORDS = 10
+BEST_BY_WORDS = 10
 """Passages that may say a question word for word: one that does is among the best by words."""
 
 _MOSTLY = 0.5
@@ -409,14 +409,14 @@ def first_verbatim(
     passages: Passages, question: str, lexical: Sequence[LegHit], ranked: Sequence[Ranked], limit: int
 ) -> list[Ranked]:
     """Put first what says most of a question in its own order, the most of it before the rest; at most `limit`."""
-    best = [hit.chunk_id for hit in lexical[:_BEST_BY_WORDS]]
+    best = [hit.chunk_id for hit in lexical[:BEST_BY_WORDS]]
     shares = {each.id: _saying(each).share(question) for each in passages.get(best)}
     said = {chunk_id: share for chunk_id, share in shares.items() if share > _MOSTLY}
     if not said:
         return list(ranked)
     known = {hit[0]: hit for hit in ranked}
     places = {hit[0]: place for place, hit in enumerate(ranked)}
-    words = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(lexical[:_BEST_BY_WORDS], start=1)}
+    words = {hit.chunk_id: LegScore(rank, hit.score) for rank, hit in enumerate(lexical[:BEST_BY_WORDS], start=1)}
     most = ranked[0][1] if ranked else 1.0
     order = sorted(said, key=lambda each: (-said[each], places.get(each, limit), each))
     first = [known.pop(each, (each, 0.0, None, words[each])) for each in order]

@@ -14,6 +14,7 @@ from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.core.designations import mentions_at
 from knowledge_mcp.engine.search.blending import (
+    BEST_BY_WORDS,
     Ranked,
     blend,
     estimate,
@@ -319,7 +320,7 @@ def search(base: Base, query: SearchQuery, *, by_edition: bool = False) -> Searc
     if not query.text.strip():
         raise InvalidInputError("The query is empty.", suggestion="Ask with at least one word.")
     if not base.exists():
-        return SearchAnswer(hits=(), mode=query.mode, searched_documents=0)
+        return SearchAnswer(hits=(), mode=query.mode, searched_documents=0, degraded=_instead(base))
     return search_asked(base, query, ask(base, query), by_edition=by_edition)
 
 
@@ -329,7 +330,7 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
     Raises:
         KnowledgeError: as `search`.
     """
-    degraded: list[str] = []
+    degraded = [*_instead(base)]
     also_asked = other_words(base, query)
     text = with_other_words(query.text, also_asked)
     mode = _possible_mode(base, query, degraded)
@@ -344,6 +345,11 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
             mode = SearchMode.KEYWORD
     unit = nearness(base.embedder) if mode is SearchMode.HYBRID and base.blends and query.weight is None else 1.0
     return EmbeddedQuery(text, also_asked, mode, vector, unit, tuple(degraded))
+
+
+def _instead(base: Base) -> tuple[str, ...]:
+    """Say where this is not the store that is configured: what is there may not be in it."""
+    return (base.degraded,) if base.degraded else ()
 
 
 def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_edition: bool = False) -> SearchAnswer:
@@ -411,9 +417,10 @@ def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit
         Hit(
             chunk=found[chunk_id],
             score=score,
-            citation=cite(found[chunk_id], records.get(found[chunk_id].document_id)),
+            citation=cite(found[chunk_id], record := records.get(found[chunk_id].document_id)),
             dense=dense_place,
             lexical=lexical_place,
+            record=record,
         )
         for chunk_id, score, dense_place, lexical_place in ranked
         if chunk_id in found and found[chunk_id].document_id not in records.damaged
@@ -472,6 +479,7 @@ def _blended(
         return first
     nearer = again[1] if only is None else [hit for hit in again[1] if hit.chunk_id in only]
     moved = blend(nearer, lexical, in_full, query.limit, cut=cut)
+    passages.get([*(hit[0] for hit in moved), *(hit.chunk_id for hit in lexical[:BEST_BY_WORDS])])  # all at once
     near = places(dense, {hit[0] for hit in moved})
     return [(chunk_id, score, near.get(chunk_id), said) for chunk_id, score, _, said in moved]
 

@@ -27,6 +27,8 @@ from knowledge_mcp.stores.shared.ranking import K1, B, best_hits, inverse_freque
 
 _CANDIDATES_PER_HIT, _FEWEST_CANDIDATES, _MOST_CANDIDATES = 4, 100, 1_000
 """What the index looks at beside the hits asked for; pgvector takes no more than 1,000."""
+_BESIDE = 8
+"""Candidates fetched beside the hits asked for, best first by the server's 32 bits: in 64 some change places."""
 _ITERATIVE = (0, 8)
 HEAD = 4
 """Bytes before the numbers of a vector as pgvector sends it."""
@@ -129,15 +131,25 @@ class Search:
         if self.where:
             if self.extension.version < _ITERATIVE:
                 return []
-            self.session.run("SET LOCAL hnsw.iterative_scan = strict_order")
-        self.session.run(f"SET LOCAL hnsw.ef_search = {depth}")
+            self.session.set("hnsw.iterative_scan", "strict_order")
+        self.session.set("hnsw.ef_search", str(depth))
         schema, half = self.extension.schema, f"{self.extension.schema}.halfvec({self.place.space.dimensions})"
-        return self._nearest(f"(vector::{half}) OPERATOR({schema}.<#>) %s::{half}", PostgresVector(vector), depth)
+        bound = PostgresVector(vector)
+        order = f"(vector::{half}) OPERATOR({schema}.<#>) %s::{half}"
+        near = f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE {self._kept} ORDER BY {order} LIMIT %s"
+        found: Any = self.session.rows(
+            f"SELECT chunk_id, vector FROM ({near}) near ORDER BY vector OPERATOR({schema}.<#>) %s, chunk_id LIMIT %s",
+            (*self.values, bound, depth, bound, self.limit + _BESIDE),
+        )
+        return found
+
+    @property
+    def _kept(self) -> str:
+        return f"collection = {self.place.id}{self.where}"
 
     def _nearest(self, order: str, vector: PostgresVector, count: int) -> list[tuple[str, bytes]]:
         found: Any = self.session.rows(
-            f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE collection = {self.place.id}{self.where}"
-            f" ORDER BY {order} LIMIT %s",
+            f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE {self._kept} ORDER BY {order} LIMIT %s",
             (*self.values, vector, count),
         )
         return found

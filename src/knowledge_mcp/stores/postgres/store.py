@@ -89,6 +89,7 @@ class PostgresStore:
         self.analyser = analyser
         self.database = PostgresDatabase(url, patience=patience)
         self.known: Known = {}
+        self.sizes: dict[int, tuple[str, int]] = {}
 
     @property
     def identity(self) -> StoreIdentity:
@@ -189,7 +190,7 @@ class PostgresHandle:
 
     def info(self, *, counted: bool = False) -> CollectionInfo | None:
         def described(session: PostgresSession, place: PostgresPlace) -> CollectionInfo:
-            statistics = _statistics(session, place) if counted else None
+            statistics = self._statistics(session, place) if counted else None
             return replace(self._store.described(place), state=place.state, statistics=statistics)
 
         try:
@@ -393,11 +394,14 @@ class PostgresHandle:
         verify.index_anew(session, place, self._store.analyser)
         return lock_place(session, self._name, self._store.location, alone=True)
 
-
-def _statistics(session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
-    ((size,),) = session.rows(
-        "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n"
-        " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
-        (SCHEMA,),
-    )
-    return StoreStatistics(place.documents, place.chunks, place.tokens, storage_bytes=int(size))
+    def _statistics(self, session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
+        """Count a collection; the server looks at files for the bytes, and is asked once for each state."""
+        state, size = self._store.sizes.get(place.id, ("", 0))
+        if state != place.state:
+            ((size,),) = session.rows(
+                "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n"
+                " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
+                (SCHEMA,),
+            )
+            self._store.sizes[place.id] = (place.state, int(size))
+        return StoreStatistics(place.documents, place.chunks, place.tokens, storage_bytes=int(size))

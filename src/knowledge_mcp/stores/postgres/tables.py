@@ -50,6 +50,7 @@ class PostgresSession:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._cursor = connection.cursor(binary=True)
+        self._set: dict[str, str] = {}
 
     @property
     def server_version(self) -> int:
@@ -64,6 +65,12 @@ class PostgresSession:
         """Run a statement and tell how many rows it has met; without values it may be several."""
         cursor = self._cursor if values else self._connection.cursor()
         return cursor.execute(statement.encode(), values or None).rowcount
+
+    def set(self, name: str, value: str) -> None:
+        """Give a setting a value of our own until the transaction ends."""
+        if self._set.get(name) != value:
+            self.run(f"SET LOCAL {name} = {value}")
+            self._set[name] = value
 
     def copy(self, table: str, columns: str, types: Sequence[str | int], rows: Iterable[Row]) -> None:
         """Write many rows."""

@@ -22,7 +22,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.library import Deposit, IngestJob
 from knowledge_mcp.model.query import SearchAnswer
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
-from knowledge_mcp.ports import Library, SharedLibrary
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.transports.rest.answers import (
     AcceptedAnswer,
@@ -296,7 +296,7 @@ class _Reading:
                 answer = library.search_all(body.search())
             else:
                 answer = library.search_in(body.collection, body.search())
-            return answer, *_count_and_encode(library, body, answer)
+            return answer, *_count_and_encode(body, answer)
 
         try:
             answer, count, content = await self._executor.read("library.search", ask)
@@ -395,13 +395,9 @@ def reading_routes(executor: RequestExecutor, *, clock: Callable[[], float] = ti
     return router
 
 
-def _count_and_encode(library: Library, body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
+def _count_and_encode(body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
     """Count the results, and write them down; those below the score asked for are counted, too."""
     hits = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
-    records: dict[str, DocumentRecord] = {}
-    for name in sorted({place for _, place in hits}):
-        ids = sorted({hit.chunk.document_id for hit, place in hits if place == name})
-        records |= {f"{name}/{each.id}": each for each in library.records(name, ids)}
     more: dict[str, Any] = {}
     if body.min_score > 0:
         more["below_min_score"] = len(answer.hits) - len(hits)
@@ -416,7 +412,7 @@ def _count_and_encode(library: Library, body: SearchRequest, answer: SearchAnswe
     if answer.degraded:
         more["degraded"] = list(answer.degraded)
     content = SearchAnswerBody(
-        results=[result(hit, name, records.get(f"{name}/{hit.chunk.document_id}")) for hit, name in hits],
+        results=[result(hit, name, hit.record) for hit, name in hits],
         query=body.query, collection="*" if body.everywhere else body.collection, mode=str(answer.mode),
         total=len(hits),
         searched_documents=answer.searched_documents, **more,
