@@ -69,8 +69,8 @@ def test_one_leg_alone_keeps_its_scores() -> None:
 
 
 def test_what_failed_and_what_is_likely_is_told_of_all() -> None:
-    one = answer(hit("a", 0.4, 0.4, 1.0), answerability=0.3, degraded=("slow",), note="apart", editions=("of a",))
-    other = answer(hit("b", 0.5, 0.5, 1.0), answerability=0.7, degraded=("slow", "late"), note="apart")
+    one = answer(hit("a", 0.4, 0.4, 1.0), answerability=0.3, degraded=("slow",), notes=("apart",), editions=("of a",))
+    other = answer(hit("b", 0.5, 0.5, 1.0), answerability=0.7, degraded=("slow", "late"), notes=("apart",))
     answers = [Answered("one", one), Answered("other", other)]
     found = merged(answers, QUERY, degraded=("x could not be searched",))
     assert found.degraded == ("slow", "late", "x could not be searched")
@@ -80,7 +80,7 @@ def test_what_failed_and_what_is_likely_is_told_of_all() -> None:
 
 
 def test_where_one_collection_says_quoted_words_together_the_others_do_not_fill_up() -> None:
-    apart = answer(hit("apart", 0.9, 0.9, 9.0), note="No passage says it.")
-    answers = [Answered("a", apart), Answered("b", answer(hit("together", 0.3, 0.3, 1.0)))]
+    apart = answer(hit("valve", 0.9, 0.9, 9.0), notes=("No passage says it.",))
+    answers = [Answered("a", apart), Answered("b", answer(hit("gate valve", 0.3, 0.3, 1.0)))]
     found = merged(answers, SearchQuery('"gate valve"', 10))
-    assert (names(found), found.note) == (["together"], "")
+    assert (names(found), found.note) == (["gate valve"], "")

@@ -13,7 +13,8 @@ from knowledge_mcp.engine.search.search import pinned
 from knowledge_mcp.language import names
 from knowledge_mcp.language.names import Exactness, asked_for, exactness, term_asked_for
 from knowledge_mcp.model.chunk import Chunk
-from knowledge_mcp.model.query import Equals, SearchMode, SearchQuery
+from knowledge_mcp.model.query import Equals, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.surfaces.standards.passages import doubt_about_topic
 from tests.engine.world import World
 
 TRACED = """# Traced requirements
@@ -327,3 +328,65 @@ def test_a_table_asked_for_by_its_number_is_the_one_with_that_caption(named: Wor
 
 def test_a_clause_that_the_named_document_has_not_is_not_taken_from_another(named: World) -> None:
     assert named.knowledge.search(SearchQuery("ABC 4120:2025, 7")).hits[0].score < 0.93
+
+
+NOWHERE = "stands nowhere in what was searched; what is found has other words or parts of it."
+
+
+@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("REQ-9999", ["REQ-9999"]),
+        ("What does REQ-2 say of the clock?", ["REQ-2"]),
+        ("Is REQ-12 like REQ-99 or QRS-7?", ["REQ-99", "QRS-7"]),
+        ("ABC 99999 reports", ["ABC 99999"]),
+        ("what clause 5.4 says", ["Clause 5.4"]),
+        ("what clause 9 says of the clock", ["Clause 9"]),
+        ("reports of table 7", ["table 7"]),
+        ("sync_valve of the clock", ["sync_valve"]),
+        ("REQ-1", []),
+        ("the clock of REQ-1.2", []),
+        ("FR01 of the valve", []),
+        ("what clause 5 says of reports", []),
+        ("clause 5.3.10", []),
+        ("sync_clock", []),
+        ("a 24-hour clock in FY2023 and Q2", []),
+        ("who reports an outage", []),
+    ],
+)
+def test_an_identifier_that_stands_nowhere_is_told(
+    world: World, question: str, missing: list[str], mode: SearchMode
+) -> None:
+    answer = world.knowledge.search(SearchQuery(question, mode=mode))
+    assert answer.hits
+    assert answer.notes == tuple(f"{each} {NOWHERE}" for each in missing)
+
+
+def test_an_identifier_is_looked_for_within_the_filter_and_beside_a_weight(world: World) -> None:
+    closing = Equals("document_id", "closing")
+    for weight in (None, 0.7):
+        query = SearchQuery("REQ-12 of the valve", filter=closing, weight=weight)
+        assert world.knowledge.search(query).notes == (f"REQ-12 {NOWHERE}",)
+    assert world.knowledge.search(SearchQuery("REQ-12 of the valve", weight=0.7)).notes == ()
+    nothing = world.knowledge.search(SearchQuery("QRS-9999", mode=SearchMode.KEYWORD))
+    assert (nothing.hits, nothing.note) == ((), "QRS-9999 stands nowhere in what was searched.")
+
+
+def test_a_designation_is_held_by_its_document_and_begins_longer_ones(named: World) -> None:
+    for held in ("ABC 4100", "what ABC 4120:2025 says of cells", "ABC 4100:2025, 6.3", "clause 6.3 of ABC 4120"):
+        assert named.knowledge.search(SearchQuery(held)).notes == ()
+    other = named.knowledge.search(SearchQuery("what ABC 4100:2031 says of cells"))
+    assert other.notes == (f"ABC 4100:2031 {NOWHERE}",)
+    (told,) = named.knowledge.search(SearchQuery("ABC 4120:2025, 7")).notes
+    assert told.startswith("Clause 7 stands nowhere in the document that is named;")
+
+
+def test_a_topic_with_an_identifier_that_no_requirement_has_says_so(world: World) -> None:
+    known = world.knowledge.requirements(RequirementQuery("REQ-12"))
+    assert known.notes == ()
+    answer = world.knowledge.requirements(RequirementQuery("REQ-77"))
+    assert answer.hits
+    message, suggestions = doubt_about_topic("REQ-77", answer)
+    assert message == f"REQ-77 {NOWHERE}"
+    assert suggestions

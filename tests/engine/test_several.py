@@ -117,6 +117,16 @@ def test_a_collection_that_says_no_word_of_the_question_keeps_what_is_near_in_me
     assert "No passage says a word of the question" in nobody.note
 
 
+def test_an_identifier_is_missed_only_where_no_collection_has_it(both: tuple[World, World]) -> None:
+    kb, plant = both
+    plant.write("rule.md", "# Rule\n\nREQ-5 The valve of steel shall be shut.\n")
+    plant.ingest()
+    found = kb.knowledge.search(SearchQuery("Do REQ-5 or REQ-6 speak of a valve?", collections=("*",)))
+    assert [note.partition(" ")[0] for note in found.notes] == ["REQ-6"]
+    quoted = kb.knowledge.search(SearchQuery('REQ-6 "run on battery"', collections=("*",)))
+    assert {hit.collection for hit in quoted.hits} == {"kb"}
+
+
 def test_pages_follow_each_other_without_gap_or_repetition(both: tuple[World, World]) -> None:
     kb, _ = both
     whole = asked(kb, "valve of steel", 50)

@@ -28,6 +28,7 @@ _SPACED = re.compile(
     r"|\b(?i:annex|appendix|anhang|annexe|anexo)[ ][A-Z](?![\w.]\w)"
 )
 _ANNEX = re.compile(r"[^\W\d]{2,} [a-z]")
+_PERIOD = re.compile(r"(?:[FC]Y ?\d{2,4}|Q[1-4]|H[12])+", re.IGNORECASE)
 _SHOUTS = re.compile(r"[A-Z]|[-_:/‐‑(]")
 _PARTS = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
 _SEPARATORS = re.compile(r"::|\\\.|\\#|\\->")
@@ -83,6 +84,16 @@ class Name:
     def pattern(self) -> re.Pattern[str]:
         """Find it whole in a text, however its parts are joined; never inside a longer name."""
         return _pattern(self.key)
+
+    @property
+    def is_identifier(self) -> bool:
+        """Tell whether it names something among other words too: "24-hour", "FY2023" and "Q2" do not."""
+        return self.is_clause or not (self.key[0].isdecimal() or _PERIOD.fullmatch(self.key))
+
+    @property
+    def beginning(self) -> re.Pattern[str]:
+        """Find it whole in a text, or as the beginning of a longer name: ISO 9001 in ISO 9001:2015."""
+        return _pattern(self.key, may_go_on=True)
 
     @property
     def number(self) -> str:
@@ -193,6 +204,22 @@ def _said(chunk: Chunk, name: Name) -> Exactness:
     return Exactness.BESIDE if name.pattern.search(chunk.context) else Exactness.ABSENT
 
 
+def names_it(chunk: Chunk, name: Name) -> bool:
+    """Tell whether a name, or a longer one that begins with it, stands anywhere in a chunk or in what is above it.
+
+    A bare number is a clause's where a heading has it, or a word such as "clause" stands before it.
+    """
+    if name.key.isdecimal():
+        headed = exactness(chunk, name, Exactness.TITLE) is not Exactness.ABSENT
+        titles = (chunk.clause_number or "", chunk.section_title, *chunk.section_hierarchy)
+        numbered = _numbered(name.key)
+        return headed or any(map(name.beginning.search, titles)) or numbered.search(chunk.content) is not None
+    if exactness(chunk, name, Exactness.MENTIONED) is not Exactness.ABSENT:
+        return True
+    above = (chunk.clause_number or "", chunk.document_title, chunk.section_title, *chunk.section_hierarchy)
+    return any(map(name.beginning.search, (chunk.content, *above)))
+
+
 def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exactness.ABSENT) -> Exactness:
     """Tell how exactly a chunk bears the one of several names that it bears best, as `exactness` does."""
     return max((exactness(chunk, each, least) for each in names), default=Exactness.ABSENT)
@@ -229,7 +256,12 @@ def _is_symbol(token: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _pattern(key: str) -> re.Pattern[str]:
+def _numbered(number: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:\b(?:{'|'.join(sorted(_PLACES - {'§'}))})s?|§)[\s.]{{0,3}}{number}(?!\w)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def _pattern(key: str, *, may_go_on: bool = False) -> re.Pattern[str]:
     """Match the parts of a name whatever joins them, but dots where dots join numbers; `FR01` is `FR 1` too."""
     parts = list(_PARTS.finditer(key))
     if len(parts) < 2 or key.startswith(("_", "$")) or not any(part.group()[0].isdecimal() for part in parts):
@@ -238,7 +270,8 @@ def _pattern(key: str) -> re.Pattern[str]:
     for before, part in pairwise(parts):
         joined += _or_as_written(_JOINT, key[before.end() : part.start()]) + _part(part.group(), first=False)
     end = _or_as_written(r"\)?", key[parts[-1].end() :])
-    return re.compile(rf"(?<![\w.\-]){joined}{end}(?![\w(]|[.\-:]\w)", re.IGNORECASE)
+    after = r"(?!\w)" if may_go_on else r"(?![\w(]|[.\-:]\w)"
+    return re.compile(rf"(?<![\w.\-]){joined}{end}{after}", re.IGNORECASE)
 
 
 def _or_as_written(usual: str, written: str) -> str:

@@ -188,7 +188,8 @@ class SearchAnswer:
         answerability: estimate, 0..1, that one of the ten best hits answers the question; None where the kind of search
             or the embedding space is not one that it was calibrated on.
         also_asked: phrases that were asked for beside the question's own words, which the documents do not use.
-        note: what to know of the answer that is no failure: that no passage says the quoted words together, or a word.
+        notes: what to know of the answer that is no failure, one sentence each: that no passage says the quoted words
+            together, or a word, or an identifier.
         editions: of which documents there are other editions than those that answered, one sentence each.
     """
 
@@ -199,8 +200,13 @@ class SearchAnswer:
     more: bool = False
     answerability: float | None = None
     also_asked: tuple[str, ...] = ()
-    note: str = ""
+    notes: tuple[str, ...] = ()
     editions: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What to know of the answer, in one text."""
+        return " ".join(self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +262,7 @@ class RequirementHit:
 
 @dataclass(frozen=True, slots=True)
 class RequirementAnswer:
-    """Answer a requirements query, best first; `also_asked`, `answerability` and `editions` as in `SearchAnswer`.
+    """Answer a requirements query, best first; what `SearchAnswer` has too is as there.
 
     Attributes:
         said: whether any hit, its passage included, says a word of the topic; True where there is no hit.
@@ -269,6 +275,7 @@ class RequirementAnswer:
     answerability: float | None = None
     said: bool = True
     editions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,7 @@ class FoundPassages(_ServiceAnswer):
             self.degraded,
             answerability=self.answerability,
             also_asked=self.also_asked,
-            note=self.note,
+            notes=(self.note,) if self.note else (),
         )
 
 

@@ -378,7 +378,7 @@ def phrased(
     for phrase in phrases:
         found = base.search(vector=None, text=phrase.text, filter=filter, limit=_LOOKED_AT).lexical or ()
         known.update(dict.fromkeys(hit.chunk_id for hit in found))
-    holding = dict.fromkeys(each.id for each in passages.get(list(known)) if _holds(each, phrases))
+    holding = dict.fromkeys(each.id for each in passages.get(list(known)) if says_together(each, phrases))
     if holding:
         lexical = _kept(legs.lexical, holding)
         least = lexical[-1].score if lexical else 0.0
@@ -392,7 +392,8 @@ def phrased(
     return legs, None, f"No passage says {quoted} word for word; the results are for the words apart."
 
 
-def _holds(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
+def says_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
+    """Tell whether a passage says the words of every phrase together."""
     said = _saying(chunk)
     return all(said.holds(each) for each in phrases)
 

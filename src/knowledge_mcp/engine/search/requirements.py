@@ -98,7 +98,8 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
     hits = tuple(_folded(ordered)[: query.limit])
     answerability = None if named or not hits else about.answerability
     said = named or not hits or _says(base, query.topic, about, hits)
-    return RequirementAnswer(hits, documents, about.degraded, about.also_asked, answerability, said)
+    notes = () if named or not hits else about.notes
+    return RequirementAnswer(hits, documents, about.degraded, about.also_asked, answerability, said, notes=notes)
 
 
 def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:

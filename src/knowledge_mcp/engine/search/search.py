@@ -27,7 +27,15 @@ from knowledge_mcp.engine.search.blending import (
 )
 from knowledge_mcp.engine.search.folding import folded, per_document
 from knowledge_mcp.engine.search.lookup import term_keys
-from knowledge_mcp.language.names import Asked, Exactness, Name, asked_for, best_exactness, term_asked_for
+from knowledge_mcp.language.names import (
+    Asked,
+    Exactness,
+    Name,
+    asked_for,
+    best_exactness,
+    names_it,
+    term_asked_for,
+)
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import (
@@ -50,6 +58,9 @@ _logger = logging.getLogger(__name__)
 
 _NAMES_LOOKED_AT = 50
 """Passages with an identifier's words that are looked at."""
+
+_MOST_NAMES_LOOKED_AT = 300
+"""Passages with an identifier's words that are looked at before it is said to stand nowhere."""
 
 _MOST_BESIDE_WORDS = 3
 """Passages that may be put first where the question asks for more than an identifier."""
@@ -153,31 +164,61 @@ def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked, bo
     "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
     """
     rest, within = question, dict[str, None]()
-    for designation, start, end in reversed(list(mentions_at(question))):
-        documents = [
-            each for each in base.directory().alike(designation) if not (each.is_part or each.is_other_edition)
-        ]
-        if documents:
-            rest = f"{rest[:start]} clause {rest[end:]}"
-            within.update(dict.fromkeys(each.record.id for each in documents))
+    for document_ids, start, end in _held(base, question):
+        rest = f"{rest[:start]} clause {rest[end:]}"
+        within.update(dict.fromkeys(document_ids))
     inside, asked = asked_for(rest), asked_for(question)
     if within and inside.names:
         return tuple(within), inside, False
     return (tuple(within), asked, bool(within)) if asked.alone else ((), asked, False)
 
 
-def _candidates(base: Base, asked: Asked, filter: Filter | None) -> list[str]:
+def standing_nowhere(
+    base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked]
+) -> tuple[str, ...]:
+    """Say of each identifier of a question that it is in no passage, one sentence each."""
+    within, asked, is_document = _asked_within(base, question)
+    names = [each for each in asked.names if asked.alone or each.is_identifier]
+    if is_document or not names:
+        return ()
+    held = " ".join(question[start:end] for _, start, end in _held(base, question)).casefold()
+    inside = _both(filter, In("document_id", within)) if within else filter
+    near = [each for each in passages.get([hit[0] for hit in ranked]) if not within or each.document_id in within]
+    missing = [each for each in names if each.key not in held and not any(names_it(chunk, each) for chunk in near)]
+    told: list[str] = []
+    for each in missing:
+        found = _candidates(base, Asked((each,), alone=True), inside, _MOST_NAMES_LOOKED_AT)
+        if not any(names_it(chunk, each) for chunk in passages.get(found)):
+            name = f"Clause {each.text}" if each.is_clause else each.text
+            where = "the document that is named" if within else "what was searched"
+            found_instead = "; what is found has other words or parts of it" if near else ""
+            told.append(f"{name} stands nowhere in {where}{found_instead}.")
+    return tuple(told)
+
+
+def _held(base: Base, question: str) -> list[tuple[list[str], int, int]]:
+    """List the designations of a question, the last first, whose documents are held: their ids and the place."""
+    found: list[tuple[list[str], int, int]] = []
+    for designation, start, end in reversed(list(mentions_at(question))):
+        alike = base.directory().alike(designation)
+        document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
+        if document_ids:
+            found.append((document_ids, start, end))
+    return found
+
+
+def _candidates(base: Base, asked: Asked, filter: Filter | None, limit: int = _NAMES_LOOKED_AT) -> list[str]:
     """Name passages that may bear an identifier, the likeliest first."""
     found: dict[str, None] = {}
     for each in asked.names:
         if each.is_clause:
-            found.update(_looked_up(base, each, _both(filter, Equals("clause_number", each.text))))
-        found.update(_looked_up(base, each, filter))
+            found.update(_looked_up(base, each, _both(filter, Equals("clause_number", each.text)), limit))
+        found.update(_looked_up(base, each, filter, limit))
     return list(found)
 
 
-def _looked_up(base: Base, name: Name, filter: Filter | None) -> dict[str, None]:
-    hits = base.search(vector=None, text=name.text, filter=filter, limit=_NAMES_LOOKED_AT).lexical or ()
+def _looked_up(base: Base, name: Name, filter: Filter | None, limit: int) -> dict[str, None]:
+    hits = base.search(vector=None, text=name.text, filter=filter, limit=limit).lexical or ()
     return dict.fromkeys(hit.chunk_id for hit in hits)
 
 
@@ -375,8 +416,11 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
             kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
         if mode is SearchMode.HYBRID and legs.dense and not legs.lexical:
             note = note or (_UNSAID if base.analyser.query_words(text) else _WORDLESS)
+        notes = (note,) if note else ()
         ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
         by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)
+        if mode is not SearchMode.SEMANTIC:
+            notes = (*notes, *standing_nowhere(base, passages, query.text, query.filter, ranked))
         definers = defining(base, query.text, query.filter) if by_name else []
         definers = [each for each in definers if only is None or each in only]
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
@@ -397,7 +441,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         more=len(shown) > end,
         answerability=None if also_asked or definers else estimate(base, query, mode, legs, statistics.chunks),
         also_asked=also_asked,
-        note=note,
+        notes=notes,
         editions=() if editions is None else notes_on(editions, found_in, query.edition),
     )
 

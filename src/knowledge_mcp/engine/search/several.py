@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from knowledge_mcp.engine.core.base import Base, base_of, counts_of
 from knowledge_mcp.engine.core.health import sound_answer
-from knowledge_mcp.engine.search.blending import nearness, score_of, words_in_full
+from knowledge_mcp.engine.search.blending import nearness, says_together, score_of, words_in_full
 from knowledge_mcp.engine.search.folding import folded
 from knowledge_mcp.engine.search.search import NAMED_FROM, candidates, reranked, search, with_other_words
 from knowledge_mcp.language.names import asked_for
@@ -110,8 +110,9 @@ def merged(
     parts = [each.answer for each in answers]
     compare = all(each.in_full is not None for each in answers if each.answer.hits)
     saying: list[Answered] = []
-    if phrases_in(query.text):
-        saying = [each for each in answers if each.answer.hits and not each.answer.note]  # the quoted words together
+    phrases = phrases_in(query.text)
+    if phrases:
+        saying = [each for each in answers if any(says_together(hit.chunk, phrases) for hit in each.answer.hits[:1])]
     hits = [hit for each in saying or answers for hit in _placed(each, compare=compare)]
     hits.sort(key=lambda hit: (-hit.score, hit.collection))
     failures = [*(words for each in parts for words in each.degraded), *degraded]
@@ -124,7 +125,7 @@ def merged(
     page = tuple(shown[query.offset : end])
     places = {hit.collection for hit in page}
     likely = [each.answer.answerability for each in answers if each.name in places]
-    notes = {answer.note for answer in searched}
+    notes = [note for note in (searched[0].notes if searched else ()) if all(note in each.notes for each in searched)]
     return SearchAnswer(
         page,
         mode,
@@ -133,7 +134,7 @@ def merged(
         more=len(shown) > end,
         answerability=None if query.offset else max((each for each in likely if each is not None), default=None),
         also_asked=tuple(dict.fromkeys(words for each in parts for words in each.also_asked)),
-        note=notes.pop() if len(notes) == 1 else "",
+        notes=tuple(notes),
         editions=tuple(dict.fromkeys(words for each in parts for words in each.editions)),
     )
 

@@ -116,7 +116,8 @@ def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearch
     below = len(answer.hits) - len(hits)
     message, suggestions = answer.note, list[str]()
     if not hits:
-        message, suggestions = _why_nothing(request, answer.searched_documents, below)
+        why, suggestions = _why_nothing(request, answer.searched_documents, below)
+        message = f"{answer.note} {why}".strip()
     response = shapes.RagSearchResponse(
         results=[search_result(hit, request.collection) for hit in hits],
         query=request.query,

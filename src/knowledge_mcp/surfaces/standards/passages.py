@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
@@ -162,7 +163,8 @@ def explain_no_result(
     if answer.searched_documents == 0:
         return f"{_NO_RESULT}. {EMPTY_BASE}", [_INGEST]
     if answer.note:
-        return _NO_RESULT, [f"{answer.note} Leave out the quotation marks to find the words apart."]
+        apart = " Leave out the quotation marks to find the words apart." if phrases_in(query.text) else ""
+        return _NO_RESULT, [f"{answer.note}{apart}"]
     filters = request.filters()
     if filters:
         plain = SearchQuery(query.text, 1, query.mode, query.weight, collections=query.collections)
@@ -192,6 +194,8 @@ def doubt_about_topic(topic: str, answer: RequirementAnswer) -> tuple[str, list[
     ways = ["Check that a result really is about it.", "Use knowledge_search for guidance that is not mandatory."]
     if not answer.said:
         return f"No requirement says a word of '{topic}'; these are the nearest in meaning.", ways
+    if answer.notes:
+        return " ".join(answer.notes), ways
     if answer.answerability is not None and in_words(answer.answerability) == "unlikely":
         return f"Perhaps no requirement is about '{topic}'; these are the nearest.", ways
     return "", []

@@ -171,7 +171,7 @@ class SearchAnswerBody(_Answer):
 
     `answerability`, where there is one, estimates that one of the ten best results answers the query. `also_asked`
     lists what was asked for beside the query's own words, which the documents do not use. `note` says that no passage
-    has the quoted words together.
+    has the quoted words together, a word, or an identifier of the query.
     """
 
     model_config = _example(
