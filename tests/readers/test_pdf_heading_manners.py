@@ -39,6 +39,19 @@ def test_labels_of_a_map_and_a_chart_are_no_headings() -> None:
     assert labels(read(pages)) == titles
 
 
+def test_titles_between_sentences_are_headings_whatever_is_strewn_below_on_their_page() -> None:
+    pages = sheet()
+    titles = ["Sources of water", "Flow of wells", "Pumped volumes"]
+    for title in titles:
+        pages.y += 10
+        pages.line(title, font="Helvetica-Bold", step=20)
+        pages.paragraph(*[f"{_LONG} {title.lower()}"] * 3, "no more.")
+    for x, name in ((320, "Mill Creek"), (150, "Oakfield"), (400, "Lake Tarn"), (210, "Route 66")):
+        pages.y += 30
+        pages.at(x, pages.y, name, 8)
+    assert labels(read(pages)) == titles
+
+
 def test_titles_that_run_into_their_text_are_headings_where_they_are_lettered_and_have_a_stop() -> None:
     pages = sheet()
     titles = chapters(pages)

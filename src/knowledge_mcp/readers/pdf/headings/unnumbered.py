@@ -155,23 +155,40 @@ def unnumbered(
 
 
 _STRAY_WORDS, _STRAYS, _AROUND = 5, 3, 5
-"""Words of a label of a map or chart at most; left edges of other labels near it at least, of how many on each side."""
+"""Words of a label of a map or chart at most; left edges of other labels near it at least, within how many lines."""
 _BESIDE = 12.0
 """Points by which labels begin apart at least: titles and items begin below each other, or are centred."""
 
 
 def _labels(found: Sequence[HeadingCandidate]) -> set[int]:
-    """Find the labels of maps, charts and drawings: short lines strewn over the page, among others of their kind."""
+    """Find the labels of maps, charts and drawings: short lines strewn over the page, among others of their kind.
+
+    Others are near in the text, and no figures: a table elsewhere on the page makes no labels. What begins where
+    sentences near it begin is a title.
+    """
     labels: set[int] = set()
     for _, members in itertools.groupby(found, key=lambda each: each.page):
-        short = [each for each in members if each.text.count(" ") < _STRAY_WORDS]
-        edges = [(each.lines[0].x0, abs(each.lines[0].x0 + each.lines[0].x1 - each.page_width)) for each in short]
-        for place, (candidate, (left, _)) in enumerate(zip(short, edges, strict=True)):
-            around = edges[max(0, place - _AROUND) : place] + edges[place + 1 : place + 1 + _AROUND]
-            strays = {round(x / _BESIDE) for x, off in around if off >= 2 * _BESIDE and abs(x - left) > _BESIDE}
-            if len(strays) >= _STRAYS:
-                labels.add(id(candidate))
+        every = list(members)
+        is_short = [each.text.count(" ") < _STRAY_WORDS for each in every]
+        is_stray = [
+            short and not is_figures(each.text) and not _is_centred(each)
+            for short, each in zip(is_short, every, strict=True)
+        ]
+        for place, each in enumerate(every):
+            if not is_short[place]:
+                continue
+            near = range(max(0, place - _AROUND), min(len(every), place + _AROUND + 1))
+            beside = [other for other in near if abs(every[other].lines[0].x0 - each.lines[0].x0) > _BESIDE]
+            strays = {round(every[other].lines[0].x0 / _BESIDE) for other in beside if is_stray[other]}
+            below = any(not is_short[other] for other in set(near).difference(beside))
+            if len(strays) >= _STRAYS and not below:
+                labels.add(id(each))
     return labels
+
+
+def _is_centred(candidate: HeadingCandidate) -> bool:
+    line = candidate.lines[0]
+    return abs(line.x0 + line.x1 - candidate.page_width) < 2 * _BESIDE
 
 
 _LETTERED = re.compile(r"(?P<letter>[a-z])[.)]\s+(?P<title>[A-Z][^.]{2,100}\.)(?=\s|\Z)")
