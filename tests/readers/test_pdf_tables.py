@@ -59,6 +59,21 @@ def test_two_tables_side_by_side_are_two() -> None:
     assert tables(read(pages)) == [ROWS, other]
 
 
+def test_a_shaded_column_of_figures_is_no_table_without_the_names_beside_it() -> None:
+    rows = [["Cash", "$", "1,944", "1,786"], ["Stock", "", "9,059", "8,020"], ["Goodwill", "", "49,208", "49,556"],
+            ["Debt", "", "36,195", "37,133"], ["Total assets", "$", "181,476", "154,229"]]  # fmt: skip
+    pages = sheet()
+    for number, row in enumerate(rows):
+        y = 120 + 20 * number
+        pages.canvas.setFillColorRGB(0.8, 0.9, 1)
+        for x, wide in ((300, 15), (315, 65)):
+            pages.canvas.rect(x, HEIGHT - y - 6, wide, 20, stroke=0, fill=1)
+        pages.canvas.setFillColorRGB(0, 0, 0)
+        for x, text in zip((LEFT, 303, 340, 420), row, strict=True):
+            pages.at(x, y, text)
+    assert tables(read(pages)) == [rows]
+
+
 def test_a_row_of_a_form_between_its_texts_is_a_table() -> None:
     labels = ["4. Date", "5. Office", "6. Form"]
     pages = sheet()

@@ -6,7 +6,7 @@ Words stay literal and are taken by their places: an item that runs over a side 
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +31,8 @@ _LONG_TEXT = 6
 """Lines from which on the one cell of a row is running text in a frame, which has headings and lists."""
 _FORM_CELLS = 3
 """Cells from which on a single row between running texts is a table: forms have such rows, with labels in each cell."""
+_NAMED = 0.2
+"""Share of a grid's rows with words from which on it has names of its own; all others but a head are figures."""
 _REPEATED = 80
 """Characters up to which a cell that spans rows is repeated in each: a name, not a text; as in Word tables."""
 
@@ -74,12 +76,25 @@ def ruled_tables(
         ]
         grid = _with_columns(outlined, inside)
         by_cell = _held(grid, inside, places) if grid is not None else None
-        if grid is None or by_cell is None or not _is_table(grid, by_cell, drawn):
+        if grid is None or by_cell is None or not _is_table(grid, by_cell, drawn) or _is_column(inside, items):
             continue
         found.append(_table(grid, by_cell, page, places))
         taken = set(map(id, inside))
         items = [item for item in items if id(item) not in taken]
     return found, items
+
+
+def _is_column(inside: Sequence[TextItem], items: Sequence[TextItem]) -> bool:
+    """Tell whether a grid is a shaded or framed column of a wider table: figures whose names stand beside it."""
+    own = set(map(id, inside))
+    outside = sorted(item.y + item.height / 2 for item in items if id(item) not in own)
+    rows = [row for row in rows_of([item for item in inside if not is_rotated(item)]) if row]
+    named = sum(any(mark.isalpha() for item in row for mark in item.text) for row in rows)
+    beside = 0
+    for row in rows:
+        middle, half = row[0].y + row[0].height / 2, row[0].height / 2
+        beside += bisect_right(outside, middle + half) > bisect_left(outside, middle - half)
+    return bool(rows) and named <= _NAMED * len(rows) and 2 * beside > len(rows)
 
 
 def _with_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid | None:
