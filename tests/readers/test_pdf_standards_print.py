@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 
@@ -103,6 +105,20 @@ def test_a_number_alone_above_its_text_is_a_clause_without_a_title() -> None:
             made.prose()
     found = untitled_clauses(made.pages, headings_in(made))
     assert [heading.number for heading in found] == [f"{clause}.{part}" for clause in range(1, 5) for part in (1, 2)]
+
+
+def test_a_heading_whose_number_is_a_year_leaves_the_numbering_as_it_was() -> None:
+    made = Sheets()
+    for clause in range(1, 5):
+        made.heading(f"{clause} Chapter {'abcd'[clause - 1] * 3}")
+        made.prose()
+        for part in (1, 2):
+            made.line(f"{clause}.{part}", bold=True, font="Times-Bold", gap=8)
+            made.prose()
+    headings = headings_in(made)
+    headings[1] = replace(headings[1], number="2.1999")
+    found = untitled_clauses(made.pages, headings)
+    assert [heading.number for heading in found] == ["1.1", "1.2", "3.1", "3.2", "4.1", "4.2"]
 
 
 def test_a_section_has_the_bold_title_that_stands_below_its_number() -> None:

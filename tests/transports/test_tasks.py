@@ -69,7 +69,7 @@ class Knowing(ClientExtension):
 @asynccontextmanager
 async def begun(work: Work, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Client, str]]:
     """Begin a call that becomes a task at once."""
-    monkeypatch.setattr(tasks.TasksExtension.__init__, "__defaults__", (0.0,))
+    monkeypatch.setattr(tasks, "_PATIENCE", 0.0)
     knowing = Knowing()
     with anyio.fail_after(30):
         async with Client(server_with(work), extensions=[knowing]) as client:
@@ -166,7 +166,7 @@ async def test_a_call_that_ends_soon_is_answered_at_once() -> None:
 
 
 async def test_who_does_not_know_tasks_waits_and_may_not_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.TasksExtension.__init__, "__defaults__", (0.0,))
+    monkeypatch.setattr(tasks, "_PATIENCE", 0.0)
     for mode in ("auto", "legacy"):
         async with Client(server_with(soon), mode=mode) as client:
             assert (await client.call_tool("work", {})).structured_content == {"steps": 1}

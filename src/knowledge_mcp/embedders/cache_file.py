@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar, cast
 import apsw
 
 from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.files import make_private_folder, touch_private
 
@@ -117,8 +118,7 @@ class CacheFile:
         stale: list[int] = []
         damaged: list[int] = []
         now = int(self._clock())
-        for start in range(0, len(keys), KEYS_OF_A_STATEMENT):
-            some = keys[start : start + KEYS_OF_A_STATEMENT]
+        for some in batches(keys, KEYS_OF_A_STATEMENT):
             marks = ",".join("?" * len(some))
             statement = f"SELECT id, text, vector, checksum, used FROM vectors WHERE space = ? AND text IN ({marks})"
             for row, key, vector, checksum, used in connection.execute(statement, (self._space, *some)):

@@ -219,12 +219,12 @@ def is_rendering(file_name: str) -> bool:
     return _RENDERING.search(plain) is not None
 
 
-def pages_to_sample(survey: Survey, count: int = _SAMPLE) -> tuple[int, ...]:
+def pages_to_sample(survey: Survey) -> tuple[int, ...]:
     """Choose scanned pages spread over the document, by which to judge it: first, last, and between."""
     scans = [page.number for page in survey.pages if page.is_scan]
-    if len(scans) <= count:
+    if len(scans) <= _SAMPLE:
         return tuple(scans)
-    return tuple(scans[round(place * (len(scans) - 1) / (count - 1))] for place in range(count))
+    return tuple(scans[round(place * (len(scans) - 1) / (_SAMPLE - 1))] for place in range(_SAMPLE))
 
 
 def judge(

@@ -20,7 +20,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError, reason_of
@@ -96,9 +95,6 @@ class TesseractEngine:
         program: name on the PATH, or a path.
         workers: programs at a time; default: one per processor, four at most.
         seconds: wall-clock time for one page, all its readings together.
-        memory: bytes of address space of one program.
-        tessdata: folder of language data; default: the program's own.
-        sandbox: where images are turned; None makes one that this engine owns and closes.
     """
 
     def __init__(
@@ -107,17 +103,11 @@ class TesseractEngine:
         program: str = "tesseract",
         workers: int | None = None,
         seconds: float = 120.0,
-        memory: int = _MEMORY,
-        tessdata: Path | None = None,
-        sandbox: Sandbox | None = None,
     ) -> None:
         self._program = program
         self.workers = max(1, workers if workers is not None else min(usable_cores(), 4))
         self.seconds = seconds
-        self._memory = memory
-        self._tessdata = ["--tessdata-dir", str(tessdata)] if tessdata is not None else []
-        self._sandbox = sandbox or Sandbox(_LIMITS, keep=1)
-        self._owned = sandbox is None
+        self._sandbox = Sandbox(_LIMITS, keep=1)
         self._slots = threading.BoundedSemaphore(self.workers)
         self._lock = threading.Lock()
         self._languages: tuple[str, ...] | None = None
@@ -142,10 +132,7 @@ class TesseractEngine:
         path = find_program(self._program)
         with self._lock:
             if self._languages is None:
-                command = [path, *self._tessdata, "--list-langs"]
-                output, errors = run_program(
-                    command, readable=tuple(self._tessdata[1:]), seconds=20.0, memory=self._memory
-                )
+                output, errors = run_program([path, "--list-langs"], seconds=20.0, memory=_MEMORY)
                 names = (line.strip() for line in (output or errors).splitlines())
                 self._languages = tuple(sorted(name for name in names if _LANGUAGE.fullmatch(name)))
             return self._languages
@@ -199,8 +186,7 @@ class TesseractEngine:
 
     def close(self) -> None:
         """End the idle child processes."""
-        if self._owned:
-            self._sandbox.close()
+        self._sandbox.close()
 
     # ---- for the attempts
 
@@ -242,16 +228,16 @@ class TesseractEngine:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise TimedOutError(f"Text recognition took longer than {self.seconds:.0f} seconds and was stopped.")
-        command = [find_program(self._program), *self._tessdata, "stdin", "stdout", *options]
+        command = [find_program(self._program), "stdin", "stdout", *options]
         # a list of one file: an image on its standard input the program takes in letter by letter, in a tenth of the
         # time that reading the page takes
         with tempfile.NamedTemporaryFile(prefix="page-", suffix=".png") as file:
             file.write(png)
             file.flush()
             paths = os.fsencode(file.name) + b"\n"
-            readable = (file.name, *self._tessdata[1:])
+            readable = (file.name,)
             return run_program(
-                command, input_bytes=paths, readable=readable, seconds=remaining, memory=self._memory, accepted=accepted
+                command, input_bytes=paths, readable=readable, seconds=remaining, memory=_MEMORY, accepted=accepted
             )
 
 

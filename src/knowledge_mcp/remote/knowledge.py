@@ -36,6 +36,7 @@ from knowledge_mcp.ports import Source
 from knowledge_mcp.remote.connection import Ask, GaveUpError, RemoteOptions, ServiceConnection, of_options
 from knowledge_mcp.remote.failures import SERVICE, Failed, error_from_payload
 from knowledge_mcp.remote.values import Codec, Parcel, codec_of, deduct_cost, merge_reports, method_of, pack
+from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.retry import RetryPolicy
 
@@ -169,8 +170,8 @@ class RemoteKnowledge(_RemoteEngine):
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts as passages are embedded, in order; some at a time, so that none of the requests grows long."""
-        slices = (texts[at : at + _EMBEDDED_AT_ONCE] for at in range(0, len(texts), _EMBEDDED_AT_ONCE))
-        return [vector for part in check_each(slices) for vector in self._call("embed", texts=part)]
+        parts = check_each(batches(texts, _EMBEDDED_AT_ONCE))
+        return [vector for part in parts for vector in self._call("embed", texts=part)]
 
     def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
         """Refuse: a key of the service is for collections of documents, and repositories have others."""

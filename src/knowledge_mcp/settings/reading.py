@@ -113,10 +113,9 @@ class Reading:
     env_file: Path | None
 
 
-def network_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def network_environment() -> dict[str, str]:
     """List the variables for proxies and certificates, for programs that we start."""
-    values = os.environ if environ is None else environ
-    return {name: values[name] for name in _NETWORK if values.get(name)}
+    return {name: os.environ[name] for name in _NETWORK if os.environ.get(name)}
 
 
 @dataclass(frozen=True, slots=True)

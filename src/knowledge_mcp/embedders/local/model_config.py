@@ -228,7 +228,6 @@ Variant = Literal["int8", "fp32"]
 
 MANIFEST = "knowledge-model.json"
 FORMAT = 1
-READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,17 +307,10 @@ class ModelManifest:
             ) from exc
 
 
-def sha256_of(path: Path, on_bytes: Callable[[int], None] | None = None) -> str:
-    """Hash a file; `on_bytes` is called now and then with the bytes that are done."""
-    digest = hashlib.sha256()
-    done = 0
+def sha256_of(path: Path) -> str:
+    """Hash a file."""
     with path.open("rb") as file:
-        while block := file.read(READ_BYTES):
-            digest.update(block)
-            done += len(block)
-            if on_bytes is not None:
-                on_bytes(done)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -47,9 +47,7 @@ class Choice:
         return document_id not in self.hidden and (self.included is None or document_id in self.included)
 
 
-def choose_editions(
-    base: Base, known: Editions, edition: str, question: str = "", document_ids: Collection[str] = ()
-) -> Choice:
+def choose_editions(base: Base, known: Editions, edition: str, question: str = "") -> Choice:
     """Say which documents may answer.
 
     Args:
@@ -57,7 +55,6 @@ def choose_editions(
         known: its editions, as `Base.editions` gives them.
         edition: as `SearchQuery.edition`.
         question: an older edition that it names by its designation ("IEEE 830-1993") may answer too.
-        document_ids: ids that were asked for by themselves; they may answer whatever edition they are.
 
     Raises:
         InvalidInputError: no document is of that edition, or the date is none; names those that there are.
@@ -66,12 +63,12 @@ def choose_editions(
     if requested.casefold() == ALL:
         return Choice()
     if not requested or requested.casefold() == CURRENT:
-        spared = {*document_ids, *_requested_editions(known, question)}
+        spared = set(_requested_editions(known, question))
         hidden = tuple(each for each in known.superseded if each not in spared)
         return Choice(NotIn("document_id", hidden) if hidden else None, frozenset(hidden))
     as_of = _AS_OF.fullmatch(requested)
     if as_of is not None:
-        return _as_of(known, base.records(), as_of["date"], document_ids)
+        return _as_of(known, base.records(), as_of["date"])
     return _only(base.records(), requested)
 
 
@@ -158,7 +155,7 @@ def _is(facts: EditionFacts, requested: str) -> bool:
     return bool(version) and version == facts.version
 
 
-def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, document_ids: Collection[str]) -> Choice:
+def _as_of(known: Editions, records: Collection[DocumentRecord], date: str) -> Choice:
     """Take of each family the last edition published by then; what was published later is left out."""
     hidden: set[str] = set()
     undated: list[str] = []
@@ -174,7 +171,6 @@ def _as_of(known: Editions, records: Collection[DocumentRecord], date: str, docu
         facts = facts_of(record)
         if known.family_of(record.id) is None and facts.is_certain and facts.date and facts.date[: len(date)] > date:
             hidden.add(record.id)
-    hidden -= set(document_ids)
     notes = (
         (
             f"It is not known when the editions of {', '.join(undated[:_MOST_LISTED])} were published; the current "

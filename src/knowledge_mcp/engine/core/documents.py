@@ -94,6 +94,25 @@ def chunk_by_id(base: Base, chunk_id: str) -> tuple[Chunk, str]:
     return chunks[0], cite(chunks[0], Records(base).get(chunks[0].document_id))
 
 
+def document_of(base: Base, document_id: str | None, chunk_id: str | None) -> str:
+    """Name the document that is meant: the one given, or that of a passage; one of both must be given.
+
+    Raises:
+        NotFoundError: there is no such passage.
+        InvalidInputError: the passage is of another document.
+    """
+    if chunk_id is None:
+        assert document_id is not None
+        return document_id
+    owner = chunk_by_id(base, chunk_id)[0].document_id
+    if document_id not in {None, owner}:
+        raise InvalidInputError(
+            f"The passage '{chunk_id}' stands in '{owner}', not in '{document_id}'.",
+            suggestion="Leave the document out: a passage's id is enough.",
+        )
+    return owner
+
+
 def remove(base: Base, document_id: str) -> int:
     """Remove a document with all it holds; returns how many chunks went."""
     with contextlib.suppress(DamagedError):  # what is damaged can be removed

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import Base
-from knowledge_mcp.engine.core.documents import StoredDocument, chunk_by_id, read_document
+from knowledge_mcp.engine.core.documents import StoredDocument, document_of, read_document
 from knowledge_mcp.engine.evidence.outline import excerpt_at, find_section
 from knowledge_mcp.language.sentences import cut_within
 from knowledge_mcp.model.chunk import Chunk
@@ -39,16 +39,7 @@ def read(base: Base, query: ReadQuery) -> ReadAnswer:
         InvalidInputError: the query contradicts itself, or a clause's name means several sections.
     """
     _check(query)
-    document_id = query.document_id
-    if query.chunk_id is not None:
-        owner = chunk_by_id(base, query.chunk_id)[0].document_id
-        if document_id not in {None, owner}:
-            raise InvalidInputError(
-                f"The passage '{query.chunk_id}' stands in '{owner}', not in '{document_id}'.",
-                suggestion="Leave the document out: a passage's id is enough.",
-            )
-        document_id = owner
-    assert document_id is not None
+    document_id = document_of(base, query.document_id, query.chunk_id)
     return read_place(read_document(base, document_id), query, base.embedder)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from knowledge_mcp.engine.core.base import PASSING, Base
 from knowledge_mcp.engine.core.designations import designations, names_of
-from knowledge_mcp.engine.core.documents import StoredDocument, chunk_by_id, documents, read_document
+from knowledge_mcp.engine.core.documents import StoredDocument, document_of, documents, read_document
 from knowledge_mcp.engine.evidence.outline import excerpt_at, find_section, section_at
 from knowledge_mcp.engine.evidence.targets import Target, Targets
 from knowledge_mcp.language.sentences import sentence_around
@@ -67,13 +67,7 @@ def references(base: Base, query: ReferenceQuery) -> ReferenceAnswer:
         InvalidInputError: the query contradicts itself, or a clause's name means several sections.
     """
     _check(query)
-    document_id = query.document_id
-    if query.chunk_id is not None:
-        owner = chunk_by_id(base, query.chunk_id)[0].document_id
-        if document_id not in {None, owner}:
-            raise InvalidInputError(f"The passage '{query.chunk_id}' stands in '{owner}', not in '{document_id}'.")
-        document_id = owner
-    assert document_id is not None
+    document_id = document_of(base, query.document_id, query.chunk_id)
     targets = Targets(documents(base), partial(read_document, base))
     return references_of(targets, document_id, query, partial(_mentions, base))
 

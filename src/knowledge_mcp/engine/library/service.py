@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +92,9 @@ class LibraryService:
             none.
         roots: folders below which the originals of its documents may be opened.
         drawer: draws pages; None for none.
-        workers: jobs that are done at the same time.
         patience: seconds that running jobs get to end when this is closed.
         health_threshold_ms: as `LocalKnowledge`.
         holds_against: does what a request of `review` says, with the library as its asker sees it; None for nothing.
-        dead: silence after which a process counts as gone, and its jobs are taken up.
     """
 
     def __init__(
@@ -111,11 +108,9 @@ class LibraryService:
         shelf: str = "",
         roots: Sequence[Path] | None = (),
         drawer: PageDrawer | None = None,
-        workers: int = 2,
         patience: float = 10.0,
         health_threshold_ms: int = 500,
         holds_against: Callable[[LibraryService, Mapping[str, Any], Call], Mapping[str, Any]] | None = None,
-        dead: timedelta = timedelta(seconds=60),
     ) -> None:
         self._base = self._whole = base
         self._pipeline = pipeline
@@ -131,9 +126,8 @@ class LibraryService:
         self._patience = patience
         self._threshold = health_threshold_ms
         self._probe = EmbeddingProbe(base)
-        self._journal = StoreJournal(base.store, base.embedder.space, beat=dead.total_seconds() / 6, dead=dead)
-        self._jobs = Jobs(self._journal, self._work, explain=explain, workers=workers)
-        self._look_again = min(_LOOK_AGAIN, dead.total_seconds())
+        self._journal = StoreJournal(base.store, base.embedder.space)
+        self._jobs = Jobs(self._journal, self._work, explain=explain)
         self._locations: dict[str, str] = {}
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
@@ -420,7 +414,7 @@ class LibraryService:
                 self._jobs.recover()
             except KnowledgeError as exc:
                 _logger.warning("jobs that were left could not be looked for: %s", exc.message)
-            if self._closing.wait(self._look_again):
+            if self._closing.wait(_LOOK_AGAIN):
                 return
 
     def _of(self, collection: str) -> Base:

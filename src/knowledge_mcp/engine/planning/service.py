@@ -79,7 +79,6 @@ class PlanningService(LocalKnowledge):
         base, pipeline, health_threshold_ms: as `LocalKnowledge`.
         folder: where locks and the journal of jobs are kept.
         roots: folders that files may be taken from; None for all, where the caller is this machine's own user.
-        workers: documents that are ingested at the same time.
         patience: seconds that running jobs get to end when this is closed.
     """
 
@@ -90,7 +89,6 @@ class PlanningService(LocalKnowledge):
         *,
         folder: Path,
         roots: Sequence[Path] | None,
-        workers: int = 2,
         patience: float = 10.0,
         health_threshold_ms: int = 500,
     ) -> None:
@@ -98,7 +96,7 @@ class PlanningService(LocalKnowledge):
         self._locks = folder / "locks"
         self._roots = roots
         self._patience = patience
-        self.jobs = Jobs(FolderJournal(folder / "jobs"), self._work, explain=explain, workers=workers)
+        self.jobs = Jobs(FolderJournal(folder / "jobs"), self._work, explain=explain)
 
     def warm_up(self) -> None:
         """Resume jobs that another process left, and load what the first query needs."""

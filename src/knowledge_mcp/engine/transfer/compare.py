@@ -21,6 +21,7 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.model.query import LegHit
+from knowledge_mcp.support.batches import batches
 
 LEAST_DENSE_OVERLAP = 0.95
 LEAST_LEXICAL_OVERLAP = 0.90
@@ -131,8 +132,7 @@ def document_digest(place: CollectionPlace, document: StoredDocument) -> str:
     _add(digest, _plain(document.record))
     _add(digest, document.text.encode("utf-8", "surrogatepass"))
     _add(digest, _plain(document.structure))
-    for start in range(0, len(document.chunks), CHUNKS_AT_ONCE):
-        batch = document.chunks[start : start + CHUNKS_AT_ONCE]
+    for batch in batches(document.chunks, CHUNKS_AT_ONCE):
         for chunk, vector in zip(batch, vectors_of(place.opened, batch), strict=True):
             _add(digest, _plain(chunk))
             _add(digest, vector)

@@ -32,6 +32,7 @@ from knowledge_mcp.model.errors import (
     SpaceMismatchError,
     may_pass,
 )
+from knowledge_mcp.support.batches import batches
 
 _ROUNDS = 20
 """How often documents that changed at the source meanwhile are caught up with."""
@@ -220,8 +221,8 @@ class Move:
 
     def _vectors(self, document: StoredDocument) -> list[Vector]:
         vectors: list[Vector] = []
-        for start in range(0, len(document.chunks), CHUNKS_AT_ONCE):
-            vectors += vectors_of(self._source.opened, document.chunks[start : start + CHUNKS_AT_ONCE])
+        for batch in batches(document.chunks, CHUNKS_AT_ONCE):
+            vectors += vectors_of(self._source.opened, batch)
             self._report_event(MoveEventKind.READ, document.record.id, len(vectors), len(document.chunks))
         return vectors
 

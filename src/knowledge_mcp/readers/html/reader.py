@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.support.sandbox import Sandbox
 
 MEDIA_TYPES = {".htm": "text/html", ".html": "text/html", ".xhtml": "application/xhtml+xml"}
 """Media types of the files that this reader reads, by extension."""
@@ -21,16 +21,14 @@ class HtmlReader(ConvertingReader):
 
     Args:
         main_text: leave out what pages of a folder have around their text.
-        sandbox, limits: as `ConvertingReader`.
+        sandbox: as `ConvertingReader`.
     """
 
     label = "html-7"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(MEDIA_TYPES.values(), "knowledge_mcp.readers.html.job:page")
 
-    def __init__(
-        self, *, main_text: bool = False, sandbox: Sandbox | None = None, limits: Limits | None = None
-    ) -> None:
-        super().__init__(sandbox=sandbox, limits=limits)
+    def __init__(self, *, main_text: bool = False, sandbox: Sandbox | None = None) -> None:
+        super().__init__(sandbox=sandbox)
         self._main_text = main_text
 
     @property

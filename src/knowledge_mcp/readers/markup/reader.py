@@ -9,7 +9,7 @@ from typing import ClassVar
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 from knowledge_mcp.support.distribution import install_command
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.support.sandbox import Sandbox
 
 _ADOC, _RST = "text/asciidoc", "text/x-rst"
 
@@ -24,7 +24,7 @@ class MarkupReader(ConvertingReader):
     No other file is opened for them: what they include is named in a warning.
 
     Args:
-        sandbox, limits: as `ConvertingReader`.
+        sandbox: as `ConvertingReader`.
         installed: tells whether a module is there.
     """
 
@@ -34,14 +34,8 @@ class MarkupReader(ConvertingReader):
         _RST: "knowledge_mcp.readers.markup.restructured:restructured",
     }
 
-    def __init__(
-        self,
-        *,
-        sandbox: Sandbox | None = None,
-        limits: Limits | None = None,
-        installed: Callable[[str], bool] = _is_installed,
-    ) -> None:
-        super().__init__(sandbox=sandbox, limits=limits)
+    def __init__(self, *, sandbox: Sandbox | None = None, installed: Callable[[str], bool] = _is_installed) -> None:
+        super().__init__(sandbox=sandbox)
         self._installed = installed
 
     def _prepare(self, media_type: str) -> None:

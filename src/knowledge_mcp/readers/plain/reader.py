@@ -9,8 +9,7 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.scans.recognition import Assembly, Recognition
-from knowledge_mcp.readers.shared.isolation import LIMITS, SandboxedReader, run_isolated
-from knowledge_mcp.support.sandbox import Limits, Sandbox
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, run_isolated
 
 _JOB = "knowledge_mcp.readers.plain.job"
 
@@ -18,12 +17,8 @@ _JOB = "knowledge_mcp.readers.plain.job"
 class PlainTextReader(SandboxedReader):
     """Read plain text of any encoding: numbered and outstanding headings, lists, boxes, drawings, pages. Thread-safe.
 
-    Args:
-        sandbox, limits: as `SandboxedReader`.
+    Its arguments are those of `SandboxedReader`.
     """
-
-    def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits | None = None) -> None:
-        super().__init__(sandbox, limits or LIMITS)
 
     @property
     def version(self) -> str:

@@ -7,17 +7,14 @@ beginning of their paragraphs. No character of the text changes: a paragraph is 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.openings import UNTITLED, caption_label, split_clause_number
 from knowledge_mcp.model.document import Block, BlockKind, HeadingSource, Span
-from knowledge_mcp.readers.shared.numbering import NumberKey, counts_on, family, number_key
+from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, number_key
 
 _LONGEST_TITLE = 120
-_SIBLINGS = 2
-"""Clauses without a title below one heading at least, once in a document: a single number may be one that is cited."""
 _STOP = re.compile(r"[.:]?\s*(?:[–—-]\s*)?")
 _STOPS = " .:–—-"
 
@@ -57,9 +54,7 @@ class ClauseFinder:
     def __init__(self, text: str, leads: Mapping[int, int], plain: set[int]) -> None:
         self._text, self._leads, self._plain = text, leads, plain
         self._open: list[tuple[NumberKey, int]] = []
-        self._last: NumberKey = ()
-        self._known: set[NumberKey] = set()
-        self._counted: Counter[NumberKey] = Counter()
+        self._count = ClauseCount()
 
     def settled(
         self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]
@@ -78,15 +73,12 @@ class ClauseFinder:
                 if clause is not None:
                     self._take(clause.key, clause.heading.level)
                     found[block.span.start] = clause
-        numbered = {family(each.key) for each in found.values() if not each.heading.title}
-        sure = any(self._counted[each] >= _SIBLINGS for each in numbered)
+        sure = self._count.is_sure(each.key for each in found.values() if not each.heading.title)
         kept = found if sure else {place: each for place, each in found.items() if each.heading.title}
         return self._joined(*self._parted(blocks, headings, kept))
 
     def _take(self, key: NumberKey, level: int) -> None:
-        self._last = key
-        self._known.add(key)
-        self._counted[family(key)] += 1
+        self._count.take(key)
         self._open = [*(each for each in self._open if each[1] < level), (key, level)]
 
     def _titled(self, block: Block) -> _Found | None:
@@ -120,7 +112,7 @@ class ClauseFinder:
         text = block.span.of(self._text)
         match = UNTITLED.match(text)
         key = number_key(match["number"]) if match else None
-        if match is None or not key or not counts_on(self._last, key, self._known):
+        if match is None or not key or not self._count.comes_next(key):
             return None
         cut = len(match.group().rstrip())
         span = Span(block.span.start, block.span.start + cut)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 
 NumberKey = tuple[int, ...]
 """A clause number as integers. Letters before the first number count in `LETTERED`s, "A" being one and "AA" 27; a
@@ -174,3 +176,30 @@ def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()
         return True
     explains = bool(last) and key[0] == last[0] >= LETTERED and key[0] % LETTERED == 0 and key > last
     return explains and key[1:] in known
+
+
+_SIBLINGS = 2
+"""Clauses without a title below one heading at least, once in a document: a single number may be one that is cited."""
+
+
+@dataclass(slots=True)
+class ClauseCount:
+    """Follow the numbers of a document's clauses in their order; `last` is the last one taken."""
+
+    last: NumberKey = ()
+    _known: set[NumberKey] = field(default_factory=set[NumberKey])
+    _counted: Counter[NumberKey] = field(default_factory=Counter[NumberKey])
+
+    def take(self, key: NumberKey) -> None:
+        """Count a clause."""
+        self.last = key
+        self._known.add(key)
+        self._counted[family(key)] += 1
+
+    def comes_next(self, key: NumberKey) -> bool:
+        """Tell whether a number goes on with the numbering."""
+        return counts_on(self.last, key, self._known)
+
+    def is_sure(self, untitled: Iterable[NumberKey]) -> bool:
+        """Tell whether clauses without a title are clauses: some of them stand beside others."""
+        return any(self._counted[family(key)] >= _SIBLINGS for key in untitled)

@@ -61,7 +61,6 @@ class GitClones:
         tokens: by host (`github.com`, with the port where it has one); a token is sent to its host only.
         git: the program.
         loopback_http: whether servers of this machine may be cloned from, by http too.
-        local: whether repositories of this disk may be cloned.
         allowed_hosts: whose private addresses are accepted, as those of the hosts in `tokens` are.
         proxied: whether a proxy connects to the hosts; it looks their names up itself.
         resolver: gives a host's addresses.
@@ -74,7 +73,6 @@ class GitClones:
         tokens: Mapping[str, str] | None = None,
         git: GitProgram | None = None,
         loopback_http: bool = False,
-        local: bool = False,
         allowed_hosts: tuple[str, ...] = (),
         proxied: bool = False,
         resolver: Resolver = system_resolver,
@@ -83,7 +81,6 @@ class GitClones:
         self._tokens = {host.lower(): token for host, token in (tokens or {}).items() if token}
         self._git = git or GitProgram()
         self._loopback_http = loopback_http
-        self._local = local
         self._allowed = (*allowed_hosts, *(host.partition(":")[0] for host in self._tokens))
         self._proxied = proxied
         self._resolver = resolver
@@ -121,7 +118,7 @@ class GitClones:
             NotFoundError, AuthError, ConnectionFailedError, TimedOutError, RateLimitedError, ConfigError,
             InternalError: as `git_error` says.
         """
-        remote = parse_url(url, loopback_http=self._loopback_http, local=self._local)
+        remote = parse_url(url, loopback_http=self._loopback_http)
         name = name or remote.name
         place = self.place(name)
         call = self._call(remote, branch=check_branch(branch) if branch else "", cancelled=cancelled)
@@ -167,7 +164,7 @@ class GitClones:
             NotFoundError: there is no such branch.
             InvalidInputError: the repository has no commit.
         """
-        remote = parse_url(url, loopback_http=self._loopback_http, local=self._local)
+        remote = parse_url(url, loopback_http=self._loopback_http)
         return self._head(remote, self._call(remote, branch=check_branch(branch) if branch else ""))
 
     def changes(self, folder: Path, old: str, new: str) -> tuple[FileChange, ...] | None:
@@ -318,7 +315,7 @@ class GitClones:
                 details="not a git repository",
                 suggestion="Remove it, and index the repository by its address.",
             )
-        return parse_url(_line(url), loopback_http=self._loopback_http, local=self._local)
+        return parse_url(_line(url), loopback_http=self._loopback_http)
 
     def _head(self, remote: RepositoryUrl, call: GitCall) -> RemoteHead:
         ref = f"refs/heads/{call.branch}" if call.branch else "HEAD"

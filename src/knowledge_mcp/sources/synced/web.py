@@ -219,7 +219,6 @@ class WebDavSource:
         remember: keeps what the next sync should know.
         login: value of `Authorization`, empty for none.
         patterns: names of the files that are taken; empty for every document.
-        sandbox: where lists of folders are read.
     """
 
     only_names = False
@@ -233,7 +232,6 @@ class WebDavSource:
         *,
         login: str = "",
         patterns: Sequence[str] = (),
-        sandbox: Sandbox | None = None,
     ) -> None:
         self._root = _spelled(parse_address(url).url).rstrip("/") + "/"
         self._fetcher = fetcher
@@ -242,7 +240,7 @@ class WebDavSource:
         self._login = login
         self._patterns = tuple(pattern.lower() for pattern in (patterns or DOCUMENT_PATTERNS))
         self._asked = bool(patterns)
-        self._sandbox = sandbox or Sandbox()
+        self._sandbox = Sandbox()
         self._files: dict[str, str] = {}
         self._skipped: dict[str, SkippedFile] = {}
         self._closed: list[str] = []
@@ -434,19 +432,16 @@ class SitemapSource:
         fetcher: asks for sitemaps.
         visitor: fetches pages.
         remember: keeps what the next sync should know.
-        sandbox: where sitemaps are read.
     """
 
     only_names = True
 
-    def __init__(
-        self, url: str, fetcher: WebFetcher, visitor: Visitor, remember: Remember, sandbox: Sandbox | None = None
-    ) -> None:
+    def __init__(self, url: str, fetcher: WebFetcher, visitor: Visitor, remember: Remember) -> None:
         self._address = parse_address(url)
         self._fetcher = fetcher
         self._visitor = visitor
         self._remember = remember
-        self._sandbox = sandbox or Sandbox()
+        self._sandbox = Sandbox()
         self._pages: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
         self._absent: dict[str, None] = {}

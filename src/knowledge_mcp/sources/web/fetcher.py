@@ -97,7 +97,6 @@ class WebFetcher:
             certificates are checked as any, and link-local and metadata addresses stay refused.
         resolver: gives a host's addresses; the system's unless another is given.
         ssl_context: which certificates are trusted; the system's unless another is given.
-        clock: seconds that only grow.
 
     Raises:
         ConfigError: a context that does not check certificates and names.
@@ -111,7 +110,6 @@ class WebFetcher:
         allowed_hosts: tuple[str, ...] = (),
         resolver: Resolver = system_resolver,
         ssl_context: ssl.SSLContext | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_bytes = max_bytes
         self._timeout = timeout
@@ -119,8 +117,7 @@ class WebFetcher:
         self._resolver = resolver
         self._context = _require_verification(ssl_context) if ssl_context is not None else None
         self._making = threading.Lock()
-        self._clock = clock
-        self._robots = Robots(clock)
+        self._robots = Robots()
 
     def fetch(self, url: str, *, cancelled: Callable[[], bool] | None = None) -> Fetched:
         found = self.ask(url, WebRequest(), as_document=True, cancelled=cancelled)
@@ -150,9 +147,9 @@ class WebFetcher:
             KnowledgeError: as `fetch`.
         """
         headers = (*question.headers, *([("Authorization", login)] if login else []))
-        began = self._clock()
+        began = time.monotonic()
         journey = _Journey(
-            deadline=Deadline(self._timeout, cancelled, clock=self._clock),
+            deadline=Deadline(self._timeout, cancelled),
             max_bytes=self._max_bytes,
             allowed=self._allowed,
             resolver=self._resolver,
@@ -168,7 +165,7 @@ class WebFetcher:
             # A path may be a secret as well: some addresses are all that it takes to read what is there.
             log_event(logger, logging.WARNING, "web_fetch_refused", reason=_PATH.sub(r"\1/…", error.message))
             raise
-        took = round((self._clock() - began) * 1000)
+        took = round((time.monotonic() - began) * 1000)
         log_event(logger, logging.INFO, "web_fetched", host=address.host, bytes=len(found.body), took_ms=took)
         return found
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, may_pass
 from knowledge_mcp.stores.chroma.errors import StatusError, mapped, missing
 from knowledge_mcp.stores.shared.rules import store_closed
+from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 from knowledge_mcp.support.system.locking import try_lock
@@ -28,6 +29,8 @@ MOST_BYTES = 8 * 1024 * 1024
 """Bytes written by one call; a server refuses bodies of 40 MiB."""
 MOST_READ = 2_000
 """Ids asked for by one call, below what SQLite takes as variables of one statement."""
+MOST_VALUES = 500
+"""Values of one condition, each of which is a variable of several statements."""
 _PAGE = 200
 
 T = TypeVar("T")
@@ -377,9 +380,14 @@ class ChromaTable:
         if ids is None:
             return self._rows(None, where, limit)
         found: list[FoundEntry] = []
-        for start in check_each(range(0, len(ids), MOST_READ)):
-            found.extend(self._rows(list(ids[start : start + MOST_READ]), where))
+        for batch in check_each(batches(ids, MOST_READ)):
+            found.extend(self._rows(list(batch), where))
         return found
+
+    def rows_with(self, field: str, values: Sequence[str]) -> Iterator[FoundEntry]:
+        """Read the entries whose field has one of some values, in no order."""
+        for batch in batches(values, MOST_VALUES):
+            yield from self._rows(None, {field: {"$in": list(batch)}})
 
     def one(self, id: str) -> FoundEntry | None:
         """Read one entry, None where there is none."""
@@ -397,16 +405,14 @@ class ChromaTable:
     def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
         """Map ids to their vectors as ChromaDB has them; unknown ids are left out."""
         found: dict[str, Any] = {}
-        for start in range(0, len(ids), MOST_READ):
-            batch = list(ids[start : start + MOST_READ])
+        for batch in map(list, batches(ids, MOST_READ)):
             answer = self._call(lambda each, batch=batch: each.get(ids=batch, include=["embeddings"]))
             found.update(zip(answer["ids"], answer["embeddings"], strict=True))
         return found
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove entries; ids that are not there are passed over."""
-        for start in range(0, len(ids), MOST_ROWS):
-            batch = list(ids[start : start + MOST_ROWS])
+        for batch in map(list, batches(ids, MOST_ROWS)):
             self._call(lambda each, batch=batch: each.delete(ids=batch))
 
     def remove_if(self, ids: Sequence[str], where: Where) -> None:

@@ -18,8 +18,10 @@ from knowledge_mcp.stores.chroma.writing import document_entry, structure_entrie
 from knowledge_mcp.stores.shared.payload import parts_from, record_from_json
 from knowledge_mcp.stores.shared.rules import by_value, in_order
 from knowledge_mcp.stores.shared.words import printed_terms
+from knowledge_mcp.support.batches import batches
 
 _AT_ONCE = 500
+"""Embedding keys of one look-up."""
 _VECTORS_AT_ONCE = 8
 """Documents whose exact vectors are read at once: all of them are read to find some."""
 _TRIES = 20
@@ -105,9 +107,9 @@ def _chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence
 
     A view that was loaded for a search knows the entries; one that never was is not loaded for it.
     """
-    read = _chunks_of_view if view.change is not None else _chunks_looked_up
-    found = sound(read(place, view, list(dict.fromkeys(chunk_ids))).values(), chunk_of)
-    return by_value(found, "id", chunk_ids)
+    ids = list(dict.fromkeys(chunk_ids))
+    entries = _chunks_looked_up(place, ids) if view.change is None else _chunks_of_view(place, view, ids)
+    return by_value(sound(entries.values(), chunk_of), "id", chunk_ids)
 
 
 def _chunks_of_view(place: ChromaCollection, view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
@@ -116,27 +118,22 @@ def _chunks_of_view(place: ChromaCollection, view: ChromaView, chunk_ids: list[s
         with view.lock:
             view.refresh(again=number > 0)
             entries = view.held(each for each in chunk_ids if each not in known)
-        names = list(entries.values())
-        for start in range(0, len(names), _AT_ONCE):
-            for found in place.chunks.rows(ids=names[start : start + _AT_ONCE]):
-                known[str(found.metadata["chunk_id"])] = found
+        for found in place.chunks.rows(ids=list(entries.values())):
+            known[str(found.metadata["chunk_id"])] = found
         if all(each in known for each in entries):
             return known
     raise TimedOutError("Documents are replaced faster than their passages can be read.")
 
 
-def _chunks_looked_up(place: ChromaCollection, view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
-    del view
+def _chunks_looked_up(place: ChromaCollection, chunk_ids: list[str]) -> dict[str, FoundEntry]:
     known: dict[str, FoundEntry] = {}
     visible = visible_generations(place.documents) if chunk_ids else {}
     for _ in range(_TRIES):
         missing = [each for each in chunk_ids if each not in known]
         tokens = set(visible.values())
-        for start in range(0, len(missing), _AT_ONCE):
-            batch = missing[start : start + _AT_ONCE]
-            for found in place.chunks.rows(where={"chunk_id": {"$in": batch}}):
-                if generation_of(found.id) in tokens:
-                    known[str(found.metadata["chunk_id"])] = found
+        for found in place.chunks.rows_with("chunk_id", missing):
+            if generation_of(found.id) in tokens:
+                known[str(found.metadata["chunk_id"])] = found
         if all(each in known for each in chunk_ids):
             break
         before, visible = visible, visible_generations(place.documents)
@@ -151,13 +148,10 @@ def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Seq
         known: dict[str, Vector] = view.known(embedding_keys)
     missing = [each for each in dict.fromkeys(embedding_keys) if each not in known]
     tokens: set[str] = set()
-    for start in range(0, len(missing), _AT_ONCE):
-        batch = missing[start : start + _AT_ONCE]
-        tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": batch}}))
+    for some in batches(missing, _AT_ONCE):
+        tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": some}}))
     requested = set(missing)
-    holding = sorted(tokens)
-    for start in range(0, len(holding), _VECTORS_AT_ONCE):
-        some = holding[start : start + _VECTORS_AT_ONCE]
+    for some in batches(sorted(tokens), _VECTORS_AT_ONCE):
         for found in place.documents.rows(
             where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$in": some}}]}
         ):
@@ -169,10 +163,7 @@ def _chunks_by_content(place: ChromaCollection, hashes: Sequence[str]) -> list[C
     """Read visible chunks by the hashes of their words."""
     distinct = list(dict.fromkeys(hashes))
     visible = set(visible_generations(place.documents).values()) if distinct else set[str]()
-    found: list[FoundEntry] = []
-    for start in range(0, len(distinct), _AT_ONCE):
-        some = place.chunks.rows(where={"content_hash": {"$in": distinct[start : start + _AT_ONCE]}})
-        found += [each for each in some if generation_of(each.id) in visible]
+    found = [each for each in place.chunks.rows_with("content_hash", distinct) if generation_of(each.id) in visible]
     return by_value(sound(found, chunk_of), "content", hashes)
 
 

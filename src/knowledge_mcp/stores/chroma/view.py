@@ -50,8 +50,8 @@ from knowledge_mcp.stores.shared.ranking import (
     weighed,
 )
 from knowledge_mcp.stores.shared.rules import is_newer
+from knowledge_mcp.support.batches import batches
 
-_AT_ONCE = 500
 _TRIES = 50
 _CHUNK = 900
 """Bytes that a chunk's id, key, kinds and clause take with what maps them, roughly."""
@@ -168,11 +168,10 @@ class Totals:
         visible = {document_entry(document_id): token for document_id, token in view.generations.items()}
         self._tokens = {entry: known for entry, known in self._tokens.items() if visible.get(entry) == known[0]}
         new = [entry for entry in visible if entry not in self._tokens]
-        for start in range(0, len(new), _AT_ONCE):
-            for found in place.documents.rows(ids=new[start : start + _AT_ONCE]):
-                if visible_of(found) == visible[found.id]:
-                    tokens = record_from_json(str(found.metadata["record"])).token_count
-                    self._tokens[found.id] = (visible[found.id], tokens)
+        for found in place.documents.rows(ids=new):
+            if visible_of(found) == visible[found.id]:
+                tokens = record_from_json(str(found.metadata["record"])).token_count
+                self._tokens[found.id] = (visible[found.id], tokens)
         if len(self._tokens) < len(visible):
             return False
         self._counted = (len(visible), view.chunks, sum(tokens for _, tokens in self._tokens.values()))
@@ -314,11 +313,7 @@ class ChromaView:
         if self._size > _COMPACT_FROM and self._size > 2 * self.chunks:
             self._clear()
             new = visible
-        entries = list(new)
-        read = [
-            self._load({entry: new[entry] for entry in entries[start : start + _GROUP]})
-            for start in range(0, len(entries), _GROUP)
-        ]
+        read = [self._load({entry: new[entry] for entry in some}) for some in batches(list(new), _GROUP)]
         if not all(read):
             return False
         # what was published since the state was read has changed it again, and comes with the next refresh
@@ -480,8 +475,7 @@ class ChromaView:
         return state.vectors
 
     def _load_vectors(self, blocks: Sequence[SlotBlock]) -> None:
-        for start in range(0, len(blocks), _GROUP):
-            group = blocks[start : start + _GROUP]
+        for group in batches(blocks, _GROUP):
             exact: dict[str, bytes] = {}
             for found in self._place.documents.rows(ids=[each for block in group for each in block.index.vectors]):
                 exact.update(unpack_vectors(found))

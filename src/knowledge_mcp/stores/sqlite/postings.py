@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.stores.sqlite.tables import Session
+from knowledge_mcp.support.batches import batches
 
 SEGMENTS_PER_LEVEL = 8
 BATCH_POSTINGS = 500_000
@@ -83,8 +84,7 @@ def posting_lists(
 
     Dead slots come too. The slots of one segment ascend; the segments come in any order.
     """
-    for start in range(0, len(terms), _TERMS_AT_ONCE):
-        some = terms[start : start + _TERMS_AT_ONCE]
+    for some in batches(terms, _TERMS_AT_ONCE):
         found: dict[str, list[bytes]] = {}
         for term, data in connection.rows(
             "SELECT p.term, p.data FROM segments s CROSS JOIN postings p"

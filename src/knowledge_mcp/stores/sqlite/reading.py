@@ -6,7 +6,6 @@ What has a check sum is read as bytes, so that one damaged letter does not keep 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
 from knowledge_mcp.stores.shared.rules import by_value, in_order
 from knowledge_mcp.stores.sqlite.tables import Row, Session
+from knowledge_mcp.support.batches import batches
 
 _AT_ONCE = 500
 """Values looked up by one statement; in these, `CROSS JOIN` holds SQLite to the order written: chunks first."""
@@ -32,7 +32,7 @@ def records(
         )
         return sound(connection.rows(select, (collection, -1 if limit is None else limit)), _record)
     known: list[DocumentRecord] = []
-    for batch in _batches(dict.fromkeys(document_ids)):
+    for batch in batches(list(dict.fromkeys(document_ids)), _AT_ONCE):
         select = (
             "SELECT CAST(record AS BLOB), document_id FROM documents"
             f" WHERE collection = ? AND document_id IN ({_marks(batch)})"
@@ -91,7 +91,7 @@ def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str])
 
 def _visible(connection: Session, collection: int, of: str, values: Sequence[str], columns: str) -> Iterator[Row]:
     """Read columns of each visible chunk for which an expression `of` it has one of the values."""
-    for batch in _batches(dict.fromkeys(values)):
+    for batch in batches(list(dict.fromkeys(values)), _AT_ONCE):
         yield from connection.rows(
             f"SELECT {columns} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             f" WHERE {of} IN ({_marks(batch)}) AND g.collection = ? AND g.visible = 1",
@@ -102,7 +102,7 @@ def _visible(connection: Session, collection: int, of: str, values: Sequence[str
 def known_vectors(connection: Session, collection: int, dimensions: int, keys: Sequence[str]) -> dict[str, Vector]:
     """Look vectors up by embedding key; damaged ones are not known."""
     known: dict[str, Vector] = {}
-    for batch in _batches(dict.fromkeys(keys)):
+    for batch in batches(list(dict.fromkeys(keys)), _AT_ONCE):
         found = connection.rows(
             "SELECT c.embedding_key, v.vector FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             " CROSS JOIN vectors v ON v.key = c.key"
@@ -138,12 +138,6 @@ def defined_terms(connection: Session, collection: int) -> dict[str, str]:
     ):
         terms.setdefault(key, term)
     return terms
-
-
-def _batches(values: dict[str, None]) -> Iterator[list[str]]:
-    remaining = iter(values)
-    while batch := list(islice(remaining, _AT_ONCE)):
-        yield batch
 
 
 def _marks(values: Sequence[str]) -> str:

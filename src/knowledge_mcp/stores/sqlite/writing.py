@@ -220,12 +220,12 @@ def delete_generations(connection: Session, generations: Sequence[int]) -> int:
     return gone
 
 
-def renumber_if_sparse(connection: Session, collection: int, *, always: bool = False) -> None:
+def renumber_if_sparse(connection: Session, collection: int) -> None:
     """Renumber the slots where most of them are dead; every view is then made from nothing."""
     next_slot, chunks, documents = connection.rows(
         "SELECT next_slot, chunks, documents FROM collections WHERE id = ?", (collection,)
     )[0]
-    if not always and next_slot <= 2 * (chunks + documents) + SPARSE_SLACK:
+    if next_slot <= 2 * (chunks + documents) + SPARSE_SLACK:
         return
     new_slots = np.full(int(next_slot), -1, np.int64)
     blocks = connection.rows(

@@ -91,20 +91,12 @@ class SessionLimit:
     Args:
         app: what stands behind.
         most: sessions in all; `of_key`: of one key.
-        clock: seconds, monotonic.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        most: int = MAX_SESSIONS,
-        of_key: int = MAX_SESSIONS_OF_KEY,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, app: ASGIApp, most: int = MAX_SESSIONS, of_key: int = MAX_SESSIONS_OF_KEY) -> None:
         self._app = app
         self._most = most
         self._of_key = of_key
-        self._clock = clock
         self._sessions: dict[str, _Session] = {}
         self._opening = Counter[object]()
         self._logged_at = float("-inf")
@@ -149,7 +141,7 @@ class SessionLimit:
         finally:
             session.streams -= stream
             session.calls -= not stream
-            session.used = self._clock()
+            session.used = time.monotonic()
             if answer.status == 404 or (scope["method"] == "DELETE" and answer.status == 200):
                 self._sessions.pop(ident, None)
 
@@ -168,7 +160,7 @@ class SessionLimit:
             if answer.ident in self._sessions:
                 session = self._sessions[answer.ident]
                 session.calls -= 1
-                session.used = self._clock()
+                session.used = time.monotonic()
             else:
                 self._release(owner)
 
@@ -181,7 +173,7 @@ class SessionLimit:
                 if ident and ident not in self._sessions:
                     host = [each for each in scope["headers"] if each[0] == b"host"]
                     valid = scope.get(VALID, _always)
-                    self._sessions[ident] = _Session(owner, host, scope.get("user"), valid, self._clock(), calls=1)
+                    self._sessions[ident] = _Session(owner, host, scope.get("user"), valid, time.monotonic(), calls=1)
                     self._release(owner)
             await send(message)
 
@@ -206,7 +198,7 @@ class SessionLimit:
 
     def _forget(self) -> None:
         """Forget what ended behind by itself, after as long a rest."""
-        before = self._clock() - DEFAULT_SESSION_IDLE_TIMEOUT
+        before = time.monotonic() - DEFAULT_SESSION_IDLE_TIMEOUT
         for ident in [
             ident for ident, each in self._sessions.items()
             if each.used < before and not each.calls and not each.streams
@@ -229,7 +221,7 @@ class SessionLimit:
             await self._app(scope, _nothing, _ignore)
 
     def _log_refusal(self, owner: object) -> None:
-        now = self._clock()
+        now = time.monotonic()
         if now - self._logged_at >= 1.0:
             self._logged_at = now
             logger.warning("a session of %r was refused: %d are open", owner, self.count)

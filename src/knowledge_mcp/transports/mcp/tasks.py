@@ -103,7 +103,6 @@ class TasksExtension(Extension):
         is_long: tells whether a tool may take long.
         run: runs a call of such a tool; worker threads report its progress.
         owner: names who asks. A task is visible only to whoever began it.
-        patience: seconds that a call may take before it becomes a task.
     """
 
     identifier = TASKS
@@ -113,12 +112,10 @@ class TasksExtension(Extension):
         is_long: Callable[[str], bool],
         run: Callable[[types.CallToolRequestParams, Context, Progress], Awaitable[types.CallToolResult]],
         owner: Callable[[Context], str],
-        patience: float = _PATIENCE,
     ) -> None:
         self._is_long = is_long
         self._run = run
         self._owner = owner
-        self._patience = patience
         self._tasks: dict[str, _Task] = {}
 
     def methods(self) -> Sequence[MethodBinding]:
@@ -141,7 +138,7 @@ class TasksExtension(Extension):
         task.job = asyncio.ensure_future(self._run(params, ctx, task.note))
         task.job.add_done_callback(task.ended)
         try:
-            await asyncio.wait({task.job}, timeout=self._patience)
+            await asyncio.wait({task.job}, timeout=_PATIENCE)
         except asyncio.CancelledError:
             task.job.cancel()
             raise

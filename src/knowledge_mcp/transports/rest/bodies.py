@@ -44,21 +44,12 @@ class BodyGate:
         app: what stands behind.
         limit: most bytes of a body by path.
         silence: seconds that a body may pause.
-        patience: seconds that a whole body may take.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        limit: Callable[[str], int],
-        *,
-        silence: float = SILENCE_SECONDS,
-        patience: float = BODY_SECONDS,
-    ) -> None:
+    def __init__(self, app: ASGIApp, limit: Callable[[str], int], *, silence: float = SILENCE_SECONDS) -> None:
         self._app = app
         self._limit = limit
         self._silence = silence
-        self._patience = patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -77,7 +68,7 @@ class BodyGate:
     def _limited(self, receive: Receive, limit: int) -> Receive:
         size = 0
         whole = False
-        deadline = anyio.current_time() + self._patience
+        deadline = anyio.current_time() + BODY_SECONDS
 
         async def receive_limited() -> Message:
             nonlocal size, whole

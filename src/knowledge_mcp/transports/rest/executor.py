@@ -56,21 +56,12 @@ class RequestExecutor:
         library: gives the Library.
         metrics: count what comes of it.
         tracing: make a span of each piece of work.
-        clock: seconds, monotonic.
     """
 
-    def __init__(
-        self,
-        library: KnowledgeProvider[SharedLibrary],
-        metrics: RestMetrics,
-        tracing: Tracing,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, library: KnowledgeProvider[SharedLibrary], metrics: RestMetrics, tracing: Tracing) -> None:
         self._library = library
         self.metrics = metrics
         self._tracing = tracing
-        self._clock = clock
         self._reads = Threads(MAX_READS)
         self._views = Threads(MAX_VIEWS)
         self._ingests = Threads(MAX_INGESTS, waiting=MAX_WAITING, patience=math.inf, limit=math.inf)
@@ -133,7 +124,7 @@ class RequestExecutor:
 
     def _deposit(self, deposit: Deposit, size: int | None, cancelled: Callable[[], bool], ident: str) -> Deposited:
         library = self._library.get()
-        started = self._clock()
+        started = time.monotonic()
         context: dict[str, object] = {
             "request_id": ident,
             "collection": deposit.collection,
@@ -151,13 +142,13 @@ class RequestExecutor:
         log_event(
             logger, logging.INFO, "ingest", **context, doc_id=done.document_id, chunks=done.chunks,
             unchanged=done.unchanged, replaced=done.replaced, warnings=len(done.warnings),
-            latency_ms=round((self._clock() - started) * 1000, 1),
+            latency_ms=round((time.monotonic() - started) * 1000, 1),
         )  # fmt: skip
         return done
 
     async def health(self) -> HealthReport:
         """Check the dependencies, at most every two seconds and for at most five; never raises."""
-        if self._report is not None and self._clock() - self._report[0] < READY_CACHE_SECONDS:
+        if self._report is not None and time.monotonic() - self._report[0] < READY_CACHE_SECONDS:
             return self._report[1]
         report: HealthReport | None = None
         with contextlib.suppress(RateLimitedError), anyio.move_on_after(READY_SECONDS):
@@ -171,7 +162,7 @@ class RequestExecutor:
         if not self._checking.acquire(timeout=READY_SECONDS):
             return _down("an earlier check is still waiting for its answer")
         try:
-            if self._report is not None and self._clock() - self._report[0] < READY_CACHE_SECONDS:
+            if self._report is not None and time.monotonic() - self._report[0] < READY_CACHE_SECONDS:
                 return self._report[1]
             try:
                 report = self._library.get().health()
@@ -182,7 +173,7 @@ class RequestExecutor:
                 logger.exception("the readiness check crashed")
                 report = _down("cannot be opened")
             self._log_change(report)
-            self._report = (self._clock(), report)
+            self._report = (time.monotonic(), report)
             return report
         finally:
             self._checking.release()

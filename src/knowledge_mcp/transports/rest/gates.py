@@ -52,23 +52,13 @@ class AccessLayer:
         metrics: count the requests.
         tracing: make a span of each.
         template: names the route of a path, for requests that never came to it; empty where there is none.
-        clock: seconds, monotonic.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        metrics: RestMetrics,
-        tracing: Tracing,
-        *,
-        template: Callable[[str], str],
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
+    def __init__(self, app: ASGIApp, metrics: RestMetrics, tracing: Tracing, *, template: Callable[[str], str]) -> None:
         self._app = app
         self._metrics = metrics
         self._tracing = tracing
         self._template = template
-        self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -81,7 +71,7 @@ class AccessLayer:
         if method == "HEAD":
             scope["method"] = "GET"
         answer = _Answer(send, ident, bodiless=method == "HEAD")
-        started = self._clock()
+        started = time.perf_counter()
         with self._metrics.in_flight(), self._tracing.request(scope, method) as span:
             try:
                 await self._app(scope, receive, answer)
@@ -93,7 +83,7 @@ class AccessLayer:
             finally:
                 status = answer.status or CLIENT_LEFT
                 span.end(self._route(scope), status)
-                self._log(scope, method, status, self._clock() - started)
+                self._log(scope, method, status, time.perf_counter() - started)
 
     def _route(self, scope: Scope) -> str:
         """Name the template of the route that a request came to, or would have come to."""

@@ -5,22 +5,19 @@ Their numbers count on from the headings around them without a gap; nothing but 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from knowledge_mcp.language.openings import UNTITLED
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
-from knowledge_mcp.readers.shared.numbering import NumberKey, counts_on, family, number_key
+from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, number_key
 
 _ENDED = (".", ":", ";", "!", "?", ")")
 _SPACED = 0.3
 """Share of its size by which a line stands below the one above it where a paragraph begins."""
 _FLUSH = 3.0
 """Points from the leftmost line of its page up to which a clause begins."""
-_SIBLINGS = 2
-"""Clauses below one heading at least, once in a document: a single number may begin a line that cites it."""
 _CONFIDENCE = 0.8
 
 
@@ -28,11 +25,9 @@ def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -
     """Find the clauses without a title that go on with the numbering of the headings; each is cut behind its number."""
     starts = {id(heading.lines[0]): heading for heading in headings}
     inside = {id(line) for heading in headings for line in heading.lines}
-    last: NumberKey = ()
+    count = ClauseCount()
     level = 0
     found: list[tuple[NumberKey, Heading]] = []
-    counted: Counter[NumberKey] = Counter()
-    known: set[NumberKey] = set()
     for page in pages:
         lines = [line for line in page.lines if not line.rotated and line.aside == 0]
         edges = _edges(lines, page.width)
@@ -40,20 +35,19 @@ def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -
         for line in lines:
             heading = starts.get(id(line))
             if heading is not None and heading.number is not None:
-                last, level = number_key(heading.number) or (), heading.level
-                counted[family(last)] += 1
-                known.add(last)
+                level = heading.level
+                if key := number_key(heading.number):
+                    count.take(key)
             elif id(line) not in inside and (match := UNTITLED.match(line.text)) is not None:
-                key = number_key(match["number"]) or ()
+                key = number_key(match["number"])
                 begins = above is None or id(above) in inside or _begins(above, line)
-                if counts_on(last, key, known) and begins and line.x0 <= edges[line.x0 > page.width / 2] + _FLUSH:
-                    last, level = key, max(level + len(key) - len(last), 1)
-                    counted[family(key)] += 1
-                    known.add(key)
+                is_flush = line.x0 <= edges[line.x0 > page.width / 2] + _FLUSH
+                if key and begins and is_flush and count.comes_next(key):
+                    level = max(level + len(key) - len(count.last), 1)
+                    count.take(key)
                     found.append((key, _heading(line, match["number"], level)))
             above = line
-    sure = any(counted[family(key)] >= _SIBLINGS for key, _ in found)
-    return [heading for _, heading in found] if sure else []
+    return [heading for _, heading in found] if count.is_sure(key for key, _ in found) else []
 
 
 def _edges(lines: Sequence[Line], width: float) -> tuple[float, float]:
