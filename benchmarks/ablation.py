@@ -27,7 +27,7 @@ from benchmarks.prepared import SCORED, Prepared, prepare
 from benchmarks.retrieval import ndcg
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder
 from knowledge_mcp.engine.search import blending
-from knowledge_mcp.language.names import WORTH_OF_PROSE, asks_for_symbol, words_worth
+from knowledge_mcp.language.names import WEIGHT_OF_PROSE, asks_for_symbol, weight_of_words
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.ranking.fusion import fuse
@@ -166,7 +166,7 @@ def of_code(bench: Bench, question: int, *, feeds_back: bool = True) -> Ranking:
     """Add words to meaning as the search of repositories does; with feedback for questions that name what they mean."""
     text = bench.prepared.questions[question][1]
     first = _with_words(bench, question, bench.dense[question])
-    if not feeds_back or asks_for_symbol(text) or words_worth(text) <= WORTH_OF_PROSE:
+    if not feeds_back or asks_for_symbol(text) or weight_of_words(text) <= WEIGHT_OF_PROSE:
         return first
     best = [place for place, _ in sorted(first, key=lambda hit: (-hit[1], hit[0]))[:2]]
     return _with_words(bench, question, _moved(bench, question, best, 0.6))
@@ -174,7 +174,7 @@ def of_code(bench: Bench, question: int, *, feeds_back: bool = True) -> Ranking:
 
 def _with_words(bench: Bench, question: int, meaning: NDArray[np.float32]) -> Ranking:
     lexical = bench.legs(question)[1]
-    worth = words_worth(bench.prepared.questions[question][1]) / bench.in_full(question)
+    worth = weight_of_words(bench.prepared.questions[question][1]) / bench.in_full(question)
     unseen = lexical[-1].score if len(lexical) >= DEPTH else 0.0
     said = {int(hit.chunk_id): hit.score for hit in lexical}
     places = dict.fromkeys(int(hit.chunk_id) for hit in (*_leg(meaning, DEPTH), *lexical))

@@ -38,7 +38,7 @@ from knowledge_mcp.engine.search import blending, search
 from knowledge_mcp.evals import EvalSet, ingest_set, open_set
 from knowledge_mcp.evals.measures import Reliability, reliability
 from knowledge_mcp.evals.plots import STYLE, Point, reliability_diagram
-from knowledge_mcp.language.names import asked_for
+from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.query import Filter, Hit, LegResults, SearchQuery
 from knowledge_mcp.ports import Collection as StoreCollection
@@ -183,7 +183,7 @@ def look(
     store.hide(base.collection, hidden)
     answer = search.search(dataclasses.replace(base, store=cast("Store", store)), SearchQuery(text, fold=True))
     terms, legs = len(base.analyser.query_terms(text)), store.legs
-    if not terms or asked_for(text).alone or legs is None or not legs.dense or legs.lexical is None:
+    if not terms or names_in_question(text).alone or legs is None or not legs.dense or legs.lexical is None:
         return None
     chunks = counts_of(base.store.open(base.collection)).chunks
     return blending.signals(legs.dense, legs.lexical, terms, chunks), any(map(is_right, answer.hits))

@@ -256,7 +256,7 @@ def _clock(folder: Path) -> Outcome:
             for jump in jumps:
                 content = observer.put_content(b"needed soon")
                 _SetClock.off = jump
-                if not observer.is_held("worker"):
+                if not observer.is_locked("worker"):
                     through.append(f"after {jump} a process at work counted as gone")
                 with observer.recovering():
                     if observer.content(content) != b"needed soon":
@@ -264,9 +264,9 @@ def _clock(folder: Path) -> Outcome:
             free()
             dead = StoreJournal(store, SPACE, beat=3600.0)
             dead.hold("dead")
-            held = observer.is_held("dead")
+            held = observer.is_locked("dead")
             seconds[0] += 61
-            if not held or observer.is_held("dead"):
+            if not held or observer.is_locked("dead"):
                 through.append("a process that is gone counted as at work")
     finally:
         store_journal.datetime = honest

@@ -112,12 +112,12 @@ def wait_for_a_sign(shelf: Shelf, owner: str) -> None:
 
 def test_owners_that_still_give_signs_of_life_keep_their_jobs(shelf: Shelf) -> None:
     journal = StoreJournal(shelf.store, HashingEmbedder().space, beat=0.02, dead=timedelta(seconds=30))
-    assert not journal.is_held("me")
+    assert not journal.is_locked("me")
     free = journal.hold("me")
-    assert journal.is_held("me")
+    assert journal.is_locked("me")
     wait_for_a_sign(shelf, "me")
     free()
-    assert not journal.is_held("me")
+    assert not journal.is_locked("me")
 
 
 def test_a_job_of_the_journal_that_cannot_be_read_is_left_out(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
@@ -158,10 +158,10 @@ def test_a_clock_that_jumps_takes_no_job_from_who_works_at_it(
             content = observer.put_content(b"needed soon")
             monkeypatch.setattr(SetClock, "off", off)
             time[0] += 59
-            assert observer.is_held("worker")
+            assert observer.is_locked("worker")
             wait_for_a_sign(shelf, "worker")
             time[0] += 3600
-            assert observer.is_held("worker"), "a new sign of life was not seen"
+            assert observer.is_locked("worker"), "a new sign of life was not seen"
             with observer.recovering():
                 assert observer.content(content) == b"needed soon", "what a job is about to need was swept"
     finally:
@@ -178,11 +178,11 @@ def test_a_process_that_gives_no_sign_for_long_is_gone_whatever_the_clocks_say(
     dying.hold("dying")
     monkeypatch.setattr(SetClock, "off", timedelta())
     observer = StoreJournal(shelf.store, space, dead=timedelta(seconds=60), clock=lambda: time[0])
-    assert observer.is_held("dying")
+    assert observer.is_locked("dying")
     time[0] = 59.0
-    assert observer.is_held("dying")
+    assert observer.is_locked("dying")
     time[0] = 61.0
-    assert not observer.is_held("dying")
+    assert not observer.is_locked("dying")
 
 
 def test_a_job_that_a_later_version_wrote_is_read_by_this_one(shelf: Shelf) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.engine.core.base import Passages
 from knowledge_mcp.engine.search.search import pinned
 from knowledge_mcp.language import names
-from knowledge_mcp.language.names import Exactness, asked_for, exactness, term_asked_for
+from knowledge_mcp.language.names import Exactness, exactness, names_in_question, term_in_question
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Equals, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.surfaces.standards.passages import doubt_about_topic
@@ -136,7 +136,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     ],
 )
 def test_a_question_that_asks_for_nothing_but_a_name_is_told(question: str, identifiers: list[str]) -> None:
-    asked = asked_for(question)
+    asked = names_in_question(question)
     assert [each.text for each in asked.names] == identifiers
     assert asked.alone
 
@@ -146,11 +146,11 @@ def test_a_question_that_asks_for_nothing_but_a_name_is_told(question: str, iden
     ["flow at Mach number 2.5 in tubes", "how many points", "fix compile error from #2572", "what is it about", ""],
 )
 def test_numbers_and_plain_words_are_no_names(question: str) -> None:
-    assert asked_for(question).names == ()
+    assert names_in_question(question).names == ()
 
 
 def test_among_other_words_a_number_counts_only_as_that_of_a_clause() -> None:
-    asked = asked_for("does section 3.2 apply at 4.5 bar and REQ-7?")
+    asked = names_in_question("does section 3.2 apply at 4.5 bar and REQ-7?")
     assert [each.text for each in asked.names] == ["3.2", "REQ-7"]
     assert not asked.alone
 
@@ -163,14 +163,14 @@ def test_among_other_words_a_number_counts_only_as_that_of_a_clause() -> None:
 @example("\u01303a")  # folded, it has a mark of its own between its parts
 @example("AC-2(3)(a)")
 def test_any_question_can_be_read(question: str) -> None:
-    asked = asked_for(question)
+    asked = names_in_question(question)
     assert len(asked.names) <= 3
     assert all(each.pattern.search(each.key) for each in asked.names)
 
 
 @pytest.mark.parametrize("text", ["as AC-2(3)(a) says", "see ac-2(3)(a).", "of AC 2 3 a"])
 def test_a_name_with_a_part_in_brackets_after_another_is_found(text: str) -> None:
-    (name,) = asked_for("AC-2(3)(a)").names
+    (name,) = names_in_question("AC-2(3)(a)").names
     assert name.pattern.search(text)
     assert not name.pattern.search("of AC-2(3) alone")
 
@@ -181,14 +181,14 @@ def _by_clause(world: World, number: str) -> Chunk:
 
 
 def test_how_a_passage_bears_a_name_is_told_apart(world: World) -> None:
-    (clause,) = asked_for("5.3.1").names
+    (clause,) = names_in_question("5.3.1").names
     assert exactness(_by_clause(world, "5.3.1"), clause) is Exactness.OWN
     assert exactness(_by_clause(world, "5.3"), clause) is Exactness.MENTIONED
     assert exactness(_by_clause(world, "5.3.10"), clause) is Exactness.ABSENT
-    (requirement,) = asked_for("REQ-12").names
+    (requirement,) = names_in_question("REQ-12").names
     assert exactness(_by_clause(world, "5.3.1"), requirement) is Exactness.OWN
     assert exactness(_by_clause(world, "5.3.10"), requirement) is Exactness.MENTIONED
-    (shorter,) = asked_for("REQ-1").names
+    (shorter,) = names_in_question("REQ-1").names
     assert exactness(_by_clause(world, "5.3.1"), shorter) is Exactness.OWN
     assert exactness(_by_clause(world, "5.3.10"), shorter) is Exactness.ABSENT
 
@@ -245,7 +245,7 @@ def test_the_same_words_are_identifiers_as_before_the_pattern_was_made_linear(to
 @pytest.mark.slow
 @pytest.mark.parametrize("word", ["a1" + "_" * 50_000 + "!", "REQ_" + "_1" * 25_000 + "(", ")" * 50_000, "a-0" * 99])
 def test_a_question_of_one_endless_word_is_read_at_once(word: str) -> None:
-    for name in asked_for(word).names:
+    for name in names_in_question(word).names:
         assert name.pattern.search("a" + "0" * 50_000 + "x") is None
 
 
@@ -265,7 +265,7 @@ def test_a_question_of_one_endless_word_is_read_at_once(word: str) -> None:
     ],
 )
 def test_the_term_of_a_question_for_its_meaning_is_told(question: str, term: str) -> None:
-    assert term_asked_for(question) == term
+    assert term_in_question(question) == term
 
 
 @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.engine.search.requirements import RequirementRecord, requirement_records
-from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below
+from knowledge_mcp.language.identifiers import clause_in_topic, identifier_key, identifiers_in_topic, is_below
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.query import RequirementHit, RequirementQuery
 from tests.engine.world import PUMPS, World
@@ -136,7 +136,7 @@ def test_an_identifier_is_looked_up_in_the_standard_that_is_named(world: World) 
 def test_what_looks_like_an_identifier_is_told_from_other_words(
     topic: str, identifiers: list[str], clause: str | None
 ) -> None:
-    assert (identifiers_asked(topic), clause_asked(topic)) == (identifiers, clause)
+    assert (identifiers_in_topic(topic), clause_in_topic(topic)) == (identifiers, clause)
 
 
 def test_identifiers_are_compared_word_by_word() -> None:

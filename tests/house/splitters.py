@@ -8,7 +8,7 @@ from collections.abc import Callable
 from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.glossary.entries import expansion_fits, split_term
 from knowledge_mcp.language.identifiers import requirement_identifier
-from knowledge_mcp.language.names import Name, asked_for, names_in, words_worth
+from knowledge_mcp.language.names import Name, names_in, names_in_question, weight_of_words
 from knowledge_mcp.language.quote_words import read_words
 from knowledge_mcp.language.references import find_references
 from knowledge_mcp.language.sentences import sentence_spans
@@ -26,13 +26,13 @@ PUMPS = tuple(
 )
 
 SPLITTERS: dict[str, Callable[[str], object]] = {
-    "names": asked_for.__wrapped__,
+    "names": names_in_question.__wrapped__,
     "the pattern of a name": lambda text: Name("a0-0-0", "a0-0-0", is_clause=False).pattern.search(f"a{text}"),
     "sentences": sentence_spans,
     "analyser": EnglishAnalyser().document_terms,
     "quotes": read_words,
     "symbols": names_in,
-    "worth of words": words_worth,
+    "worth of words": weight_of_words,
     "identifiers": requirement_identifier,
     "references": find_references,
     "force": force_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.language.demands import condition_of, section_asked, without_own_label
+from knowledge_mcp.language.demands import condition_of, section_demanded, without_own_label
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_moment_a_question_and_a_manner_are_no_condition(sentence: str) -> Non
     ],
 )
 def test_a_section_that_is_asked_for_is_named(sentence: str, section: str) -> None:
-    assert section_asked(sentence) == section
+    assert section_demanded(sentence) == section
 
 
 def test_a_label_in_front_is_left_out() -> None:

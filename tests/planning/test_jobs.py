@@ -74,7 +74,7 @@ def test_a_job_stops_when_who_waits_for_it_has_gone(tmp_path: Path) -> None:
         return {}
 
     jobs = jobs_in(tmp_path, work)
-    running = jobs.submit({}, journaled=False, given_up=gone.is_set)
+    running = jobs.submit({}, journaled=False, is_abandoned=gone.is_set)
     assert begun.wait(10)
     gone.set()
     assert running.wait(10)
@@ -199,7 +199,7 @@ def after(let_go: threading.Event) -> Callable[[Mapping[str, Any], Call], Mappin
 class Deaf(FolderJournal):
     """Hear no sign of life: a process that could not write it in time is taken for gone."""
 
-    def is_held(self, owner: str) -> bool:
+    def is_locked(self, owner: str) -> bool:
         del owner
         return False
 
@@ -239,11 +239,11 @@ def test_a_job_that_ends_while_its_process_is_looked_for_is_not_taken_up(tmp_pat
     running = first.submit({"n": 7}, journaled=True)
 
     class Late(FolderJournal):
-        def is_held(self, owner: str) -> bool:
+        def is_locked(self, owner: str) -> bool:
             let_go.set()
             assert running.wait(10)
             first.close()
-            return super().is_held(owner)
+            return super().is_locked(owner)
 
     second = Jobs(Late(tmp_path), echo, explain=explain, workers=1)
     assert second.recover() == 0
@@ -262,7 +262,7 @@ def test_a_job_that_two_threads_find_left_at_once_is_taken_up_once(tmp_path: Pat
         def recovering(self) -> Generator[bool]:
             yield True
 
-        def is_held(self, owner: str) -> bool:
+        def is_locked(self, owner: str) -> bool:
             if owner == "gone":
                 with contextlib.suppress(threading.BrokenBarrierError):
                     together.wait(1)

@@ -14,7 +14,7 @@ from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
-from knowledge_mcp.readers.shared.headers import Reach, named_columns
+from knowledge_mcp.readers.shared.headers import Reach, header_texts
 from tests.readers.docx_files import content_item, docx_bytes, p, table
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of, odt, presentation, workbook
@@ -120,12 +120,12 @@ GROUP = {0: Reach({2: 1})}
 def test_a_header_has_the_rows_that_are_marked_or_that_its_groups_need(
     rows: list[list[str]], reaches: dict[int, Reach], marked: int, depth: int
 ) -> None:
-    assert named_columns(rows, reaches, marked)[0] == depth
+    assert header_texts(rows, reaches, marked)[0] == depth
 
 
 def test_a_text_over_all_columns_names_the_first_one_only() -> None:
     rows = [["All", "", ""], ["a", "b", "c"], ["x", "1", "2"]]
-    assert named_columns(rows, {0: Reach({1: 0, 2: 0})}, 2)[1] == [[(0, 0), (1, 0)], [(1, 1)], [(1, 2)]]
+    assert header_texts(rows, {0: Reach({1: 0, 2: 0})}, 2)[1] == [[(0, 0), (1, 0)], [(1, 1)], [(1, 2)]]
 
 
 @pytest.mark.parametrize("hidden", [(), (3,), (3, 6, 7)])

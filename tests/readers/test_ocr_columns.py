@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.readers.scans.layout import columns_apart
+from knowledge_mcp.readers.scans.layout import order_by_column
 from tests.ocr.pages import LETTER
 
 BESIDE = (
@@ -52,7 +52,7 @@ def across(*columns: Sequence[str], width: int = 1000) -> list[list[list[Any]]]:
 
 
 def read(lines: Sequence[list[list[Any]]]) -> list[str]:
-    return [" ".join(word[0] for word in line) for line in columns_apart(lines)]
+    return [" ".join(word[0] for word in line) for line in order_by_column(lines)]
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4])
@@ -65,7 +65,7 @@ def test_three_columns_are_read_one_after_the_other() -> None:
 
 
 def test_each_column_has_a_block_of_its_own() -> None:
-    lines = list(columns_apart(across(LETTER[:3], BESIDE[:3], THIRD[:3])))
+    lines = list(order_by_column(across(LETTER[:3], BESIDE[:3], THIRD[:3])))
     blocks: list[float] = [line[0][7] for line in lines]
     assert all(word[7] == block for line, block in zip(lines, blocks, strict=True) for word in line)
     assert blocks == sorted(blocks)
@@ -143,6 +143,6 @@ def test_no_word_is_lost_or_comes_twice(page: list[list[tuple[str, tuple[int, in
         for row, line in enumerate(page)
     ]
     before = sorted(tuple(word[:7]) for line in lines for word in line)
-    parted = list(columns_apart(lines))
+    parted = list(order_by_column(lines))
     assert sorted(tuple(word[:7]) for line in parted for word in line) == before
     assert all(parted)

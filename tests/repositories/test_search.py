@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.engine.repositories.search import glob_matches
 from knowledge_mcp.engine.repositories.values import CodeQuery, SearchLimits
-from knowledge_mcp.language.names import asks_for_symbol, is_name, is_report, names_in, words_worth
+from knowledge_mcp.language.names import asks_for_symbol, is_name, is_report, names_in, weight_of_words
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.ranking.fusion import ANCHORS, code_similarity
@@ -257,8 +257,10 @@ def test_names_are_told_from_prose() -> None:
     assert names_in("std::vector") == ["std.vector"]
     assert is_name("refresh_token()")
     assert not is_name("refresh the token")
-    assert words_worth("refresh_token") > words_worth("who calls refresh_token") > words_worth("who is called")
-    assert words_worth("refresh_token") == words_worth("where is pool defined")
+    assert (
+        weight_of_words("refresh_token") > weight_of_words("who calls refresh_token") > weight_of_words("who is called")
+    )
+    assert weight_of_words("refresh_token") == weight_of_words("where is pool defined")
 
 
 @pytest.mark.parametrize(

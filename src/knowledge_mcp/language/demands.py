@@ -37,7 +37,7 @@ _NUMBER = re.compile(
     r"(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in|ft|dB|min|h|°C|K|kg)"
     r"(?:/(?:s|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]))?(?![\w]|[.,]\d)"
 )
-_NAMED_UNIT = re.compile(
+_UNIT_WORD = re.compile(
     r"[\s-](?P<unit>(?:(?:nano|micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|inch(?:es)?|foot|feet"
     r"|[cdk]?m[²³]|bar|mbar|psi|lbs?|oz|yd|rpm|ppm|lux|lx|litres?|°F|[kMG]?Ω|kWh|Wh|VA"
     r"|yards?|miles?|pounds?|ounces?|gallons?|(?:milli)?lit(?:re|er)s?|hectares?|acres?|decibels?|per\s?cent|octets?"
@@ -66,7 +66,7 @@ _DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s)?{_MONTH},?\s\d{{4}}\b|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b",
     re.IGNORECASE,
 )
-_NAMED_PLACE = re.compile(
+_PLACE_REFERENCE = re.compile(
     r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
     r"|examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer|Beispiel"
     r"|Anmerkung|tableau|annexe|exemple"
@@ -127,14 +127,14 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
 
 def mask_places(sentence: str) -> str:
     """Put letters in place of references, editions, addresses and dates, whose numbers limit nothing; lengths stay."""
-    return _NAMED_PLACE.sub(lambda match: "x" * len(match.group()), sentence)
+    return _PLACE_REFERENCE.sub(lambda match: "x" * len(match.group()), sentence)
 
 
-def named_places(sentence: str) -> list[PrintedMark]:
+def places_in(sentence: str) -> list[PrintedMark]:
     """List the references, editions, addresses and dates; their keys are in lower case and have single blanks."""
     return [
         PrintedMark(" ".join(match.group().lower().split()), match.group(), *match.span())
-        for match in _NAMED_PLACE.finditer(sentence)
+        for match in _PLACE_REFERENCE.finditer(sentence)
     ]
 
 
@@ -145,7 +145,7 @@ def limits(sentence: str) -> list[PrintedMark]:
     text = _DATE.sub(lambda date: "x" * len(date[0]), text)
     for pattern in (_NUMBER, _NUMBER_WORDS):
         for match in pattern.finditer(text):
-            behind = _NAMED_UNIT.match(text, match.end())
+            behind = _UNIT_WORD.match(text, match.end())
             unit = behind["unit"] if behind else ""
             word = match.group().lower()
             number = "".join(match.group().split()) if pattern is _NUMBER else str(NUMBER_WORDS.get(word, word))
@@ -157,7 +157,7 @@ def limits(sentence: str) -> list[PrintedMark]:
 
 def without_limits(sentence: str) -> str:
     """Blank the words of force, the numbers with their units and the names of places: what is left is the subject."""
-    bare = _NUMBER_WORDS.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", _NAMED_PLACE.sub(" ", sentence))))
+    bare = _NUMBER_WORDS.sub(" ", _CAPITAL_FORCE.sub(" ", _FORCE.sub(" ", _PLACE_REFERENCE.sub(" ", sentence))))
     return _NUMBER.sub(" ", bare)
 
 
@@ -226,7 +226,7 @@ _ENDS_TITLE = re.compile(r"\s(?:that|which|where|who|if|when|shall|must|should|t
 _ANY_KIND = frozenset({"new", "separate", "own", "dedicated", "further", "single", "specific", "this", "each", "one"})
 
 
-def section_asked(sentence: str) -> str:
+def section_demanded(sentence: str) -> str:
     """Return what a section that a sentence asks for is to be called, or to be about; empty where it asks for none."""
     for pattern in (_TITLED, _ABOUT, _OF_KIND):
         found = pattern.search(sentence)

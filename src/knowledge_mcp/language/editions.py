@@ -129,7 +129,7 @@ def is_periodic(name: str) -> bool:
     return _PERIODIC.search(name.replace("_", " ")) is not None
 
 
-def status_named(value: str) -> str:
+def parse_status(value: str) -> str:
     """Read a status field; empty for one that says nothing of an edition's life."""
     word = value.strip().casefold()
     if _DRAFTS.search(word) or word in {"wip", "proposed", "proposal", "working draft"}:
@@ -215,7 +215,7 @@ def said_in(text: str) -> Told:
         edition=re.sub(r"[ *_:]{1,10}", " ", line["said"]).strip() if line else "",
         published=published,
         replaces=tuple(dict.fromkeys(replaces)),
-        status=status_named(word),
+        status=parse_status(word),
     )
 
 

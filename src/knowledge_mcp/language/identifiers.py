@@ -87,7 +87,7 @@ def table_identifier(table: str) -> str | None:
 
 
 _PARTS = re.compile(r"[A-Za-z]+|\d+")
-_ASKED = re.compile(
+_TOPIC_PATTERN = re.compile(
     r"[\[(<{\"'`]?(?:[A-Za-z]{1,12}(?:[-_./][A-Za-z][A-Za-z0-9]{0,15}){0,5}[-_./]?\d[A-Za-z0-9]*(?:[-_./][A-Za-z0-9]+)*"
     r"(?:\(\w{1,3}\))*|[A-Z]{1,12} \d{1,6}(?:\.\d{1,4})*|[a-z]{2,6} \d{1,6}(?:\.\d{1,4})*)[\])>}\"'`]?"
 )
@@ -111,17 +111,17 @@ def is_below(key: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
     return len(key) > len(prefix) and key[: len(prefix)] == prefix
 
 
-def identifiers_asked(topic: str) -> list[str]:
+def identifiers_in_topic(topic: str) -> list[str]:
     """List what looks like a requirement's identifier: the whole topic, else whatever stands within it, in order."""
     words = topic.strip().rstrip(".,;:?!")
-    if clause_asked(words) is not None:
+    if clause_in_topic(words) is not None:
         return []
-    if _ASKED.fullmatch(words):
+    if _TOPIC_PATTERN.fullmatch(words):
         return [words[1:-1] if words[:1] in "[(<{\"'`" else words]
     return list(dict.fromkeys(match.group() for match in _WITHIN.finditer(words)))
 
 
-def clause_asked(topic: str) -> str | None:
+def clause_in_topic(topic: str) -> str | None:
     """Return the number of the clause that the whole topic names ("5.3.1", "clause A.2"), None where it names none."""
     match = _CLAUSE.fullmatch(topic.strip())
     return None if match is None else match.group("number").upper()
@@ -218,7 +218,7 @@ def detect_labels(document: Document, convention: Convention) -> Labels:
         frozenset(
             name
             for name, family in found.items()
-            if len(family.numbers) >= _LEAST and 2 * family.obliging >= family.blocks and _is_telling(name)
+            if len(family.numbers) >= _LEAST and 2 * family.obliging >= family.blocks and _is_distinctive(name)
         ),
         _heading_families(document),
     )
@@ -230,7 +230,7 @@ def _heading_families(document: Document) -> frozenset[str]:
         match = _LABEL.match(section.label)
         if match is not None and not is_foreign(match.group("id")):
             found.setdefault(_family(match), set()).add(match.group("number"))
-    return frozenset(name for name, numbers in found.items() if len(numbers) >= _LEAST and _is_telling(name))
+    return frozenset(name for name, numbers in found.items() if len(numbers) >= _LEAST and _is_distinctive(name))
 
 
 def _openings(document: Document) -> Iterator[str]:
@@ -264,7 +264,7 @@ def _family(match: re.Match[str]) -> str:
     return match.group("family").upper()
 
 
-def _is_telling(family: str) -> bool:
+def _is_distinctive(family: str) -> bool:
     return len(family) >= 2 or family in {"R", "F", "N", "S", "Q"}
 
 

@@ -115,7 +115,7 @@ class Asked:
 
 
 @lru_cache(maxsize=256)
-def asked_for(question: str) -> Asked:
+def names_in_question(question: str) -> Asked:
     """List the names in a question; among other words a bare number counts only after a word such as "clause"."""
     found: dict[str, Name] = {}
     rest: list[str] = []
@@ -154,17 +154,17 @@ _ASKS_WHAT = re.compile(
     re.IGNORECASE,
 )
 """How a question begins that asks what a thing is; an article points to a thing that is known, so "the" is not here."""
-_ASKED_AT_THE_END = (" mean", " stand for")
+_QUESTION_ENDINGS = (" mean", " stand for")
 _AROUND_TERMS = " \"'`´‘’“”„«»‹›?!.,:;"
 
 
-def term_asked_for(question: str) -> str:
+def term_in_question(question: str) -> str:
     """Return the words whose meaning alone is asked for, such as "gust" in "What is a gust?"; else empty."""
     opening = _ASKS_WHAT.match(" ".join(question.split()))
     if opening is None:
         return ""
     term = opening.string[opening.end() :].strip(_AROUND_TERMS)
-    for ending in _ASKED_AT_THE_END:
+    for ending in _QUESTION_ENDINGS:
         term = term.removesuffix(ending)
     return term.strip(_AROUND_TERMS)
 
@@ -327,9 +327,9 @@ _MOST_NAMES_OF_A_REPORT = 12
 MOST_PLACES = 3
 """A name that a report only mentions says where to look if it is defined in so many places at most."""
 
-WORTH_OF_NAMES = 4.5
-WORTH_OF_MIXED = 3.0
-WORTH_OF_PROSE = 1.0
+WEIGHT_OF_NAMES = 4.5
+WEIGHT_OF_MIXED = 3.0
+WEIGHT_OF_PROSE = 1.0
 """What all words of a question are worth beside a cosine, by what it looks like (`benchmarks/ablation.py`)."""
 
 
@@ -370,13 +370,13 @@ def _looking_like_code(text: str) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST_NAMES]
 
 
-def words_worth(text: str) -> float:
+def weight_of_words(text: str) -> float:
     """Say how much the words of a question count: much for names, paths and quotations, little for plain prose."""
     if asks_for_symbol(text):
-        return WORTH_OF_NAMES
+        return WEIGHT_OF_NAMES
     if _looking_like_code(text) or _PATH.search(text) or _QUOTED.search(text):
-        return WORTH_OF_MIXED
-    return WORTH_OF_PROSE
+        return WEIGHT_OF_MIXED
+    return WEIGHT_OF_PROSE
 
 
 def defines(chunk: Chunk, name: str) -> bool:

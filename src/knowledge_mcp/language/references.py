@@ -325,7 +325,7 @@ def _overlaps(span: Span, spans: Sequence[Span]) -> bool:
     return place >= 0 and spans[place].end > span.start
 
 
-def is_named(reference: Reference) -> bool:
+def names_document(reference: Reference) -> bool:
     """Tell whether a reference names its target in a form that means something outside its file: no anchor."""
     return reference.kind is not ReferenceKind.LINK or ":" in reference.target
 

@@ -184,7 +184,7 @@ def _border(text: str, start: int, far: int) -> int | None:
 def sentence_around(text: str, span: Span, within: Span, most: int = 300) -> Span:
     """Return the sentence that holds a span, at most this many characters of it unless the span is longer."""
     begin, end = within.start, within.end
-    for cut in _sentence_borders(text, within):
+    for cut in _sentence_ends(text, within):
         if cut <= span.start:
             begin = max(begin, cut)
         elif cut >= span.end:
@@ -208,7 +208,7 @@ def _to_word(text: str, left: int, begin: int, start: int) -> int:
     return blank.end() if blank else left
 
 
-def _sentence_borders(text: str, within: Span) -> Iterator[int]:
+def _sentence_ends(text: str, within: Span) -> Iterator[int]:
     found = {match.end() for match in _BLOCK.finditer(text, within.start, within.end)}
     found |= {match.end() for match in _SENTENCE.finditer(text, within.start, within.end)}
     return iter(sorted(found))

@@ -89,7 +89,7 @@ class EnglishAnalyser:
         self._lock = threading.Lock()
         self._stem_word: Callable[[str], str] | None = None
         self._memo: dict[str, tuple[str, ...]] = {}
-        self._terms_asked = lru_cache(maxsize=256)(self._terms_of_query)  # one search asks several times
+        self._query_terms = lru_cache(maxsize=256)(self._terms_of_query)  # one search asks several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
         self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
 
@@ -106,10 +106,10 @@ class EnglishAnalyser:
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        return list(self._terms_asked(text))
+        return list(self._query_terms(text))
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return [(term,) for term in self._terms_asked(text)]
+        return [(term,) for term in self._query_terms(text)]
 
     def term_key(self, term: str) -> str:
         folded = _OPTIONAL_PLURAL.sub("", fold(term).lower())

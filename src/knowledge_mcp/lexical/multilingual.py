@@ -42,7 +42,7 @@ class MultilingualAnalyser(EnglishAnalyser):
         super().__init__()
         self._stemmers = _Stemmers()
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._words_asked = lru_cache(maxsize=256)(self._words_of_query)  # one search asks several times
+        self._query_words = lru_cache(maxsize=256)(self._words_of_query)  # one search asks several times
         words = hashlib.sha256("\n".join(" ".join(sorted(FUNCTION_WORDS[each])) for each in STEMMED).encode())
         self._full_version = f"{_VERSION}-snowball-{words.hexdigest()[:8]}"
 
@@ -61,10 +61,10 @@ class MultilingualAnalyser(EnglishAnalyser):
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        return list(dict.fromkeys(term for word in self._words_asked(text) for term in word))
+        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return list(self._words_asked(text))
+        return list(self._query_words(text))
 
     def _learn(self, code: str, chunk: str) -> tuple[str, ...]:
         words = _words(chunk)
@@ -128,7 +128,7 @@ class _Stemmers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ready: dict[str, Any] = {}
-        self._asked: dict[str, tuple[str, ...]] = {}
+        self._query_stems: dict[str, tuple[str, ...]] = {}
 
     def term(self, code: str, word: str) -> str:
         """Give the term of a word in small letters: accents are folded last, because they tell endings apart."""
@@ -143,10 +143,10 @@ class _Stemmers:
 
     def terms(self, word: str) -> tuple[str, ...]:
         """List the terms of a word in all the languages, each once."""
-        known = self._asked.get(word)
+        known = self._query_stems.get(word)
         if known is None:
             known = tuple(dict.fromkeys(self.term(code, word) for code in STEMMED))
-            if len(self._asked) >= MEMO_ENTRIES // 10:
-                self._asked = {}
-            self._asked[word] = known
+            if len(self._query_stems) >= MEMO_ENTRIES // 10:
+                self._query_stems = {}
+            self._query_stems[word] = known
         return known

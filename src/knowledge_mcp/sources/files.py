@@ -94,7 +94,7 @@ class FileSource:
         self._path = spelled(path)
         self._recursive = recursive
         self._links = links
-        self._asked = patterns is not None
+        self._has_patterns = patterns is not None
         self._patterns = tuple(pattern.lower() for pattern in (DOCUMENT_PATTERNS if patterns is None else patterns))
         self._left: dict[str, list[str]] = {}
         self._counts: Counter[str] = Counter()
@@ -141,7 +141,7 @@ class FileSource:
         """
         if path in self._met:
             return False
-        place = _as_named(path)
+        place = _decode_name(path)
         try:
             if stat.S_ISDIR(os.lstat(place).st_mode):
                 return True
@@ -246,7 +246,7 @@ class FileSource:
         """Say what a file is that is not taken; empty for one that is."""
         lower = name.lower()
         fits = any(fnmatch.fnmatchcase(lower, pattern) for pattern in self._patterns)
-        if self._asked:
+        if self._has_patterns:
             return "" if fits else "files that fit no pattern"
         if lower in _PROJECT_FILES:
             return "source code"
@@ -399,7 +399,7 @@ def lies_below(folder: Path, record: DocumentRecord) -> bool:
     return record.source_path.startswith(os.path.join(folder, ""))  # noqa: PTH118 - compared as text
 
 
-def _as_named(path: str) -> Path:
+def _decode_name(path: str) -> Path:
     """Give back the name that `path_text` wrote where it is no UTF-8, if such a file is there."""
     named = Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(path))))
     return named if os.path.lexists(named) else Path(path)

@@ -15,7 +15,7 @@ from knowledge_mcp.chunking.prose.headings import HeadingPaths
 from knowledge_mcp.chunking.prose.passages import ChunkIds, Piece
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.glossary.definitions import find_definitions
-from knowledge_mcp.language.references import document_references, is_named
+from knowledge_mcp.language.references import document_references, names_document
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Span
@@ -302,7 +302,7 @@ class _Writer:
             page_numbers=pages,
             page_labels=tuple(self._labels.get(page, str(page)) for page in pages),
             lines=self._line_places.of(piece),
-            references=tuple(dict.fromkeys(link.target for link in links if is_named(link))),
+            references=tuple(dict.fromkeys(link.target for link in links if names_document(link))),
             links=tuple(links),
             statements=tuple(statements),
             definitions=tuple(definitions),

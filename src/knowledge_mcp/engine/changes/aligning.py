@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.engine.changes.wording import holders, is_held, plain, words_of
+from knowledge_mcp.engine.changes.wording import holders, is_locked, plain, words_of
 from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
@@ -273,7 +273,7 @@ class _Matcher:
             asked = [
                 side.clauses[one]
                 for one, other in some.items()
-                if not is_held(side.clauses[one].text, there.clauses[other].text)
+                if not is_locked(side.clauses[one].text, there.clauses[other].text)
             ]
             held = {clause.index for clause, _ in holders(asked, there.clauses, texts)}
             parted.update(held if side is self._old else (back[each] for each in held))
@@ -296,9 +296,9 @@ class _Matcher:
             ):
                 one, other = self._old.clauses[places[0]], self._new.clauses[news[words][0]]
                 is_common = said[words] > 2
-                is_held = one.parent is None or other.parent is None
-                is_held = is_held or one.parent in pairs.forward or other.parent in pairs.backward
-                if is_held or not is_common:
+                is_locked = one.parent is None or other.parent is None
+                is_locked = is_locked or one.parent in pairs.forward or other.parent in pairs.backward
+                if is_locked or not is_common:
                     pairs.join(one.index, other.index)
 
     @staticmethod
@@ -355,8 +355,10 @@ class _Matcher:
             in_place = together and self._is_named_alike(one, other, each)
             score = self._score(one, other, each, known, together=together, in_place=in_place)
             says_nothing = each.words is not None and each.words < _NOTHING
-            is_named = in_place or each.same_head or each.number >= _HALF
-            if score > _HALF and (is_named or not says_nothing):  # a clause number alone is shifted by every insertion
+            names_document = in_place or each.same_head or each.number >= _HALF
+            if score > _HALF and (
+                names_document or not says_nothing
+            ):  # a clause number alone is shifted by every insertion
                 scored.append((says_nothing or not in_place, -score, abs(one - other), one, other))
         pairs = _Pairs(self._old.clauses, self._new.clauses)
         for _, _, _, one, other in sorted(scored):

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.wording import plain, words_of
-from knowledge_mcp.language.demands import PrintedMark, force_words, limits, named_places
+from knowledge_mcp.language.demands import PrintedMark, force_words, limits, places_in
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
@@ -384,7 +384,7 @@ def _printed_targets(clauses: Iterable[Clause]) -> re.Pattern[str] | None:
 def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | None) -> list[_Marked]:
     """List the words of a sentence; for words of force, numbers and references, what they are."""
     named = [PrintedMark(found[0], found[0], *found.span()) for found in places.finditer(sentence)] if places else []
-    marks = [("<place>", mark) for mark in (*named, *named_places(sentence))]
+    marks = [("<place>", mark) for mark in (*named, *places_in(sentence))]
     marks += [(_FORCE_KEY, mark) for mark in force_words(sentence, convention)]
     marks += [(_NUMBER_KEY, mark) for mark in limits(sentence)]
     found: list[_Marked] = []

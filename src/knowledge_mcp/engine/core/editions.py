@@ -15,8 +15,8 @@ from knowledge_mcp.language.editions import (
     edition_said,
     is_periodic,
     mark_of,
+    parse_status,
     replaced_in,
-    status_named,
     without_marks,
 )
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, DocumentRecord
@@ -101,8 +101,8 @@ def facts_of(record: DocumentRecord) -> EditionFacts:
     mark = _merge([stated, designation[1] if designation else None, in_title, in_file_name, in_path])
     family, by = _family(record, designation, in_title, in_file_name, in_path, is_said=stated is not None)
     date = next((found for key in _DATE_KEYS if (found := _date(metadata.get(key, "")))), "")
-    status = next((found for key in _STATUS_KEYS if (found := status_named(metadata.get(key, "")))), "")
-    if not status and status_named(record.title) == EditionStatus.DRAFT:
+    status = next((found for key in _STATUS_KEYS if (found := parse_status(metadata.get(key, "")))), "")
+    if not status and parse_status(record.title) == EditionStatus.DRAFT:
         status = EditionStatus.DRAFT
     return EditionFacts(
         family=family,

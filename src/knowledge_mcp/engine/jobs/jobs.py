@@ -63,13 +63,13 @@ class RunningJob:
 
     Attributes:
         taken_up: another process had begun it.
-        given_up: whether who waited for it has gone.
+        is_abandoned: whether who waited for it has gone.
     """
 
     job: Job
     journaled: bool
     taken_up: bool = False
-    given_up: Callable[[], bool] = bool
+    is_abandoned: Callable[[], bool] = bool
     stop: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
@@ -114,14 +114,16 @@ class Jobs:
         self._counted = Counter[str]()
         self._idle = threading.Condition(self._lock)
 
-    def submit(self, request: Mapping[str, Any], *, journaled: bool, given_up: Callable[[], bool] = bool) -> RunningJob:
+    def submit(
+        self, request: Mapping[str, Any], *, journaled: bool, is_abandoned: Callable[[], bool] = bool
+    ) -> RunningJob:
         """Begin a job as soon as a worker is free.
 
         Args:
             request: plain JSON values.
             journaled: whether it is written down, to be looked up by its id and taken up after a restart. A request
                 that is under way already is not begun twice: its job is returned.
-            given_up: whether who waits for it has gone, which stops it.
+            is_abandoned: whether who waits for it has gone, which stops it.
 
         Raises:
             CancelledError: the process is about to end.
@@ -136,7 +138,7 @@ class Jobs:
                         return running
         now = _now()
         job = Job(secrets.token_hex(8), dict(request), JobState.QUEUED, now, now, owner=self._owner)
-        return self._start(RunningJob(job, journaled, given_up=given_up))
+        return self._start(RunningJob(job, journaled, is_abandoned=is_abandoned))
 
     def once(self, request: Mapping[str, Any], *state: object) -> Job:
         """Return the job of a request: under way, done within the last week, else started now.
@@ -375,8 +377,8 @@ class Jobs:
             self._change(running)  # for whoever asks another process
 
     def _is_stopped(self, running: RunningJob) -> bool:
-        is_left = running.stop.is_set() or running.given_up()
-        return is_left or (running.journaled and self._journal.is_asked_to_stop(running.job.id))
+        is_left = running.stop.is_set() or running.is_abandoned()
+        return is_left or (running.journaled and self._journal.is_stop_requested(running.job.id))
 
     def _change(self, running: RunningJob, **changed: Any) -> None:
         running.job = replace(running.job, updated_at=_now(), **changed)
@@ -417,7 +419,7 @@ class Jobs:
         return 1
 
     def _is_orphan(self, job: Job) -> bool:
-        return job.owner != self._owner and not self._journal.is_held(job.owner)
+        return job.owner != self._owner and not self._journal.is_locked(job.owner)
 
     def _show_life(self) -> None:
         with self._lock:

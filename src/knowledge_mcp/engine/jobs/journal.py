@@ -97,7 +97,7 @@ class Journal(Protocol):
         """Show that an owner's process is alive, until the function returned is called or the process ends."""
         ...
 
-    def is_held(self, owner: str) -> bool:
+    def is_locked(self, owner: str) -> bool:
         """Tell whether the process of an owner is alive."""
         ...
 
@@ -125,7 +125,7 @@ class Journal(Protocol):
         """Leave word for the job's process, whichever it is, that it is to stop."""
         ...
 
-    def is_asked_to_stop(self, job_id: str) -> bool:
+    def is_stop_requested(self, job_id: str) -> bool:
         """Tell whether that word was left; asked often."""
         ...
 
@@ -159,7 +159,7 @@ class FolderJournal:
     def hold(self, owner: str) -> Callable[[], None]:
         return self._mapped(lambda: locks.acquire(self._folder / "locks", owner))
 
-    def is_held(self, owner: str) -> bool:
+    def is_locked(self, owner: str) -> bool:
         return not locks.is_free(self._folder / "locks", owner)
 
     def write(self, job: Job) -> None:
@@ -195,7 +195,7 @@ class FolderJournal:
     def ask_to_stop(self, job_id: str) -> None:
         self._mapped(lambda: self._mark(job_id).touch())
 
-    def is_asked_to_stop(self, job_id: str) -> bool:
+    def is_stop_requested(self, job_id: str) -> bool:
         return self._mark(job_id).exists()
 
     def settled(self, job_id: str) -> None:

@@ -36,7 +36,7 @@ _DEAD = timedelta(seconds=60)
 _LEFT = timedelta(days=1)
 """Age from which what belongs to no job is swept."""
 _ANSWER_SECONDS = 2.0
-"""Seconds that the answer to `is_asked_to_stop` is good for."""
+"""Seconds that the answer to `is_stop_requested` is good for."""
 _PART = 2 * 1024 * 1024
 """Bytes of one part; a server takes no request of any size."""
 _JOB, _OWNER, _STOP, _CONTENT = "job", "owner", "stop", "content"
@@ -98,7 +98,7 @@ class StoreJournal:
 
         return free
 
-    def is_held(self, owner: str) -> bool:
+    def is_locked(self, owner: str) -> bool:
         record = self._get(_OWNER, owner)
         if record is None:
             self._signs.forget(owner)
@@ -140,7 +140,7 @@ class StoreJournal:
     def ask_to_stop(self, job_id: str) -> None:
         self._put(_STOP, job_id, "")
 
-    def is_asked_to_stop(self, job_id: str) -> bool:
+    def is_stop_requested(self, job_id: str) -> bool:
         now = time.monotonic()
         answered_at, answer = self._answers.get(job_id, (-_ANSWER_SECONDS, False))
         if now - answered_at >= _ANSWER_SECONDS:

@@ -23,13 +23,13 @@ from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQu
 from knowledge_mcp.engine.search.blending import EXAMPLES, feedback, places, words_in_full
 from knowledge_mcp.language.names import (
     MOST_PLACES,
-    WORTH_OF_PROSE,
+    WEIGHT_OF_PROSE,
     asks_for_symbol,
     defines,
     is_report,
     names_in,
     stands_in,
-    words_worth,
+    weight_of_words,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, EmbeddingSpace
@@ -375,7 +375,7 @@ class CodeSearch:
         near |= self._missing_cosines(base, trip.vector, [each for each in chunk_ids if each not in near])
         in_full = words_in_full(len(base.analyser.query_words(query.text)), trip.chunks)
         space = base.embedder.space
-        words_weight = words_worth(query.text)
+        words_weight = weight_of_words(query.text)
         asks_symbol = asks_for_symbol(query.text)
         rated: list[CodeCandidate] = []
         for chunk_id in check_each(chunk_ids):
@@ -385,15 +385,15 @@ class CodeSearch:
             else:
                 words = None if trip.mode == "dense" else words_weight * bm25 / in_full
                 similarity = similar(self._similarity, space, near.get(chunk_id, 0.0), words)
-            is_named = trip.mode != "dense" and chunk_id in symbols
-            if is_named:
+            names_document = trip.mode != "dense" and chunk_id in symbols
+            if names_document:
                 similarity = 1.0 if asks_symbol else (1.0 + similarity) / 2
             rated.append(
                 CodeCandidate(
                     chunk_id,
                     similarity,
-                    exact=is_named and (asks_symbol or query.symbol is not None),
-                    firm=is_named or trip.mode == "keyword",
+                    exact=names_document and (asks_symbol or query.symbol is not None),
+                    firm=names_document or trip.mode == "keyword",
                 )
             )
         return rated
@@ -458,7 +458,7 @@ class CodeSearch:
 
 def _asks_in_detail(query: CodeQuery) -> bool:
     """Tell whether a question says more than one name, and names what is there; the best hits then tell more of it."""
-    return not asks_for_symbol(query.text) and words_worth(query.text) > WORTH_OF_PROSE
+    return not asks_for_symbol(query.text) and weight_of_words(query.text) > WEIGHT_OF_PROSE
 
 
 def _lean(vector: Vector, other: Vector) -> Vector:

@@ -25,7 +25,7 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages
-from knowledge_mcp.language.names import asked_for
+from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import Phrase, Saying, phrases_in
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key, numbers_of
 from knowledge_mcp.model.collection import EmbeddingSpace
@@ -217,7 +217,7 @@ def estimate(base: Base, query: SearchQuery, mode: SearchMode, legs: LegResults,
     if query.weight not in {None, USUAL_WEIGHT} or calibration is None or mode is not SearchMode.HYBRID or query.offset:
         return None
     terms = len(base.analyser.query_words(query.text))
-    if not legs.dense or legs.lexical is None or not terms or asked_for(query.text).alone:
+    if not legs.dense or legs.lexical is None or not terms or names_in_question(query.text).alone:
         return None
     if terms == 1 and legs.lexical:
         return None

@@ -12,7 +12,13 @@ from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.folding import Shape
 from knowledge_mcp.engine.search.search import EmbeddedQuery, ask, search_asked, with_other_words
-from knowledge_mcp.language.identifiers import clause_asked, identifier_key, identifiers_asked, is_below, spellings
+from knowledge_mcp.language.identifiers import (
+    clause_in_topic,
+    identifier_key,
+    identifiers_in_topic,
+    is_below,
+    spellings,
+)
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Span
@@ -79,8 +85,8 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
         filters.append(choice.filter)
     records = Records(base)
     found = _Found()
-    clause, topic_alone = clause_asked(query.topic), query.topic.strip()
-    identifiers = identifiers_asked(query.topic)
+    clause, topic_alone = clause_in_topic(query.topic), query.topic.strip()
+    identifiers = identifiers_in_topic(query.topic)
     if not identifiers and clause is None and _OPAQUE.fullmatch(topic_alone):
         identifiers = [topic_alone]
     for identifier in identifiers:

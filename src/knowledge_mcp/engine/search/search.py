@@ -31,10 +31,10 @@ from knowledge_mcp.language.names import (
     Asked,
     Exactness,
     Name,
-    asked_for,
     best_exactness,
+    names_in_question,
     names_it,
-    term_asked_for,
+    term_in_question,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
@@ -123,7 +123,7 @@ def pinned(
 
 def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
     """List the passages that define a term of which only the meaning is asked; identifiers are for `pinned`."""
-    term = "" if asked_for(question).names else term_asked_for(question)
+    term = "" if names_in_question(question).names else term_in_question(question)
     for key in term_keys(base, term):
         chunk_ids = tuple(each.id for each in base.opened.chunks("term", [key]) if _explains(base, each, key))
         if not chunk_ids:
@@ -167,7 +167,7 @@ def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked, bo
     for document_ids, start, end in _held(base, question):
         rest = f"{rest[:start]} clause {rest[end:]}"
         within.update(dict.fromkeys(document_ids))
-    inside, asked = asked_for(rest), asked_for(question)
+    inside, asked = names_in_question(rest), names_in_question(question)
     if within and inside.names:
         return tuple(within), inside, False
     return (tuple(within), asked, bool(within)) if asked.alone else ((), asked, False)
@@ -426,7 +426,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
-    if mode is not SearchMode.KEYWORD and not definers and not asked_for(query.text).alone:
+    if mode is not SearchMode.KEYWORD and not definers and not names_in_question(query.text).alone:
         hits = reranked(base, query.text, hits, degraded)
     shown = folded(hits) if query.fold else hits
     shown = per_document(shown, query.per_document) if query.per_document is not None else shown

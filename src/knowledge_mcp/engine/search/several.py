@@ -20,7 +20,7 @@ from knowledge_mcp.engine.core.health import sound_answer
 from knowledge_mcp.engine.search.blending import nearness, says_together, score_of, words_in_full
 from knowledge_mcp.engine.search.folding import folded
 from knowledge_mcp.engine.search.search import NAMED_FROM, candidates, reranked, search, with_other_words
-from knowledge_mcp.language.names import asked_for
+from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError, NotFoundError
@@ -118,7 +118,7 @@ def merged(
     failures = [*(words for each in parts for words in each.degraded), *degraded]
     searched = [answer for answer in parts if answer.searched_documents]
     mode = searched[0].mode if searched else query.mode
-    if base is not None and mode is not SearchMode.KEYWORD and not asked_for(query.text).alone:
+    if base is not None and mode is not SearchMode.KEYWORD and not names_in_question(query.text).alone:
         hits = list(reranked(base, query.text, hits, failures))
     shown = folded(hits) if query.fold else hits
     end = query.offset + query.limit

@@ -11,7 +11,7 @@ from knowledge_mcp.engine.core.designations import Designation, Directory, menti
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
-from knowledge_mcp.language.demands import section_asked
+from knowledge_mcp.language.demands import section_demanded
 from knowledge_mcp.language.editions import said_in
 from knowledge_mcp.language.quantities import Bound, Quantity, quantities
 from knowledge_mcp.model.collection import DocumentRecord
@@ -138,7 +138,7 @@ def section_check(
     demand: str, headings: Sequence[SectionHeading], parts: Sequence[ReadDocument], terms: Terms
 ) -> tuple[RowCheck, SectionHeading | None] | None:
     """Look for the section that a demand asks for: a heading with all of its words; None where it asks for none."""
-    demanded = section_asked(demand)
+    demanded = section_demanded(demand)
     demanded_terms = frozenset(terms(demanded))
     if not demanded_terms:
         return None

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.language.demands import OWN_LABEL, named_places, without_limits
+from knowledge_mcp.language.demands import OWN_LABEL, places_in, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
 from knowledge_mcp.language.quantities import Bound, Quantity, quantities
 from knowledge_mcp.language.sentences import sentence_spans
@@ -276,7 +276,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         negated, limits = _negate_limits(text, force, printed)
         demand = Demand(item.id, " ".join(span.of(item.text).split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
-        codes = frozenset((*_CODE.findall(text), *(mark.key for mark in named_places(text))))
+        codes = frozenset((*_CODE.findall(text), *(mark.key for mark in places_in(text))))
         context = item.citation if _POINTS.search(text) else ""
         yield _Parsed(demand, text, forces, negated, limits, printed, subject, codes, words, context)
 

@@ -129,7 +129,7 @@ _SCRIPTS = re.compile(
 _READ = 20_000
 """Characters of a text that are looked at; it takes some dozen words."""
 
-_FEWEST, _MOST_ASKED, _WORDS_FOR_ONE = 2, 5, 8
+_FEWEST, _MOST_QUESTION_WORDS, _WORDS_FOR_ONE = 2, 5, 8
 """Different function words that a language must show: one in eight words, two of a short text, for "die casting" and
 "per se" are English, and no more than five. Every passage of the labelled sets in English is told as English or not."""
 
@@ -152,7 +152,7 @@ def language_of(text: str) -> str:
         for code in sharers:
             counts[code] += times * _WHOLE // len(sharers)
             kinds[code] += 1
-    fewest = max(_FEWEST, min(_MOST_ASKED, 1 + len(words) // _WORDS_FOR_ONE))
+    fewest = max(_FEWEST, min(_MOST_QUESTION_WORDS, 1 + len(words) // _WORDS_FOR_ONE))
     candidates = [code for code in FUNCTION_WORDS if kinds[code] >= fewest]
     best = max(candidates, key=lambda code: counts[code], default="")
     return best if best and counts[best] >= _WHOLE * _SHARE * len(words) else _by_script(text)

@@ -129,7 +129,7 @@ class _Weak:
         self._places: dict[int | None, _Place] = {None: _Place.CLOSED}
         self._roots: dict[int | None, int | None] = {None: None}
         self._parents = {each.parent for each in document.sections}
-        self._told = {
+        self._said_elsewhere = {
             (each.parent, each.level)
             for each in document.sections
             if each.title.endswith(".") and len(each.title.split()) > _LEAST_WORDS
@@ -203,7 +203,7 @@ class _Weak:
             return
         title = node.title.strip()
         story, alone = _is_story(title), node.heading == node.span
-        if not _says(title) or not (story or (node.parent, node.level) in self._told):
+        if not _says(title) or not (story or (node.parent, node.level) in self._said_elsewhere):
             return
         span = node.heading if alone else node.span
         if self._within(span):

@@ -14,11 +14,11 @@ from typing import Any
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
 from knowledge_mcp.readers.requirements.documents import as_document
-from knowledge_mcp.readers.requirements.tables import columns_named, items_of_rows
+from knowledge_mcp.readers.requirements.tables import items_of_rows, parse_columns
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, table_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-_WANTED = "a CSV file"
+_EXPECTED = "a CSV file"
 _SAMPLE_ROWS, _SAMPLE_TEXT = 200, 200_000
 _DELIMITERS = "\t;|,"
 _SEPARATOR_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
@@ -31,7 +31,7 @@ def table(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no text, empty, or has more columns or text than can be read.
     """
-    text, warning = nonblank_text_of(path, _WANTED)
+    text, warning = nonblank_text_of(path, _EXPECTED)
     if check:
         yield {"pages": None}
         return
@@ -44,8 +44,8 @@ def items(path: str, *, check: bool, columns: str) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: as `table`; or no row names the columns.
     """
-    text, _ = nonblank_text_of(path, _WANTED)
-    yield from as_document(items_of_rows(_rows_of(text), columns_named(columns)), check=check)
+    text, _ = nonblank_text_of(path, _EXPECTED)
+    yield from as_document(items_of_rows(_rows_of(text), parse_columns(columns)), check=check)
 
 
 def _rows_of(text: str) -> _Rows:

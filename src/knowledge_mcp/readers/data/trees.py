@@ -193,12 +193,12 @@ def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 def _holds_needs(loaded: Any) -> bool:
     """Tell a `needs.json` from other JSON: versions that have needs by their ids."""
-    versions = _named(_named(loaded).get("versions")).values()
-    needs = [need for version in versions for need in _named(_named(version).get("needs")).values()]
-    return bool(needs) and all("id" in _named(need) for need in needs)
+    versions = _by_name(_by_name(loaded).get("versions")).values()
+    needs = [need for version in versions for need in _by_name(_by_name(version).get("needs")).values()]
+    return bool(needs) and all("id" in _by_name(need) for need in needs)
 
 
-def _named(value: Any) -> dict[str, Any]:
+def _by_name(value: Any) -> dict[str, Any]:
     """Return what an object holds by name, nothing of any other value."""
     return dict(cast("tuple[tuple[str, Any], ...]", value)) if isinstance(value, tuple) else {}
 

@@ -16,7 +16,7 @@ from knowledge_mcp.model.document import HiddenReason, ReferenceKind
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, unseen_drawing
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.hidden import shown_length
+from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -273,7 +273,7 @@ def visible_length(element: Element) -> int:
     while pending:
         part = pending.pop()
         if local_name(part) == "t":
-            count += shown_length(part.text)
+            count += nonblank_length(part.text)
         pending.extend(visible_children(part))
     return count
 

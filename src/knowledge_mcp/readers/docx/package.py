@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_MAIN_PART_BYTES = 300_000_000
 MAX_SIDE_PART_BYTES = 64_000_000
-_WANTED = "a Word document"
+_EXPECTED = "a Word document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Package:
         try:
             root = parse(data)
         except etree.XMLSyntaxError as error:
-            raise corrupted(_WANTED, error) from error
+            raise corrupted(_EXPECTED, error) from error
         for element in root:
             kind = (attribute(element, "Type") or "").rpartition("/")[2]
             external = attribute(element, "TargetMode") == "External"
@@ -112,7 +112,7 @@ class Package:
                 return name
         if "word/document.xml" in self._names:
             return "word/document.xml"
-        raise mislabelled(_WANTED, kind_of_archive(self._names))
+        raise mislabelled(_EXPECTED, kind_of_archive(self._names))
 
     @staticmethod
     def _resolve(part: str, target: str) -> str:
@@ -134,12 +134,12 @@ def open_package(item: SourceItem) -> Generator[Package]:
             item.open() as raw,
             _seekable(raw) as stream,
             # a document may hold a film: what is read of it is bounded part by part
-            open_archive(stream, _WANTED, largest=MAX_TOTAL_BYTES) as archive,
+            open_archive(stream, _EXPECTED, largest=MAX_TOTAL_BYTES) as archive,
         ):
             try:
                 yield Package(archive)
             except etree.XMLSyntaxError as error:
-                raise corrupted(_WANTED, error) from error
+                raise corrupted(_EXPECTED, error) from error
             except TooManyElementsError as error:
                 raise too_large(str(error)) from error
     except Refusal as refusal:
@@ -231,19 +231,19 @@ class _Counted:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._held = 0
+        self._open_elements = 0
 
     def read(self, size: int = -1) -> bytes:
         """Read on."""
         data = self._stream.read(size)
-        self._held += data.count(b"<") - data.count(b"</")
-        if self._held > MAX_ELEMENTS:
+        self._open_elements += data.count(b"<") - data.count(b"</")
+        if self._open_elements > MAX_ELEMENTS:
             raise TooManyElementsError(f"more than {MAX_ELEMENTS} elements")
         return data
 
     def begin(self) -> None:
         """Start to count again."""
-        self._held = 0
+        self._open_elements = 0
 
 
 def body_items(stream: IO[bytes]) -> Iterator[Element]:

@@ -18,7 +18,7 @@ from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.package import Element, Package, attribute, body_items, open_package, parse
-from knowledge_mcp.readers.shared.assembly import DocumentBuilder, named_type, proposed_id
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, parse_document_type, proposed_id
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import unaccepted_changes
 from knowledge_mcp.readers.shared.isolation import unreadable
@@ -73,7 +73,7 @@ class DocxReader:
             properties |= _around(package)
         if not builder.has_text:
             raise unreadable(item, UnreadableReason.EMPTY, _NO_TEXT, suggestion=_NO_TEXT_SUGGESTION)
-        document_type, warning = named_type(properties)
+        document_type, warning = parse_document_type(properties)
         if warning:
             builder.warn(warning)
         if progress is not None:
@@ -109,12 +109,12 @@ def _walk(package: Package, builder: DocumentBuilder) -> str:
             walker.feed(element)
         stream.read()
     walker.finish()
-    for sentence in _told(package, changes):
+    for sentence in _describe_rest(package, changes):
         builder.warn(sentence)
     return walker.title
 
 
-def _told(package: Package, changes: Counter[str]) -> Iterator[str]:
+def _describe_rest(package: Package, changes: Counter[str]) -> Iterator[str]:
     """Name what the file holds beside its text, and what nobody has accepted yet."""
     if changes:
         yield unaccepted_changes(insertions=changes["ins"], deletions=changes["del"], moves=changes["moveTo"])

@@ -60,7 +60,7 @@ class DocxWalker:
         self._cited: list[tuple[str, str]] = []
         self._bookmarks: list[str] = []
         self._code: RichText | None = None
-        self._carried: RichText | None = None
+        self._unfinished: RichText | None = None
         self._number: str | None = None
         self._level = 0
         self._unknown_symbols = 0
@@ -88,8 +88,8 @@ class DocxWalker:
     def finish(self) -> None:
         """Lay down what is still open and resolve the references to bookmarks."""
         self._flush_code()
-        if self._carried is not None and not self._carried.is_blank:
-            self._lay(BlockKind.PARAGRAPH, self._carried)
+        if self._unfinished is not None and not self._unfinished.is_blank:
+            self._add_block(BlockKind.PARAGRAPH, self._unfinished)
         for name, place in self._places.items():
             if not name.startswith("_"):  # Word's own, made by the hundred
                 self._builder.anchor([name], place)
@@ -142,14 +142,14 @@ class DocxWalker:
 
     def _joins_next(self, properties: Element | None, paragraph: Paragraph) -> bool:
         """Join a paragraph whose end mark was deleted by a tracked change with the one after it."""
-        if self._carried is not None:
-            joined = self._carried
+        if self._unfinished is not None:
+            joined = self._unfinished
             joined.extend(paragraph.text)
-            paragraph.text, self._carried = joined, None
+            paragraph.text, self._unfinished = joined, None
         mark = child(properties, "rPr")
         if child(mark, "del") is None and child(mark, "moveFrom") is None:
             return False
-        self._carried = paragraph.text
+        self._unfinished = paragraph.text
         return True
 
     def _outline(self, properties: Element | None, style: str | None) -> int | None:
@@ -232,15 +232,15 @@ class DocxWalker:
         if note is not None or role in {Role.NOTE, Role.EXAMPLE}:
             self._note(paragraph, label, role, note)
         elif label is not None:
-            self._lay(BlockKind.LIST_ITEM, paragraph.text, marker=label.text, depth=label.level)
+            self._add_block(BlockKind.LIST_ITEM, paragraph.text, marker=label.text, depth=label.level)
             if not label.is_bullet:
                 self._anchor_item(paragraph, label)
         elif role is Role.QUOTE:
-            self._lay(BlockKind.QUOTE, paragraph.text)
+            self._add_block(BlockKind.QUOTE, paragraph.text)
         else:
             if role is Role.TITLE and not self.title:
                 self.title = " ".join(text.split())
-            self._lay(BlockKind.PARAGRAPH, paragraph.text)
+            self._add_block(BlockKind.PARAGRAPH, paragraph.text)
 
     def _is_clause(self, label: Label) -> bool:
         """Tell a numbered paragraph of a clause (5.3.1 under 5.3) from an item of a list."""
@@ -262,7 +262,7 @@ class DocxWalker:
         if label is not None and not label.is_bullet:
             text = RichText(f"{label.text} ")
             text.extend(paragraph.text)
-        self._lay(BlockKind.CAPTION, text, marker=caption)
+        self._add_block(BlockKind.CAPTION, text, marker=caption)
         target = caption_target(caption)
         if target is not None:
             self._anchor(paragraph, _Anchor(*target))
@@ -274,7 +274,7 @@ class DocxWalker:
             text.extend(paragraph.text)
             marker = opening or (label.text if not label.is_bullet else "")
         is_example = is_of_example(opening) if opening else role is Role.EXAMPLE
-        self._lay(BlockKind.EXAMPLE if is_example else BlockKind.NOTE, text, marker=marker)
+        self._add_block(BlockKind.EXAMPLE if is_example else BlockKind.NOTE, text, marker=marker)
 
     # ---- what follows a paragraph
 
@@ -282,7 +282,7 @@ class DocxWalker:
         """Lay down what hangs on a paragraph: its notes, its pictures' descriptions, its text boxes."""
         self._unknown_symbols += paragraph.unknown_symbols
         for description in paragraph.pictures:
-            self._lay(BlockKind.CAPTION, RichText(description))
+            self._add_block(BlockKind.CAPTION, RichText(description))
         boxes = paragraph.boxes
         if len(boxes) > 1 and all(_is_label(box) for box in boxes):
             self._labels(boxes)
@@ -290,7 +290,7 @@ class DocxWalker:
             for box in boxes:
                 self._feed_all(box, 1)
         self._cited.extend(paragraph.notes)
-        self._lay_notes()
+        self._add_notes()
 
     def _labels(self, boxes: Sequence[Element]) -> None:
         """Put the labels of a drawing into one block, a line each."""
@@ -301,9 +301,9 @@ class DocxWalker:
                 if not text.is_blank:
                     joined.break_line()
                     joined.extend(text)
-        self._lay(BlockKind.PARAGRAPH, joined)
+        self._add_block(BlockKind.PARAGRAPH, joined)
 
-    def _lay_notes(self) -> None:
+    def _add_notes(self) -> None:
         cited, self._cited = self._cited, []
         for key in cited:
             kind, number = key
@@ -316,7 +316,7 @@ class DocxWalker:
             shown = RichText(f"{marker} ")
             shown.extend(text)
             if not text.is_blank:
-                self._lay(BlockKind.FOOTNOTE, shown, marker=marker)
+                self._add_block(BlockKind.FOOTNOTE, shown, marker=marker)
 
     # ---- tables
 
@@ -343,10 +343,10 @@ class DocxWalker:
 
         rows = TableReader(cell_text).rows(grid)
         if rows:
-            self._lay(BlockKind.TABLE, table_text(rows))
+            self._add_block(BlockKind.TABLE, table_text(rows))
         for box in boxes:
             self._feed_all(box, depth)
-        self._lay_notes()
+        self._add_notes()
 
     # ---- laying down
 
@@ -360,9 +360,9 @@ class DocxWalker:
     def _flush_code(self) -> None:
         code, self._code = self._code, None
         if code is not None and not code.is_blank:
-            self._lay(BlockKind.CODE, code)
+            self._add_block(BlockKind.CODE, code)
 
-    def _lay(self, kind: BlockKind, text: RichText, *, marker: str = "", depth: int = 0) -> None:
+    def _add_block(self, kind: BlockKind, text: RichText, *, marker: str = "", depth: int = 0) -> None:
         if self._code is not None:
             self._flush_code()
         _, pending = lay(self._builder, kind, text, marker=marker, depth=depth)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, cast
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.html.panels import open_panels
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.hidden import shown_length
+from knowledge_mcp.readers.shared.hidden import nonblank_length
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-_WANTED = frozenset(
+_STYLE_PROPERTIES = frozenset(
     "display visibility opacity font-size color background-color background-image position left top right bottom"
     " text-decoration text-decoration-line text-indent margin-left clip clip-path width height max-width max-height"
     " overflow".split()
@@ -53,7 +53,7 @@ def declarations(text: str) -> dict[str, str]:
         weighty = value.endswith("!important")
         into = important if weighty else found
         value = value.removesuffix("!important").rstrip()
-        if key in _WANTED:
+        if key in _STYLE_PROPERTIES:
             into[key] = value
         elif key == "font" and (size := _FONT.search(value)):
             into["font-size"] = size.group(1)
@@ -324,12 +324,12 @@ def _below(above: _State, attributes: Mapping[str, str], style: dict[str, str], 
 def _blank(element: Element, reason: HiddenReason, counted: Counter[str]) -> None:
     """Take an element's own words out; its children are judged by themselves."""
     for words in (element.text, *(child.tail for child in element)):
-        counted[reason] += shown_length(words)
+        counted[reason] += nonblank_length(words)
     element.text = None
     for child in element:
         child.tail = None
     if element.get("alt"):
-        counted[reason] += shown_length(element.attrib.pop("alt"))
+        counted[reason] += nonblank_length(element.attrib.pop("alt"))
 
 
 def _said(element: Element) -> int:
@@ -339,8 +339,8 @@ def _said(element: Element) -> int:
         here = open_.pop()
         if local_name(here).lower() in _UNSAID:
             continue
-        count += shown_length(here.text) + shown_length(here.get("alt"))
+        count += nonblank_length(here.text) + nonblank_length(here.get("alt"))
         for child in here:
-            count += shown_length(child.tail)
+            count += nonblank_length(child.tail)
             open_.append(child)
     return count

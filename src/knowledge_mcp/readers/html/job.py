@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LEAST_WORDS = 40
 _LEAST_SHARE = 0.1
-_HELD = 0.9
+_COVERED_SHARE = 0.9
 _MOST_TEXT, _MOST_DEPTH = 2_000_000, 150
 _AROUND = frozenset({"nav", "aside", "footer", "form", "dialog"})
 _PARTS = frozenset({"div", "ul", "ol", "section", "table", "header", "p", "menu"})
@@ -74,7 +74,7 @@ def main_content(root: Element, text: str, whole: list[Piece], base: str, title:
     part = _part(root, words)
     if part is not None:
         read = list(walk_html(part, base=base))
-        if (_words(read) & words).total() >= _HELD * words.total():
+        if (_words(read) & words).total() >= _COVERED_SHARE * words.total():
             pieces = read
     return _headed(pieces, first), ""
 
@@ -92,7 +92,7 @@ def _part(root: Element, wanted: Counter[str]) -> Element | None:
         return None
     part = next(root.iter("body", "{*}body"), root)
     for _ in range(_MOST_DEPTH):
-        inner = next((child for child in part if _share(child, wanted) >= _HELD), None)
+        inner = next((child for child in part if _share(child, wanted) >= _COVERED_SHARE), None)
         if inner is None or local_name(inner).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
             break
         part = inner
@@ -132,7 +132,7 @@ def _said(element: Element) -> str:
 
 
 MOST_BYTES = 64_000_000
-_WANTED = "a web page"
+_EXPECTED = "a web page"
 _META = {
     "author": "author",
     "date": "date",
@@ -188,7 +188,7 @@ def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> I
     Raises:
         Refusal: it is no web page, or empty, or more than can be read.
     """
-    text, warning = text_of(path, _WANTED)
+    text, warning = text_of(path, _EXPECTED)
     root = parse_html(text)
     if check:
         if not any(str(words).strip() for words in root.itertext()):

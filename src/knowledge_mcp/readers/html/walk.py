@@ -23,9 +23,9 @@ from knowledge_mcp.readers.shared.pieces import (
     counting,
     heading,
     hidden_piece,
-    named,
     piece,
     rich_piece,
+    with_anchors,
 )
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -231,7 +231,7 @@ class _Walk:
         self._emphasised: list[int] = []
         self._table: TableCells | None = None
         self._names: list[str] = []
-        self._named = 0
+        self._name_count = 0
 
     def taken(self) -> list[Piece]:
         """Give what is finished."""
@@ -341,7 +341,7 @@ class _Walk:
         """Give a piece out with its lines and the names that its elements bear, and those right before it."""
         names, self._names = self._names, []
         lines = self._lines.take()
-        self._out.append(named(at_lines(written, *lines) if lines is not None else written, names))
+        self._out.append(with_anchors(at_lines(written, *lines) if lines is not None else written, names))
 
     # ---- blocks
 
@@ -469,9 +469,9 @@ class _Walk:
 
     def _name(self, element: Element) -> None:
         name = element.get("id") or (element.get("name") if element.tag == "a" else None)
-        if name and len(name) <= _LONGEST_NAME and self._named < _MOST_NAMES:
+        if name and len(name) <= _LONGEST_NAME and self._name_count < _MOST_NAMES:
             self._names = [*self._names[1 - _MOST_OF_ONE :], name]
-            self._named += 1
+            self._name_count += 1
 
     def _target(self, element: Element) -> str:
         href = " ".join((element.get("href") or "").split())

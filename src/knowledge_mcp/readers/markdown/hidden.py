@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.html.hidden import reason_of
-from knowledge_mcp.readers.shared.hidden import shown_length
+from knowledge_mcp.readers.shared.hidden import nonblank_length
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -49,7 +49,7 @@ def _sift_struck(children: Sequence[Token], counted: Counter[str]) -> None:
     for child in children:
         depth += {"s_open": 1, "s_close": -1}.get(child.type, 0)
         if depth:
-            counted[HiddenReason.STRUCK] += shown_length(child.content)
+            counted[HiddenReason.STRUCK] += nonblank_length(child.content)
             child.content = ""
 
 
@@ -87,7 +87,7 @@ class _Sieve(HTMLParser):
     def count(self, text: str) -> None:
         """Count text that is hidden."""
         if self.reason is not None:
-            self._counted[self.reason] += shown_length(text)
+            self._counted[self.reason] += nonblank_length(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self.reason is not None and self._tag in _SELF_ENDING and tag == self._tag:
@@ -100,7 +100,7 @@ class _Sieve(HTMLParser):
         if reason is None:
             self._out.append(self.get_starttag_text() or "")
         elif tag in _VOID:
-            self._counted[reason] += shown_length(attributes.get("alt"))
+            self._counted[reason] += nonblank_length(attributes.get("alt"))
         else:
             self.reason, self._tag, self._depth = reason, tag, 1
 

@@ -21,7 +21,7 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
-from knowledge_mcp.readers.shared.assembly import MOST_TEXT, DocumentBuilder, named_type, proposed_id, too_long
+from knowledge_mcp.readers.shared.assembly import MOST_TEXT, DocumentBuilder, parse_document_type, proposed_id, too_long
 from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
 from knowledge_mcp.readers.shared.isolation import inaccessible, refused, unreadable
 from knowledge_mcp.support.checkpoints import checkpoint
@@ -221,7 +221,7 @@ class MarkdownReader:
             raise _empty(item)
         for number in marks.numbers:
             builder.page(number)
-        document_type, sentence = named_type(front.values)
+        document_type, sentence = parse_document_type(front.values)
         if sentence:
             builder.warn(sentence)
         if progress is not None:

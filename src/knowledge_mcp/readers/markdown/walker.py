@@ -128,7 +128,7 @@ class MarkdownWalker:
         elif kind == "blockquote_close":
             self._quotes.pop()
         elif kind == "fence":
-            self._lay(BlockKind.CODE, RichText(token.content.rstrip("\n"), verbatim=True))
+            self._add_block(BlockKind.CODE, RichText(token.content.rstrip("\n"), verbatim=True))
         elif kind == "code_block":
             self._indented_code(token)
         elif kind == "html_block":
@@ -162,11 +162,11 @@ class MarkdownWalker:
 
     def _section(self, level: int, words: str, stated: bool | None, names: Sequence[str], pairs: str = "") -> None:
         self._waiting_names = []
-        parts, depth = self._told(pairs, words, level)
+        parts, depth = self._declared_title(pairs, words, level)
         informative = parts.informative if stated is None else stated
         shown = " ".join(words.split())
-        is_told = _NUMBER.search(pairs) is not None
-        printed = shown if is_told else parts.printed(shown)
+        is_declared = _NUMBER.search(pairs) is not None
+        printed = shown if is_declared else parts.printed(shown)
         span = self._builder.heading(
             parts.title,
             level=depth,
@@ -186,7 +186,7 @@ class MarkdownWalker:
             self.title = shown
         self._name(shown, parts, names, span.start)
 
-    def _told(self, pairs: str, words: str, level: int) -> tuple[NumberedTitle, int]:
+    def _declared_title(self, pairs: str, words: str, level: int) -> tuple[NumberedTitle, int]:
         """Read number and level, which the heading's attributes may tell: `{: level="7" number="5.3"}`."""
         parts = split_clause_number(words)
         number, depth = _NUMBER.search(pairs), _LEVEL.search(pairs)
@@ -239,9 +239,9 @@ class MarkdownWalker:
         if (attributes := _ATTRIBUTES.fullmatch(inline.content)) and attributes["id"]:
             self._waiting_names.append(attributes["id"])  # of the heading above, or of what follows
         elif self._is_mdx and all(_MDX_CODE.fullmatch(line) for line in inline.content.split("\n")):
-            self._lay(BlockKind.CODE, RichText(inline.content, verbatim=True))
+            self._add_block(BlockKind.CODE, RichText(inline.content, verbatim=True))
         elif image_alone(children):
-            self._lay(BlockKind.CAPTION, rich, marker=caption_label(rich.text) or "")
+            self._add_block(BlockKind.CAPTION, rich, marker=caption_label(rich.text) or "")
         else:
             self._block(rich)
 
@@ -258,21 +258,21 @@ class MarkdownWalker:
         if self._footnote is not None:
             note = RichText(f"{self._footnote} ")
             note.extend(rich)
-            self._lay(BlockKind.FOOTNOTE, note, marker=self._footnote)
+            self._add_block(BlockKind.FOOTNOTE, note, marker=self._footnote)
         elif self._quotes:
             self._quoted(rich)
         elif (label := note_label(rich.text)) is not None:
-            self._lay(BlockKind.NOTE, self._with_marker(rich), marker=label)
+            self._add_block(BlockKind.NOTE, self._with_marker(rich), marker=label)
         elif (label := example_label(rich.text)) is not None:
-            self._lay(BlockKind.EXAMPLE, self._with_marker(rich), marker=label)
+            self._add_block(BlockKind.EXAMPLE, self._with_marker(rich), marker=label)
         elif self._lists:
             marker, self._marker = self._marker or "", None
-            self._lay(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1)
+            self._add_block(BlockKind.LIST_ITEM, rich, marker=marker, depth=len(self._lists) - 1)
         elif (label := caption_label(rich.text)) is not None:
             self._name_caption(label)
-            self._lay(BlockKind.CAPTION, rich, marker=label)
+            self._add_block(BlockKind.CAPTION, rich, marker=label)
         else:
-            self._lay(BlockKind.PARAGRAPH, rich)
+            self._add_block(BlockKind.PARAGRAPH, rich)
 
     def _name_caption(self, label: str) -> None:
         target = caption_target(label)
@@ -298,7 +298,7 @@ class MarkdownWalker:
         kind = BlockKind.QUOTE if within is None else BlockKind.NOTE
         if within is not None and within.upper().startswith("EXAMPLE"):
             kind = BlockKind.EXAMPLE
-        self._lay(kind, self._with_marker(rich), marker=within or "")
+        self._add_block(kind, self._with_marker(rich), marker=within or "")
 
     def _with_marker(self, rich: RichText) -> RichText:
         """Put the open list item's label before a text whose block is no list item."""
@@ -313,7 +313,7 @@ class MarkdownWalker:
         term, self._term = self._term, None
         if term is not None:
             here, self._lines, self._pages = (self._lines, self._pages), term.lines, term.pages
-            self._lay(BlockKind.PARAGRAPH, term.text)
+            self._add_block(BlockKind.PARAGRAPH, term.text)
             self._lines, self._pages = here
 
     # ---- tables and HTML
@@ -332,7 +332,7 @@ class MarkdownWalker:
                     cell.breaks.insert(0, 0)
                     at_break = False
                 rows[-1].append(cell)
-        self._lay(BlockKind.TABLE, table_text(rows))
+        self._add_block(BlockKind.TABLE, table_text(rows))
 
     def _html(self, source: str) -> None:
         for piece in html_pieces(source):
@@ -344,11 +344,11 @@ class MarkdownWalker:
         if piece.kind == "heading" and not (self._quotes or self._lists):
             self._section(piece.level, piece.text, None, self._waiting_names)
         elif piece.kind == "table":
-            self._lay(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in piece.rows]))
+            self._add_block(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in piece.rows]))
         elif piece.kind == "item":
-            self._lay(BlockKind.LIST_ITEM, RichText(piece.text), marker=_BULLET, depth=len(self._lists))
+            self._add_block(BlockKind.LIST_ITEM, RichText(piece.text), marker=_BULLET, depth=len(self._lists))
         elif piece.kind == "image":
-            self._lay(BlockKind.CAPTION, RichText(piece.text), marker=caption_label(piece.text) or "")
+            self._add_block(BlockKind.CAPTION, RichText(piece.text), marker=caption_label(piece.text) or "")
         else:
             self._block(RichText(piece.text))
 
@@ -363,9 +363,9 @@ class MarkdownWalker:
             if written:
                 self._pages = pages
                 self._lines = (self._first_line + written[0], self._first_line + written[-1])
-                self._lay(BlockKind.CODE, RichText("\n".join(text for _, text in lines), verbatim=True))
+                self._add_block(BlockKind.CODE, RichText("\n".join(text for _, text in lines), verbatim=True))
 
-    def _lay(self, kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> None:
+    def _add_block(self, kind: BlockKind, rich: RichText, *, marker: str = "", depth: int = 0) -> None:
         self._flush_term()  # what defines it does not begin with a paragraph
         span, pending = lay(self._builder, kind, rich, marker=marker, depth=depth, lines=self._lines, pages=self._pages)
         self._pending.extend(pending)

@@ -15,15 +15,24 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
-from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, named, piece, rich_piece
+from knowledge_mcp.readers.shared.pieces import (
+    Piece,
+    at_lines,
+    facts,
+    heading,
+    messages,
+    piece,
+    rich_piece,
+    with_anchors,
+)
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-_WANTED = "an AsciiDoc file"
+_EXPECTED = "an AsciiDoc file"
 _MOST_BYTES = 16_000_000
 _MOST_DEPTH = 20
 """Blocks within blocks that are read; deeper ones are refused."""
-_MOST_TOLD = 5
+_MOST_LISTED = 5
 
 _SECTION = re.compile(r"(?P<marks>={1,6}|#{1,6})[ \t]+(?P<title>\S.*)")
 _ATTRIBUTE = re.compile(r":(?P<off>!?)(?P<name>\w[\w-]{0,60})!?:(?:[ \t]+(?P<value>.*))?")
@@ -56,7 +65,7 @@ def asciidoc(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no text, empty, too large or nested too deep.
     """
-    text, warning = nonblank_text_of(path, _WANTED, most=_MOST_BYTES)
+    text, warning = nonblank_text_of(path, _EXPECTED, most=_MOST_BYTES)
     if check:
         yield {"pages": None}
         return
@@ -134,8 +143,10 @@ class _Walk:
         """Write the whole file."""
         yield from self._block_list(self._header(), depth=0)
         if self._unread:
-            more = f" and {len(self._unread) - _MOST_TOLD} more" if len(self._unread) > _MOST_TOLD else ""
-            self._warnings.append(f"Files that it includes are not read: {', '.join(self._unread[:_MOST_TOLD])}{more}.")
+            more = f" and {len(self._unread) - _MOST_LISTED} more" if len(self._unread) > _MOST_LISTED else ""
+            self._warnings.append(
+                f"Files that it includes are not read: {', '.join(self._unread[:_MOST_LISTED])}{more}."
+            )
         yield facts(title=self._title[:300], metadata=self._metadata, warnings=self._warnings)
 
     def _titles(self) -> Iterator[tuple[str, str]]:
@@ -247,10 +258,12 @@ class _Walk:
         plain = " ".join(words.text.split())
         level = max(level, 0) if self._title or not level else level
         if level == 0 and plain == self._title:
-            return named(heading(plain, 1), marks.names)
+            return with_anchors(heading(plain, 1), marks.names)
         number = self._number(level, marks.style)
         shown = f"{number} {plain}" if number else plain
-        return named(heading(shown, level + 1 if self._title else max(level, 1)), [*marks.names, _auto_name(plain)])
+        return with_anchors(
+            heading(shown, level + 1 if self._title else max(level, 1)), [*marks.names, _auto_name(plain)]
+        )
 
     def _number(self, level: int, style: str) -> str:
         """Count a section where the file has its sections numbered; an appendix always."""
@@ -275,7 +288,7 @@ class _Walk:
         """Write one block; returns how many lines it has."""
         line = lines[at].strip()
         if marks.title:
-            yield named(rich_piece(BlockKind.CAPTION, self._inline.rich(marks.title)), marks.names)
+            yield with_anchors(rich_piece(BlockKind.CAPTION, self._inline.rich(marks.title)), marks.names)
             marks.names = []
         if _DELIMITER.fullmatch(line):
             end = next((k for k in range(at + 1, len(lines)) if lines[k].rstrip() == _closing(line)), len(lines))
@@ -284,7 +297,7 @@ class _Walk:
         if (macro := _MACRO.fullmatch(line)) is not None:
             words = self._inline.plain(macro["inside"].split(",")[0].strip('"'))
             if words and macro["name"] == "image":
-                yield _at(named(piece(BlockKind.PARAGRAPH, words), marks.names), [lines[at]])
+                yield _at(with_anchors(piece(BlockKind.PARAGRAPH, words), marks.names), [lines[at]])
             return 1
         if _ITEM.fullmatch(lines[at]) or (_TERM.fullmatch(lines[at]) and not lines[at].startswith(("http", "|"))):
             return (yield from self._list(lines, at, marks, depth))
@@ -296,7 +309,7 @@ class _Walk:
 
     def _paragraph(self, lines: Sequence[str], marks: _Marks) -> Iterator[Piece]:
         if lines[0].startswith(" ") or marks.style in {"source", "listing", "literal"}:
-            yield _at(named(piece(BlockKind.CODE, "\n".join(lines)), marks.names), lines)
+            yield _at(with_anchors(piece(BlockKind.CODE, "\n".join(lines)), marks.names), lines)
             return
         text = "\n".join(line.strip().removesuffix(" +") for line in lines)
         found = _ADMONITION.match(text)
@@ -304,7 +317,7 @@ class _Walk:
         if found:
             text = text[found.start("words") :]
         kind = BlockKind.QUOTE if marks.style in {"quote", "verse"} else BlockKind.PARAGRAPH
-        yield _at(named(self._labelled(kind, _LABELS.get(style, ""), text), marks.names), lines)
+        yield _at(with_anchors(self._labelled(kind, _LABELS.get(style, ""), text), marks.names), lines)
 
     def _labelled(self, kind: BlockKind, label: str, text: str) -> Piece:
         rich = RichText(f"{label}: " if label else "")
@@ -317,14 +330,14 @@ class _Walk:
         if mark == "/" or style == "comment":
             return
         if line[1:2] == "=" and mark in {"|", ",", ":", "!"}:
-            yield _at(named(table_of(line, inside, marks.attributes, self._inline), marks.names), inside)
+            yield _at(with_anchors(table_of(line, inside, marks.attributes, self._inline), marks.names), inside)
         elif mark in {"-", ".", "`", "+"} or (mark == "--" and style in {"source", "listing", "literal"}):
-            yield _at(named(piece(BlockKind.CODE, "\n".join(inside)), marks.names), inside)
+            yield _at(with_anchors(piece(BlockKind.CODE, "\n".join(inside)), marks.names), inside)
         else:
             label = _LABELS.get(style.upper(), "")
             for place, each in enumerate(self._block_list(inside, depth=depth + 1)):
                 if not place:
-                    named(each, [*marks.names, *each.get("anchors", ())])
+                    with_anchors(each, [*marks.names, *each.get("anchors", ())])
                     if label and each.get("kind") == BlockKind.PARAGRAPH:
                         _put_before(each, f"{label}: ")
                 if mark == "_" and each.get("kind") == BlockKind.PARAGRAPH:
@@ -353,10 +366,10 @@ class _Walk:
             words, at = self._words_of(lines, at, found["words"] or "")
             names, marks.names = marks.names, []
             if term is not None:
-                described = named(self._described(term["term"], words), [*names, *_ids_in(term["term"])])
+                described = with_anchors(self._described(term["term"], words), [*names, *_ids_in(term["term"])])
                 yield _at(described, lines[begun:at])
             else:
-                item_piece = named(self._item(found["marks"], counts[level], words, level), names)
+                item_piece = with_anchors(self._item(found["marks"], counts[level], words, level), names)
                 yield _at(item_piece, lines[begun:at])
             taken = yield from self._attached(lines, at, depth)
             at += taken

@@ -24,7 +24,7 @@ from knowledge_mcp.readers.shared.containers import corrupted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, messages
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-_WANTED = "a reStructuredText file"
+_EXPECTED = "a reStructuredText file"
 _MOST_BYTES = 16_000_000
 _MOST_LINE = 100_000
 """Characters of one line up to which docutils reads it; beyond, its patterns take too long."""
@@ -66,7 +66,7 @@ _LABELS: Mapping[str, str] = {
 _NO_WORDS = frozenset({"index", "tabularcolumns", "toctree", "contents", "meta", "currentmodule", "default-domain"})
 _REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
 _ROLE = re.compile(r"(?P<words>[^<]{1,1000})<(?P<target>[^<>]{1,1000})>")
-_MOST_TOLD = 5
+_MOST_LISTED = 5
 _AT_LINE = "knowledge-at-line-"
 
 
@@ -76,7 +76,7 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no text, empty, too large or nested too deep.
     """
-    text, warning = nonblank_text_of(path, _WANTED, most=_MOST_BYTES)
+    text, warning = nonblank_text_of(path, _EXPECTED, most=_MOST_BYTES)
     if check:
         yield {"pages": None}
         return
@@ -99,12 +99,12 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
     except RecursionError as error:
         raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error
     except (SystemMessage, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise corrupted(_WANTED, error) from error
+        raise corrupted(_EXPECTED, error) from error
     yield from html_pieces(str(page), line_of=_marked_line)
     warnings = [warning] if warning else []
     if unread:
-        more = f" and {len(unread) - _MOST_TOLD} more" if len(unread) > _MOST_TOLD else ""
-        warnings.append(f"Not read as markup, and kept as written: {'; '.join(unread[:_MOST_TOLD])}{more}.")
+        more = f" and {len(unread) - _MOST_LISTED} more" if len(unread) > _MOST_LISTED else ""
+        warnings.append(f"Not read as markup, and kept as written: {'; '.join(unread[:_MOST_LISTED])}{more}.")
     yield facts(title=str(tree.get("title", ""))[:300], metadata=metadata, warnings=warnings)
 
 

@@ -23,7 +23,7 @@ from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages,
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
 
-_WANTED, _MAIL = "an Outlook message", "a mail"
+_EXPECTED, _MAIL = "an Outlook message", "a mail"
 _PROPERTIES = "__properties_version1.0"
 _HEADER, _ENTRY = 32, 16
 _FREE = 0xFFFFFFFF
@@ -48,19 +48,23 @@ def msg(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     head = magic_of(path)
     if not head.startswith(OLE):
         what = foreign(head)
-        raise mislabelled(_WANTED, what) if what else corrupted(_WANTED, "the file does not begin as an OLE container")
+        raise (
+            mislabelled(_EXPECTED, what)
+            if what
+            else corrupted(_EXPECTED, "the file does not begin as an OLE container")
+        )
     try:
         with olefile.OleFileIO(path) as container:
             if not container.exists(_PROPERTIES):
                 raise _other(container)
             if _is_truncated(path):
-                raise corrupted(_WANTED, "the file ends before its last sector")
+                raise corrupted(_EXPECTED, "the file ends before its last sector")
             if check:
                 yield {"pages": None}
                 return
             yield from messages(_pieces(_Message(container)))
     except (OSError, ValueError, IndexError, KeyError, TypeError, struct.error, AttributeError) as error:
-        raise corrupted(_WANTED, error) from error
+        raise corrupted(_EXPECTED, error) from error
 
 
 def _is_truncated(path: str) -> bool:
@@ -94,7 +98,7 @@ def _other(container: Any) -> Refusal:
         return Refusal("password_protected", "It is protected by a password.", suggestion="Save it without one.")
     kinds = (("WordDocument", "a Word document"), ("Workbook", "an Excel workbook"), ("Book", "an Excel workbook"))
     what = next((what for name, what in kinds if container.exists(name)), "another OLE file")
-    return mislabelled(_WANTED, what)
+    return mislabelled(_EXPECTED, what)
 
 
 class _Message:

@@ -22,7 +22,7 @@ from knowledge_mcp.readers.shared.containers import (
     parse_xml,
 )
 from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach, worded_header
-from knowledge_mcp.readers.shared.hidden import shown_length, unaccepted_changes
+from knowledge_mcp.readers.shared.hidden import nonblank_length, unaccepted_changes
 from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -30,10 +30,10 @@ from knowledge_mcp.readers.shared.pieces import (
     heading,
     hidden_piece,
     messages,
-    named,
     piece,
     rich_piece,
     table_piece,
+    with_anchors,
 )
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -42,7 +42,7 @@ from knowledge_mcp.support.wording import how_many
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-_WANTED = "an OpenDocument text"
+_EXPECTED = "an OpenDocument text"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
@@ -63,18 +63,18 @@ def odt(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is none, locked, damaged, empty or too large.
     """
-    with open_archive(path, _WANTED, needs=("content.xml",)) as archive:
+    with open_archive(path, _EXPECTED, needs=("content.xml",)) as archive:
         kind = (member(archive, "mimetype") or b"").decode("ascii", "replace").strip()
         if kind and not kind.startswith("application/vnd.oasis.opendocument.text"):
             named = kind.rpartition(".")[2]
             raise Refusal(
                 "mislabelled",
-                f"It is not {_WANTED} but another OpenDocument file ({named}).",
+                f"It is not {_EXPECTED} but another OpenDocument file ({named}).",
                 suggestion="Give the file its right extension.",
             )
         if b"encryption-data" in (member(archive, "META-INF/manifest.xml") or b""):
             raise Refusal("password_protected", "It is protected by a password.", suggestion="Save it without one.")
-        content = parse_xml(member(archive, "content.xml") or b"", _WANTED)
+        content = parse_xml(member(archive, "content.xml") or b"", _EXPECTED)
         if check:
             yield {"pages": None}
             return
@@ -84,10 +84,10 @@ def odt(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     body = content.find("{*}body/{*}text")
     if body is None:
-        raise corrupted(_WANTED, "its content has no text body")
+        raise corrupted(_EXPECTED, "its content has no text body")
     properties = core_properties(archive, "meta.xml")
     data = member(archive, "styles.xml")
-    styles = parse_xml(data, _WANTED) if data else None
+    styles = parse_xml(data, _EXPECTED) if data else None
     walk = _Walk(_Numbers(styles), OdtLooks(root for root in (styles, content) if root is not None))
     yield from walk.blocks(body, 0)
     yield hidden_piece(walk.hidden)
@@ -185,7 +185,7 @@ class _Walk:
             names = [
                 mark.get(f"{_TEXT}name", "") for mark in element.iter(f"{_TEXT}bookmark", f"{_TEXT}bookmark-start")
             ]
-            yield named(heading(f"{label} {words}".strip(), level), [name for name in names if name])
+            yield with_anchors(heading(f"{label} {words}".strip(), level), [name for name in names if name])
         yield from self._framed(element, 0)
 
     def _list(self, element: Element, depth: int, within: int) -> Iterator[Piece]:
@@ -272,7 +272,7 @@ class _Walk:
         if reason is None:
             rich.add(raised_or_lowered(text or "", look.place or ""))
         else:
-            rich.hidden[reason] += shown_length(text)
+            rich.hidden[reason] += nonblank_length(text)
 
     def _collect(self, rich: RichText, element: Element, depth: int, look: OdtLook) -> None:
         if depth > _MOST_DEPTH:

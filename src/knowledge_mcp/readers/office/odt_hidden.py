@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
+from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, nonblank_length
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -104,14 +104,14 @@ class OdtLooks:
 
     def paragraph(self, element: Element) -> OdtLook:
         """Return the look of a paragraph or heading, with what is behind it."""
-        look = self._named("paragraph", element.get(f"{_TEXT}style-name", ""))
+        look = self._style_of("paragraph", element.get(f"{_TEXT}style-name", ""))
         if look.ground is not None or look.colour is None:
             return look
         return OdtLook(ground=self._behind(element)).over(look)
 
     def span(self, element: Element) -> OdtLook:
         """Return what a span's style says."""
-        return self._named("text", element.get(f"{_TEXT}style-name", ""))
+        return self._style_of("text", element.get(f"{_TEXT}style-name", ""))
 
     def behind(self, element: Element, look: OdtLook) -> OdtLook:
         """Complete a look with what is behind an element, where it has a colour."""
@@ -120,7 +120,7 @@ class OdtLooks:
         paragraph = next((above for above in element.iterancestors() if local_name(above) in {"p", "h"}), element)
         return OdtLook(ground=self._behind(paragraph)).over(look)
 
-    def _named(self, family: str, name: str) -> OdtLook:
+    def _style_of(self, family: str, name: str) -> OdtLook:
         key = (family, name)
         if key not in self._known:
             look = OdtLook()
@@ -244,4 +244,4 @@ def _is_away(shape: Element) -> bool:
 
 def length_of(element: Element) -> int:
     """Count the characters that are not blank in an element."""
-    return shown_length("".join(str(text) for text in element.itertext()))
+    return nonblank_length("".join(str(text) for text in element.itertext()))

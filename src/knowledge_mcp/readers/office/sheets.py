@@ -127,7 +127,7 @@ def _table(rows: Sequence[_Numbered], reaches: Mapping[int, Reach]) -> Piece:
     return at_lines(table_piece(written), first, last, () if follow else [first, *numbers])
 
 
-_WANTED = "an Excel workbook"
+_EXPECTED = "an Excel workbook"
 _WORKBOOKS = ("xl/workbook.xml",)
 _MOST_SHEETS = 1000
 _MIDNIGHT = dt.time(0, 0)
@@ -142,7 +142,7 @@ def workbook(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if magic_of(path).startswith(OLE):
         yield from _old(path, check=check)
         return
-    with open_archive(path, _WANTED, needs=_WORKBOOKS) as archive:
+    with open_archive(path, _EXPECTED, needs=_WORKBOOKS) as archive:
         yield from _new(path, archive, {} if check else scanned(archive), check=check)
 
 
@@ -168,13 +168,13 @@ def _new(
                 return
             yield from messages(_new_pieces(archive, book, written, marks))
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError) as error:
-        raise corrupted(_WANTED, error) from error
+        raise corrupted(_EXPECTED, error) from error
 
 
 def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mapping[str, SheetMarks]) -> Iterator[Piece]:
     properties = core_properties(archive)
     _bound(len(book.sheetnames))
-    warnings = [*_told_of_parts(archive)]
+    warnings = [*_part_warnings(archive)]
     names: list[str] = []
     looks: dict[int, SheetLook] = {}
     for sheet in book.worksheets:
@@ -186,7 +186,7 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
         rows = _new_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
         yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches)
         yield hidden_piece(sieve.hidden)
-        warnings += _told_of_hidden(sheet.title, sieve, is_hidden=is_hidden)
+        warnings += _hidden_warnings(sheet.title, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.title]
     yield facts(
         title=properties.pop("title", ""),
@@ -202,7 +202,7 @@ def _new_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: byt
     """Yield the texts of rows with the looks of their cells; `looks` keeps what is known of each style."""
     if formulas is None:
         for row in sheet.iter_rows():
-            yield [_shown(cell.value, cell) for cell in row], [_look(cell, looks, theme) for cell in row]
+            yield [_printed(cell.value, cell) for cell in row], [_look(cell, looks, theme) for cell in row]
         return
     formulas.reset_dimensions()
     for row, other in itertools.zip_longest(sheet.iter_rows(), formulas.iter_rows(), fillvalue=()):
@@ -211,7 +211,7 @@ def _new_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: byt
             value = cell.value if cell is not None else None
             if value is None and formula is not None:
                 value = getattr(formula.value, "text", formula.value)
-            cells.append(_shown(value, cell))
+            cells.append(_printed(value, cell))
         yield cells, [_look(cell, looks, theme) for cell in row]
 
 
@@ -225,7 +225,7 @@ def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetL
     return looks[style] if looks[style].reason is not None else None
 
 
-def _told_of_parts(archive: zipfile.ZipFile) -> Iterator[str]:
+def _part_warnings(archive: zipfile.ZipFile) -> Iterator[str]:
     names = archive.namelist()
     for folder, what in (
         ("xl/comments", "Comments on cells"),
@@ -258,11 +258,11 @@ def _old(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     except XLRDError as error:
         raise _old_refusal(path, error) from error
     except (ValueError, IndexError, KeyError, AssertionError, TypeError, AttributeError, OverflowError) as error:
-        raise corrupted(_WANTED, error) from error
+        raise corrupted(_EXPECTED, error) from error
     except Exception as error:
         # struct.error and compdoc's own error are no children of anything above
         if type(error).__name__ in {"error", "CompDocError"}:
-            raise corrupted(_WANTED, error) from error
+            raise corrupted(_EXPECTED, error) from error
         raise
 
 
@@ -275,8 +275,8 @@ def _old_refusal(path: str, error: Exception) -> Refusal:
             suggestion="Open it in Excel, remove the password and save it.",
         )
     if "Can't find workbook" in said or "not supported" in said:
-        return ole_refusal(path, _WANTED)
-    return corrupted(_WANTED, error)
+        return ole_refusal(path, _EXPECTED)
+    return corrupted(_EXPECTED, error)
 
 
 def _old_pieces(book: Any) -> Iterator[Piece]:
@@ -289,7 +289,7 @@ def _old_pieces(book: Any) -> Iterator[Piece]:
         sieve = Sieve(old_marks_of(sheet), all_hidden=is_hidden)
         yield from _sheet(sheet.name, sieve.sift(_old_rows(book, sheet)), sieve.reaches)
         yield hidden_piece(sieve.hidden)
-        warnings += _told_of_hidden(sheet.name, sieve, is_hidden=is_hidden)
+        warnings += _hidden_warnings(sheet.name, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.name]
         book.unload_sheet(index)
     metadata = {"author": book.user_name} if book.user_name else {}
@@ -310,7 +310,7 @@ def _old_rows(book: Any, sheet: Any) -> Iterator[_Row]:
                 value = bool(value)
             elif cell.ctype == xlrd.XL_CELL_ERROR:
                 value = xlrd.error_text_from_code.get(value, "#ERROR")
-            cells.append(_shown(value, None))
+            cells.append(_printed(value, None))
             if cell.xf_index is not None and cell.xf_index not in looks:
                 look = old_look_of(book, cell.xf_index)
                 looks[cell.xf_index] = look if look.reason is not None else None
@@ -341,7 +341,7 @@ def _sheet(title: str, rows: Iterable[tuple[int, Sequence[str]]], reaches: Mappi
     yield from found
 
 
-def _shown(value: object, cell: Any) -> str:
+def _printed(value: object, cell: Any) -> str:
     """Write a cell's value about as the sheet shows it."""
     if value is None:
         return ""
@@ -365,7 +365,7 @@ def _percent(value: float, cell: Any) -> str:
     return f"{value * 100:.12g}%" if "%" in pattern and '"' not in pattern else ""
 
 
-def _told_of_hidden(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
+def _hidden_warnings(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:
     """Tell what is left out of a sheet because it is hidden."""
     if is_hidden:
         count = how_many(sieve.hidden.total(), "character")

@@ -16,14 +16,14 @@ from typing import Any
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach
-from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, shown_length
+from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, nonblank_length
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _UNSURE = re.compile(rb"<(?:\w+:)?(?:conditionalFormatting|tableParts|picture)[\s>/]")
 _ROW = re.compile(rb"<(?:\w+:)?(row|col)\s([^>]*)>")
 _ATTRIBUTE = re.compile(rb"""\b(hidden|ht|r|min|max|width)\s*=\s*["']([^"']{0,20})["']""")
 _SCHEME = re.compile(rb"""<\w+:(lt1|dk1)>\s*<\w+:\w+[^>]*?\b(?:lastClr|srgbClr val|val)=["']([0-9A-Fa-f]{6})["']""")
-_NOTHING_SHOWN = re.compile(r'(?:\s|""|\[[^\]]*\])*')
+_BLANK_FORMAT = re.compile(r'(?:\s|""|\[[^\]]*\])*')
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
 _MOST_MERGED = 1_000_000
@@ -91,7 +91,7 @@ class Sieve:
         """Yield the number from 1 and what is seen of rows of texts, each given with the looks of its cells."""
         for number, (texts, looks) in enumerate(rows, 1):
             if self._all_hidden or number in self._marks.rows:
-                count = sum(map(shown_length, texts))
+                count = sum(map(nonblank_length, texts))
                 self.hidden[HiddenReason.NOT_DISPLAYED] += count
                 self.rows += bool(count)
             else:
@@ -109,7 +109,7 @@ class Sieve:
                 texts.extend([""] * (column + 1 - len(texts)))
                 texts[column] = texts[column] or text
         for last, first_column, last_column in self._marks.merged.get(number, ()):
-            column, *others = self._shown(first_column, last_column) or [0]
+            column, *others = self._visible(first_column, last_column) or [0]
             reach.across.update(dict.fromkeys(others, column))
             text = texts[column] if column < len(texts) else ""
             short = text.strip() and len(text) <= LONGEST_REPEATED
@@ -119,7 +119,7 @@ class Sieve:
             self.reaches[number] = reach
         return texts
 
-    def _shown(self, first: int, last: int) -> list[int]:
+    def _visible(self, first: int, last: int) -> list[int]:
         """List where the columns of an area stand that are seen."""
         hidden = self._marks.columns
         before = sum(1 for column in hidden if column < first)
@@ -137,7 +137,7 @@ class Sieve:
                 self.columns.add(index + 1)
                 reason = HiddenReason.NOT_DISPLAYED
             if reason is not None:
-                self.hidden[reason] += shown_length(text)
+                self.hidden[reason] += nonblank_length(text)
             if index + 1 not in self._marks.columns:
                 cells.append("" if reason is not None else text)
         return cells
@@ -229,7 +229,7 @@ def _colour(colour: Any, scheme: dict[str, str]) -> str:
 def _look(points: float | None, colour: str, ground: str, pattern: str) -> SheetLook:
     """Judge a style; `pattern` is its number format."""
     sections = pattern.split(";") if ";" in pattern else ["General"]
-    blank = all(_NOTHING_SHOWN.fullmatch(section) for section in sections)
+    blank = all(_BLANK_FORMAT.fullmatch(section) for section in sections)
     if points is not None and points <= 1:
         return SheetLook(HiddenReason.TOO_SMALL)
     if blank and len(sections) > 3:

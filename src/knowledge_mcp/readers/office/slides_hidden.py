@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml
-from knowledge_mcp.readers.shared.hidden import is_alike, shown_length
+from knowledge_mcp.readers.shared.hidden import is_alike, nonblank_length
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-_WANTED = "a PowerPoint presentation"
+_EXPECTED = "a PowerPoint presentation"
 _TOO_SMALL = 100
 """Hundredths of a point."""
 _AROUND, _HARDLY = 914_400.0, 180_000.0
@@ -75,7 +75,7 @@ def seen_of(archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, 
         data = member(archive, name) or b""
         if not _HINTS.search(data):
             continue
-        slide = parse_xml(data, _WANTED)
+        slide = parse_xml(data, _EXPECTED)
         before = seen.hidden.total()
         sieve.is_changed = False
         if slide.get("show") in {"0", "false"}:
@@ -83,7 +83,7 @@ def seen_of(archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, 
             sieve.empty(slide)
             notes = sieve.related(name, "notesSlide")
             if words := member(archive, notes):
-                page = parse_xml(words, _WANTED)
+                page = parse_xml(words, _EXPECTED)
                 sieve.empty(page)
                 seen.members[notes] = etree.tostring(page)
         else:
@@ -124,7 +124,7 @@ class _Sieve:
             folder, _, file = name.rpartition("/")
             data = member(self._archive, f"{folder}/_rels/{file}.rels")
             found: dict[str, str] = {}
-            for relation in parse_xml(data, _WANTED) if data else ():
+            for relation in parse_xml(data, _EXPECTED) if data else ():
                 target = relation.get("Target", "")
                 path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
                 found.setdefault(relation.get("Type", "").rpartition("/")[2], path)
@@ -137,7 +137,7 @@ class _Sieve:
             master = self.related(layout, "slideMaster") if layout else ""
             theme = self.related(master, "theme") if master else ""
             roots = [
-                parse_xml(data, _WANTED) if (data := member(self._archive, name)) else None
+                parse_xml(data, _EXPECTED) if (data := member(self._archive, name)) else None
                 for name in (theme, master, layout)
             ]
             ground = _Ground(_scheme(roots[0], roots[1]), "", [])
@@ -173,7 +173,7 @@ class _Sieve:
 
     def _drop(self, shape: Element, reason: HiddenReason) -> None:
         for text in shape.iter("{*}t"):
-            self._hidden[reason] += shown_length(text.text)
+            self._hidden[reason] += nonblank_length(text.text)
         parent = shape.getparent()
         if parent is not None:
             parent.remove(shape)
@@ -205,7 +205,7 @@ class _Sieve:
                     text.text = raised_or_lowered(text.text or "", "sub" if baseline.startswith("-") else "super")
             if reason is not None:
                 for text in run.iter("{*}t"):
-                    self._hidden[reason] += shown_length(text.text)
+                    self._hidden[reason] += nonblank_length(text.text)
                     text.text = ""
 
 

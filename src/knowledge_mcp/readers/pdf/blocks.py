@@ -17,7 +17,7 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 
 _MARGIN = 1.0
 """Points by which a box is larger than its lines: type reaches beyond the ascent and descent that its font states."""
-_APART = 3.0
+_MOST_GAP = 3.0
 """Points between a box and a line beside it from which on the line stands in another column."""
 
 _Place = tuple[float, float, float, float]
@@ -62,7 +62,7 @@ class Extent:
         return numbers
 
     def _is_elsewhere(self, place: _Place, box: Sequence[float]) -> bool:
-        beside = place[0] > box[2] + _APART or place[2] < box[0] - _APART
+        beside = place[0] > box[2] + _MOST_GAP or place[2] < box[0] - _MOST_GAP
         return beside and (place[1] + place[3]) / 2 < self._last[1]
 
 

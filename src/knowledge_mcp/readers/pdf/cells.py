@@ -75,7 +75,7 @@ def ruled_tables(
             if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
         ]
         grid = _with_columns(outlined, inside)
-        by_cell = _held(grid, inside, places) if grid is not None else None
+        by_cell = _items_by_cell(grid, inside, places) if grid is not None else None
         if grid is None or by_cell is None or not _is_table(grid, by_cell, drawn) or _is_column(inside, items):
             continue
         found.append(_table(grid, by_cell, page, places))
@@ -136,11 +136,11 @@ def _is_gutter(edge: float, items: Sequence[TextItem]) -> bool:
     return before <= edge + _OVER and after >= edge - _OVER and after - before >= max(size_of(item) for item in items)
 
 
-_Held = dict[int, "list[TextItem]"]
+_ItemsByCell = dict[int, "list[TextItem]"]
 """Items by the index of their cell."""
 
 
-def _held(grid: RuledGrid, items: Sequence[TextItem], places: dict[int, float]) -> _Held | None:
+def _items_by_cell(grid: RuledGrid, items: Sequence[TextItem], places: dict[int, float]) -> _ItemsByCell | None:
     """Share items out to cells; None where too many words lie over the sides of their cells."""
     index = {
         (row, column): at
@@ -148,7 +148,7 @@ def _held(grid: RuledGrid, items: Sequence[TextItem], places: dict[int, float]) 
         for row in range(cell.row, cell.row + cell.down)
         for column in range(cell.column, cell.column + cell.across)
     }
-    by_cell: _Held = {}
+    by_cell: _ItemsByCell = {}
     over = total = 0
     for item in items:
         row = min(max(bisect_right(grid.tops, item.y + item.height / 2) - 1, 0), len(grid.tops) - 2)
@@ -198,7 +198,7 @@ def _part(item: TextItem, start: int, end: int, step: float) -> TextItem:
     return replace(item, text=item.text[start:end], x=item.x + start * step, width=(end - start) * step)
 
 
-def _is_table(grid: RuledGrid, by_cell: _Held, drawn: Drawn) -> bool:
+def _is_table(grid: RuledGrid, by_cell: _ItemsByCell, drawn: Drawn) -> bool:
     """Tell a table from a drawing: two rows with words in two columns, in cells enough, and no line across cells."""
     filled = [grid.cells[at] for at in by_cell]
     beside: defaultdict[int, set[int]] = defaultdict(set)
@@ -210,7 +210,7 @@ def _is_table(grid: RuledGrid, by_cell: _Held, drawn: Drawn) -> bool:
     return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_part(grid)
 
 
-def _table(grid: RuledGrid, by_cell: _Held, page: int, places: Mapping[int, float]) -> RuledTable:
+def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[int, float]) -> RuledTable:
     lines = {at: list(_lines(items, page, places)) for at, items in by_cell.items()}
     rows: defaultdict[int, list[int]] = defaultdict(list)
     for at, cell in enumerate(grid.cells):

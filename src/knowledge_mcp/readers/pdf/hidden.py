@@ -181,7 +181,7 @@ class _Search:
         pdfium = self._pdfium
         if pdfium.FPDFTextObj_GetTextRenderMode(one) in _WITHOUT_INK:
             return HiddenReason.INVISIBLE
-        if _are_apart(box, self._paper):
+        if _are_disjoint(box, self._paper):
             return HiddenReason.OFF_PAGE
         if (box[2] - box[0] < _SMALL or box[3] - box[1] < _SMALL) and self._size(one, outer) < _SMALL:
             return HiddenReason.TOO_SMALL
@@ -226,7 +226,7 @@ class _Search:
     def _is_clipped(self, clip: Any, paths: int, outer: Matrix, box: _Box) -> bool:
         """Tell whether a clip lets nothing of an object through; of a clip the box around it counts."""
         return any(
-            around is not None and _are_apart(box, around)
+            around is not None and _are_disjoint(box, around)
             for around in (self._clip(clip, path, outer) for path in range(paths))
         )
 
@@ -250,7 +250,7 @@ class _Search:
         return self._clips[known]
 
 
-def _are_apart(one: _Box, other: _Box) -> bool:
+def _are_disjoint(one: _Box, other: _Box) -> bool:
     return one[2] <= other[0] or one[0] >= other[2] or one[3] <= other[1] or one[1] >= other[3]
 
 

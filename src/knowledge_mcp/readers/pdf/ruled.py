@@ -157,7 +157,7 @@ def drawn_of(graphics: VectorGraphics | None) -> Drawn:
     if len(graphics.lines) > _MOST_LINES:
         drawn.crowded = True
         return drawn
-    lines, areas = _edges_apart(graphics)
+    lines, areas = _separate_edges(graphics)
     level, upright = _directions(lines)
     drawn.upright = [(line.at, line.start, line.end) for line in upright]
     drawn.strokes = _strokes(graphics.shapes, level, upright)
@@ -185,7 +185,7 @@ def _measure_sheet(level: Sequence[_Line], upright: Sequence[_Line], drawn: Draw
         )  # fmt: skip
 
 
-def _edges_apart(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
+def _separate_edges(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
     """Tell lines, thin filled areas among them, from the edges of wide filled areas.
 
     A path of several thin areas is known by its edges: those of a thin area have short edges at both ends.
@@ -335,7 +335,7 @@ def _cut(level: list[_Line], upright: list[_Line], drawn: Drawn) -> None:
         if len(columns) == 2 or len(rows) == 2:
             drawn.boxes.append(box)
             continue
-        grid = RuledGrid([_placed(cell, rows, columns) for cell in group], tuple(columns), tuple(rows))
+        grid = RuledGrid([_snap_cell(cell, rows, columns) for cell in group], tuple(columns), tuple(rows))
         grid.cells.sort(key=lambda cell: (cell.row, cell.column))
         drawn.grids.append(grid)
 
@@ -428,7 +428,7 @@ def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
     yield from groups.values()
 
 
-def _placed(cell: RuledCell, rows: Sequence[float], columns: Sequence[float]) -> RuledCell:
+def _snap_cell(cell: RuledCell, rows: Sequence[float], columns: Sequence[float]) -> RuledCell:
     left, top, right, bottom = cell.box
     row, column = rows.index(top), columns.index(left)
     return RuledCell(row, column, rows.index(bottom) - row, columns.index(right) - column, cell.box)

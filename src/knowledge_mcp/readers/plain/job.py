@@ -30,7 +30,7 @@ _BLANK = "\ufeff\u200b \t\r\n\x0b\x0c\ufffd"
 _SERIES = 3
 """Numbered headings that make a series, which may stand without blank lines."""
 _COLUMNS = re.compile(r"\S {3,}\S")
-_KEPT = {BlockKind.PARAGRAPH.value, BlockKind.LIST_ITEM.value, BlockKind.NOTE.value, BlockKind.EXAMPLE.value}
+_BLOCK_KINDS = {BlockKind.PARAGRAPH.value, BlockKind.LIST_ITEM.value, BlockKind.NOTE.value, BlockKind.EXAMPLE.value}
 
 
 def check(path: str) -> Iterator[dict[str, Any]]:
@@ -66,7 +66,7 @@ def read(path: str) -> Iterator[dict[str, Any]]:
         others: list[dict[str, Any]] = []
         for message in compose("", lay_out(sheets), described, furniture=paged):
             if "items" in message:
-                items.extend(_placed(fields, originals, paged=paged) for fields in message["items"])
+                items.extend(_with_places(fields, originals, paged=paged) for fields in message["items"])
             elif "facts" in message or paged:
                 others.append(message)
         items = _without_lines_of_text(items, {row.number for rows in originals.values() for row in rows})
@@ -124,7 +124,7 @@ def _paragraphs(sheets: Sequence[TextPage], *, paged: bool) -> Iterator[dict[str
 # ---- blocks in their file -------------------------------------------------------------------------------------------
 
 
-def _placed(fields: dict[str, Any], originals: dict[int, list[TextRow]], *, paged: bool) -> dict[str, Any]:
+def _with_places(fields: dict[str, Any], originals: dict[int, list[TextRow]], *, paged: bool) -> dict[str, Any]:
     """Give a block its lines in place of its boxes, and its words as the file has them."""
     rows: list[tuple[int, TextRow]] = []
     for box in unpacked(fields.pop("boxes", ())):
@@ -140,7 +140,7 @@ def _placed(fields: dict[str, Any], originals: dict[int, list[TextRow]], *, page
         fields.pop("breaks", None)
     if rows:
         fields["lines"] = [min(row.number for _, row in rows), max(row.number for _, row in rows)]
-        if fields.get("kind") in _KEPT:
+        if fields.get("kind") in _BLOCK_KINDS:
             _as_written(fields, rows)
     return fields
 

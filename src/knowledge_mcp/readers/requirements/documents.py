@@ -10,7 +10,7 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.model.source import DOORSTOP, MEDIA_TYPES
 from knowledge_mcp.readers.requirements.reqif import reqif
-from knowledge_mcp.readers.requirements.tables import columns_named, workbook
+from knowledge_mcp.readers.requirements.tables import parse_columns, workbook
 from knowledge_mcp.readers.requirements.texts import doorstop_folder, needs_json, strictdoc
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -35,7 +35,7 @@ def document(path: str, *, check: bool, media_type: str) -> Iterator[dict[str, A
 
 def workbook_items(path: str, *, check: bool, columns: str) -> Iterator[dict[str, Any]]:
     """Yield the messages of a workbook whose columns are named (`id=Key,text=Description`); errors as `document`."""
-    yield from as_document(workbook(path, columns=columns_named(columns)), check=check)
+    yield from as_document(workbook(path, columns=parse_columns(columns)), check=check)
 
 
 def as_document(found: Iterator[dict[str, Any]], *, check: bool) -> Iterator[dict[str, Any]]:

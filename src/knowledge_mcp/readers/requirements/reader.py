@@ -77,9 +77,9 @@ class RequirementReader(SandboxedReader):
         return RequirementSet(title or item.name, tuple(items))
 
 
-_KEPT = frozenset({MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"]})
+_ORIGINAL_TYPES = frozenset({MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"]})
 """Media types whose files say more than their items do: rich text, types, what tools add for themselves."""
-_MOST_KEPT = 64_000_000
+_LARGEST_ORIGINAL = 64_000_000
 """Bytes of a file, packed, that are kept: they are read with the structure of their document."""
 
 
@@ -98,14 +98,14 @@ class RequirementFileReader(ConvertingReader):
     def read(self, item: SourceItem, progress: Progress | None = None) -> Document:
         """Read the whole file, and keep its bytes where its items do not say all that it does; errors as there."""
         found = super().read(item, progress)
-        if found.media_type not in _KEPT:
+        if found.media_type not in _ORIGINAL_TYPES:
             return found
         try:
             with item.open() as stream:
                 packed = base64.b64encode(zlib.compress(stream.read(), 9)).decode()
         except OSError as error:
             raise inaccessible(item, error) from error
-        if len(packed) <= _MOST_KEPT:
+        if len(packed) <= _LARGEST_ORIGINAL:
             return replace(found, original=packed)
         message = "The file is too large to be kept whole: an export has its items, but not their rich text."
         return replace(found, warnings=(*found.warnings, message))

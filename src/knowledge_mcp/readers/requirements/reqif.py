@@ -29,7 +29,7 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-_WANTED = "a ReqIF file"
+_EXPECTED = "a ReqIF file"
 _MADE = "clausewise-"
 """How identifiers begin that we made of ids which ReqIF does not allow; the ids stand in this attribute:"""
 _FOREIGN = "ReqIF.ForeignID"
@@ -53,19 +53,19 @@ def reqif(path: str) -> Iterator[dict[str, Any]]:
     if not magic_of(path).startswith(ZIP):
         if Path(path).stat().st_size > _MOST_BYTES:
             raise too_large(f"the file has more than {_MOST_BYTES} bytes")
-        yield from _items(parse_xml(Path(path).read_bytes(), _WANTED))
+        yield from _items(parse_xml(Path(path).read_bytes(), _EXPECTED))
         return
     with open_archive(path, "a ReqIF archive") as archive:
         names = [name for name in archive.namelist() if PurePosixPath(name).suffix.lower() in {".reqif", ".xml"}]
         if not names:
             raise mislabelled("a ReqIF archive", "a zip archive without a .reqif file")
         for name in names:
-            yield from _items(parse_xml(member(archive, name) or b"", _WANTED))
+            yield from _items(parse_xml(member(archive, name) or b"", _EXPECTED))
 
 
 def _items(root: Element) -> Iterator[dict[str, Any]]:
     if local_name(root) != "REQ-IF":
-        raise mislabelled(_WANTED, f"an XML file of another kind ({local_name(root)[:60]})")
+        raise mislabelled(_EXPECTED, f"an XML file of another kind ({local_name(root)[:60]})")
     yield {"title": next((each.text or "" for each in root.iterfind("{*}THE-HEADER//{*}TITLE")), "")}
     named = {
         each.get("IDENTIFIER", ""): each.get("LONG-NAME") or each.get("IDENTIFIER", "")
@@ -81,7 +81,7 @@ def _items(root: Element) -> Iterator[dict[str, Any]]:
     ]
     objects = {each["id"]: each for each in found}
     if len(objects) != len(found):
-        raise corrupted(_WANTED, "two objects have one identifier")
+        raise corrupted(_EXPECTED, "two objects have one identifier")
     for each in root.iterfind("{*}CORE-CONTENT//{*}SPEC-RELATIONS/{*}SPEC-RELATION"):
         source, target = (_reference(each, name) for name in ("SOURCE", "TARGET"))
         kind = named.get(_reference(each, "TYPE"), "")

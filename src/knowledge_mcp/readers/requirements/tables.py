@@ -21,7 +21,7 @@ _MOST_LEADING = 50
 """Rows in which a header is looked for."""
 
 
-def columns_named(text: str) -> dict[str, str]:
+def parse_columns(text: str) -> dict[str, str]:
     """Read `id=Key,text=Description`.
 
     Raises:

@@ -28,7 +28,7 @@ def _text_of(path: str, kind: str) -> str:
 _OPENED = re.compile(r"\[(\[?)(/?)([A-Z][A-Z0-9_]*)\]{1,2}\s*")
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9_]*):(?: (.*))?")
 _RELATION = re.compile(r"\s*(?:- )?(TYPE|VALUE|ROLE): (.*)")
-_HELD = frozenset({"DOCUMENT", "GRAMMAR", "SECTION", "COMPOSITE", "DOCUMENT_FROM_FILE", "VIEWS"})
+_CONTAINERS = frozenset({"DOCUMENT", "GRAMMAR", "SECTION", "COMPOSITE", "DOCUMENT_FROM_FILE", "VIEWS"})
 
 
 def strictdoc(path: str) -> Iterator[dict[str, Any]]:
@@ -60,7 +60,7 @@ def strictdoc(path: str) -> Iterator[dict[str, Any]]:
             continue
         counts[-1] += 1
         level = ".".join(map(str, counts))
-        if tag in _HELD:
+        if tag in _CONTAINERS:
             yield {"section": fields.get("TITLE", ""), "level": level}
         else:
             yield {
@@ -186,7 +186,7 @@ _NEED = re.compile(r"[A-Z0-9_]{5,}")
 _NO_LINKS = frozenset({"id", "status", "tags", "title"})
 _REPORTS = frozenset({"test-report", "test-file"})
 """Have an id and stand for files of results that are read when the pages are built."""
-_TOLD = frozenset({"id", "title", "content", "description", "type", "sections", "docname", "lineno"})
+_KNOWN_FIELDS = frozenset({"id", "title", "content", "description", "type", "sections", "docname", "lineno"})
 
 
 def sphinx_needs(path: str) -> Iterator[dict[str, Any]]:
@@ -285,7 +285,7 @@ def needs_in(content: str) -> Iterator[dict[str, Any]]:
 def _json_links(need: Mapping[str, Any], names: set[str]) -> Iterator[list[str]]:
     """Yield links: lists of ids; those that sphinx-needs made for the way back are left out."""
     for name, value in need.items():
-        if isinstance(value, list) and name not in _TOLD and name != "tags" and not name.endswith("_back"):
+        if isinstance(value, list) and name not in _KNOWN_FIELDS and name != "tags" and not name.endswith("_back"):
             targets = [str(each) for each in cast("list[Any]", value)]
             if name == "links" or (targets and all(each.partition(".")[0] in names for each in targets)):
                 yield from ([each, name] for each in targets)

@@ -33,7 +33,7 @@ _DEEPEST = 3
 _ENDED = re.compile(r"[.:;!?][)\]\"”’]*$")
 
 
-def columns_apart(lines: Sequence[_Line], depth: int = _DEEPEST) -> Iterator[_Line]:
+def order_by_column(lines: Sequence[_Line], depth: int = _DEEPEST) -> Iterator[_Line]:
     """Yield lines in reading order: those of a left column before those of the one beside it.
 
     Args:
@@ -58,7 +58,7 @@ def columns_apart(lines: Sequence[_Line], depth: int = _DEEPEST) -> Iterator[_Li
         block = lines[at][0][7]
         yield from _in_block(left, block)
         beside = list(_in_block(right, block + 0.5 ** (1 + _DEEPEST - depth)))
-        yield from columns_apart(beside, depth - 1) if depth > 1 else beside
+        yield from order_by_column(beside, depth - 1) if depth > 1 else beside
         at += count
 
 
@@ -205,7 +205,7 @@ def _page(text: str) -> Recognised:
     width, height = fields["size"]
     layout = PageLayout(fields["page"], width * scale, height * scale)
     turn = _Turn(width, height, *fields.get("turned", ()))
-    lines = columns_apart(list(_lines(fields["words"])))
+    lines = order_by_column(list(_lines(fields["words"])))
     layout.elements.extend(_line(words, fields["page"], scale, turn) for words in lines)
     confidence = statistics.fmean(word[1] for word in fields["words"]) if fields["words"] else 0.0
     return Recognised(layout, fields["reason"], confidence)

@@ -343,7 +343,7 @@ class Assembly:
                 self.running = message["running"]
             elif "items" in message:
                 for fields in message["items"]:
-                    _lay_down(self.builder, fields)
+                    _add_blocks(self.builder, fields)
             else:
                 _name_pages(self.builder, message, recognition)
 
@@ -482,7 +482,7 @@ def _nothing(done: int) -> None:
     """Tell nobody."""
 
 
-def _lay_down(builder: DocumentBuilder, fields: dict[str, Any]) -> None:
+def _add_blocks(builder: DocumentBuilder, fields: dict[str, Any]) -> None:
     fields["boxes"] = unpacked(fields.get("boxes", ()))
     if "lines" in fields:
         fields["lines"] = tuple(fields["lines"])

@@ -46,8 +46,8 @@ __all__ = [
     "NumberedTitle",
     "document_id",
     "is_one_clause",
-    "named_type",
     "normalise_text",
+    "parse_document_type",
     "proposed_id",
     "short_title",
     "slug",
@@ -468,7 +468,7 @@ def proposed_id(properties: Mapping[str, str], file_name: str) -> str:
     return named if _IDENTIFIER.fullmatch(named) else slug(named)[:MAX_IDENTIFIER].rstrip("-")
 
 
-def named_type(properties: Mapping[str, str]) -> tuple[DocumentType | None, str | None]:
+def parse_document_type(properties: Mapping[str, str]) -> tuple[DocumentType | None, str | None]:
     """Read the property `document_type`; returns the type, and a warning where its value is none of ours."""
     named = properties.get("document_type", "").strip().lower()
     if not named:

@@ -40,7 +40,7 @@ def is_number(cell: str) -> bool:
     return len(cell) <= 40 and _NUMBER.fullmatch(cell) is not None
 
 
-def named_columns(
+def header_texts(
     rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], marked: int = 0
 ) -> tuple[int, list[list[Place]]]:
     """Find the texts that name each column where a header stands in several rows: group, name, unit.
@@ -97,8 +97,8 @@ def _groups(row: Sequence[str], reach: Reach) -> bool:
 
 
 def worded_header(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], marked: int = 0) -> list[Sequence[str]]:
-    """Write a header of several rows as one: "Flow / Rated (kg/h)"; arguments as `named_columns`."""
-    depth, named = named_columns(rows[: max(marked, MOST_HEADER_ROWS) + 1], reaches, marked)
+    """Write a header of several rows as one: "Flow / Rated (kg/h)"; arguments as `header_texts`."""
+    depth, named = header_texts(rows[: max(marked, MOST_HEADER_ROWS) + 1], reaches, marked)
     header = [" / ".join(rows[row][column].strip() for row, column in places) for places in named]
     return [header, *rows[depth:]] if header else list(rows)
 
@@ -106,7 +106,7 @@ def worded_header(rows: Sequence[Sequence[str]], reaches: Mapping[int, Reach], m
 def with_one_header(rows: list[list[RichText]], reaches: Mapping[int, Reach], marked: int = 0) -> list[list[RichText]]:
     """Do as `worded_header` does with texts that have marks; what was hidden in a header's cells counts once."""
     words = [[cell.text for cell in row] for row in rows[: max(marked, MOST_HEADER_ROWS) + 1]]
-    depth, named = named_columns(words, reaches, marked)
+    depth, named = header_texts(words, reaches, marked)
     header: list[RichText] = []
     for places in named:
         text = RichText()

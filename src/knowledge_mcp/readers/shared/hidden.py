@@ -37,7 +37,7 @@ def is_alike(one: str | None, other: str | None) -> bool:
     return all(abs(a - b) <= _NEAR for a, b in pairs)
 
 
-def shown_length(text: str | None) -> int:
+def nonblank_length(text: str | None) -> int:
     """Count the characters that are not blank: what hidden text is measured by."""
     return len("".join(text.split())) if text else 0
 

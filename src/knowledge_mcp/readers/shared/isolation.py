@@ -17,7 +17,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem, media_type_of
 from knowledge_mcp.ports import Reader
-from knowledge_mcp.readers.shared.pieces import Laying
+from knowledge_mcp.readers.shared.pieces import DocumentAssembly
 from knowledge_mcp.support.sandbox import FailureKind, InputFile, Limits, Refusal, Sandbox, SandboxFailure
 
 _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
@@ -178,7 +178,7 @@ class ConvertingReader(SandboxedReader):
             UnreadableDocumentError: as in `check`; or it has no text, or time or memory ran out.
             ConfigError: as in `check`.
         """
-        laying = Laying()
+        laying = DocumentAssembly()
         markdown: list[str] = []
         for message in self._run(item, check=False):
             if "markdown" in message:
@@ -209,7 +209,7 @@ class ConvertingReader(SandboxedReader):
             job, arguments = self.item_jobs[media_type], {"check": check, "columns": columns}
         yield from run_isolated(self._sandbox, job, item, arguments, limits=self._limits)
 
-    def _from_markdown(self, item: SourceItem, laying: Laying, text: str) -> Document:
+    def _from_markdown(self, item: SourceItem, laying: DocumentAssembly, text: str) -> Document:
         """Have the Markdown read, and tell of the document what is true of the file it came from."""
         assert self._markdown is not None, "a reader whose jobs give Markdown is made with a Markdown reader"
         # a first line that is blank: what follows is no frontmatter, whatever it looks like

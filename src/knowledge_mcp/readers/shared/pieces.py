@@ -1,8 +1,8 @@
 """What a child process says of a file it converts, and how a document is made of it.
 
 The child's side writes headings and blocks as plain values (`heading`, `piece`) and bounds what it sends (`messages`);
-the parent's side (`Laying`) lays them down. A file that was never Markdown takes no way round over Markdown here:
-nothing has to be escaped, and a table of a million cells is one text.
+the parent's side (`DocumentAssembly`) builds the document. A file that was never Markdown is not turned into it on the
+way: nothing has to be escaped, and a table of a million cells is one text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.assembly import (
     MOST_TEXT,
     DocumentBuilder,
-    named_type,
+    parse_document_type,
     proposed_id,
     split_clause_number,
 )
@@ -52,7 +52,7 @@ def heading(title: str, level: int, *, plain: bool = False) -> Piece:
     return written
 
 
-def named(written: Piece, names: Sequence[str]) -> Piece:
+def with_anchors(written: Piece, names: Sequence[str]) -> Piece:
     """Give a heading or a block the names by which links lead to it."""
     if names:
         written["anchors"] = list(names)
@@ -165,7 +165,7 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
 
 
 @dataclasses.dataclass(slots=True)
-class Laying:
+class DocumentAssembly:
     """Take a child's messages and build the document of them; `untitled` where its first heading is no title."""
 
     builder: DocumentBuilder = dataclasses.field(default_factory=DocumentBuilder)
@@ -179,7 +179,9 @@ class Laying:
     _pending: list[Reference] = dataclasses.field(default_factory=list[Reference])
     _waiting: list[str] = dataclasses.field(default_factory=list[str])
     _items: list[RequirementItem] = dataclasses.field(default_factory=list[RequirementItem])
-    _named: list[tuple[str, RequirementItem]] = dataclasses.field(default_factory=list[tuple[str, RequirementItem]])
+    _items_by_name: list[tuple[str, RequirementItem]] = dataclasses.field(
+        default_factory=list[tuple[str, RequirementItem]]
+    )
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Lay down what one message says."""
@@ -190,7 +192,7 @@ class Laying:
             else:
                 self._block(each)
         self.untitled = message.get("untitled", self.untitled)
-        self._named += [(each["anchor"], item_of(each)) for each in message.get("items", ())]
+        self._items_by_name += [(each["anchor"], item_of(each)) for each in message.get("items", ())]
         facts = message.get("facts")
         self.builder.leave_out(message.get("hidden", {}))
         if facts:
@@ -205,7 +207,7 @@ class Laying:
             known = self._anchors.get(reference.target.removeprefix("#").lower())
             kind, target = known or (ReferenceKind.LINK, reference.target)
             self.builder.reference(dataclasses.replace(reference, kind=kind, target=target))
-        document_type, sentence = named_type(self.metadata)
+        document_type, sentence = parse_document_type(self.metadata)
         if sentence:
             self.builder.warn(sentence)
         document = self.builder.build(
@@ -216,8 +218,10 @@ class Laying:
             metadata=self.metadata,
         )
         places = {each.name: Span(each.place, each.place) for each in document.anchors}
-        named = [dataclasses.replace(each, span=places.get(name, Span(0, 0))) for name, each in self._named]
-        items = [*self._items, *named]
+        with_anchors = [
+            dataclasses.replace(each, span=places.get(name, Span(0, 0))) for name, each in self._items_by_name
+        ]
+        items = [*self._items, *with_anchors]
         return dataclasses.replace(document, items=tuple(_reaching(items, document))) if items else document
 
     def _heading(self, each: Piece) -> None:

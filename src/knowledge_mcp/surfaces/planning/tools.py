@@ -27,7 +27,7 @@ def ingest_document(
     service.check_path(ingest)  # an error is reported at once, whoever waits
     call = call or Call()
     running = service.jobs.submit(
-        ingest.as_json(), journaled=not request.wait, given_up=call.cancelled if request.wait else bool
+        ingest.as_json(), journaled=not request.wait, is_abandoned=call.cancelled if request.wait else bool
     )
     if not request.wait:
         return shapes.IngestDocumentResponse(

@@ -63,7 +63,7 @@ class ImpactRequest(_PairRequest):
     ELSEWHERE = frozenset({"document", "from", "to"})
 
 
-class EditionNamed(Response):
+class EditionLabel(Response):
     """One edition."""
 
     document_id: str
@@ -95,8 +95,8 @@ class ClauseChanged(Response):
 class ChangesResponse(Response):
     """Answer of `knowledge_changes`."""
 
-    old: EditionNamed
-    new: EditionNamed
+    old: EditionLabel
+    new: EditionLabel
     summary: dict[str, int] = Field(description="Clauses by what became of them, changes by kind.")
     changes: list[ClauseChanged] = Field(description="The weightiest first.")
     total: int
@@ -121,8 +121,8 @@ class PlaceTouched(Response):
 class ImpactResponse(Response):
     """Answer of `knowledge_impact`."""
 
-    old: EditionNamed
-    new: EditionNamed
+    old: EditionLabel
+    new: EditionLabel
     summary: dict[str, int]
     touched: list[PlaceTouched]
     total: int
@@ -256,8 +256,8 @@ def _place(each: Touched, pair: EditionPair) -> PlaceTouched:
     return PlaceTouched(**{name: value for name, value in fields.items() if value})
 
 
-def _edition(record: DocumentRecord) -> EditionNamed:
-    return EditionNamed(
+def _edition(record: DocumentRecord) -> EditionLabel:
+    return EditionLabel(
         document_id=record.id, document_title=record.title, edition=edition_of_record(record)
     ).without_defaults()
 

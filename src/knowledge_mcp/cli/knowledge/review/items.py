@@ -41,11 +41,11 @@ def parse_columns(text: str | None) -> dict[str, str]:
     Raises:
         InvalidInputError: it is written otherwise, or names what is no part of an item.
     """
-    from knowledge_mcp.readers.requirements.tables import columns_named
+    from knowledge_mcp.readers.requirements.tables import parse_columns
     from knowledge_mcp.support.sandbox import Refusal
 
     try:
-        return columns_named(text or "")
+        return parse_columns(text or "")
     except Refusal as exc:
         raise InvalidInputError(exc.message, suggestion=exc.suggestion) from exc
 

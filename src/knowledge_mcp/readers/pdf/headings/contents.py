@@ -109,7 +109,7 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
             captions = _in_captions(rows[:first], before=captions and continued)
             listed.extend(_read(rows[first : last + 1], page.number, captions=captions))
             captions = _in_captions(rows[first:], before=captions)
-            page.elements = [*(line for row in whole[:start] for line in row.lines), *_kept(rows, first, last)]
+            page.elements = [*(line for row in whole[:start] for line in row.lines), *_entry_lines(rows, first, last)]
             found.append(page.number)
             break
     return Contents(found, _entries(listed, later) if found else [])
@@ -159,7 +159,7 @@ def _is_label(text: str) -> bool:
     return _CONTENTS.fullmatch(plain) is not None or _OTHER_LISTS.fullmatch(plain) is not None
 
 
-def _kept(rows: Sequence[_Row], first: int, last: int) -> Iterator[Line]:
+def _entry_lines(rows: Sequence[_Row], first: int, last: int) -> Iterator[Line]:
     """Yield what stands before and after the entries, and the titles; heads of columns and leftover entries go."""
     for index, row in enumerate(rows):
         listed = first <= index <= last or (index > last and _PAGE_NUMBER.search(row.text))

@@ -58,7 +58,7 @@ _MONTH = re.compile(
 _RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
 _SENTENCE = re.compile(r"(?:an?|all|any|each|every|no|th(?:e|is|at|ese|ose)) (?:\S+ ){4}", re.IGNORECASE)
 """A sentence that a clause without a title begins with: an article or the like, and six words and more."""
-_NAMED_FIRST = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
+_LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
 """A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 _WORD = re.compile(r"[^\W\d_]{2}")
 _NOTES = re.compile(r"notes\b", re.IGNORECASE)
@@ -258,7 +258,7 @@ def _is_counted(number: str | None) -> bool:
 def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection[int]) -> list[HeadingCandidate]:
     """Pick the numbered candidates that are links of the document's numbering."""
     tight = _tight_lists(found, body)
-    led = {each.line.style for each in found if each.key and each.breaks and _NAMED_FIRST.match(each.numbered.title)}
+    led = {each.line.style for each in found if each.key and each.breaks and _LEADING_TITLE.match(each.numbered.title)}
     possible: list[HeadingCandidate] = []
     for candidate in found:
         if not candidate.key:
@@ -273,7 +273,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
     for candidate in possible:
         candidate.key = by_hundreds(candidate.key or (), chapters)
     keys = [candidate.key or () for candidate in possible]
-    alone = _set_apart(found)
+    alone = _distinct_headings(found)
     chain: set[int] = set()
     links: list[int] = []
     for _ in range(2):
@@ -354,7 +354,7 @@ def _tight_lists(found: Sequence[HeadingCandidate], body: Body) -> set[int]:
     return tight
 
 
-def _set_apart(found: Sequence[HeadingCandidate]) -> set[int]:
+def _distinct_headings(found: Sequence[HeadingCandidate]) -> set[int]:
     """Find the numbered lines that stand between blank lines, with text or a clause of their own below them."""
     apart: set[int] = set()
     for one, below in itertools.pairwise(found):
@@ -430,7 +430,7 @@ def _cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[f
     if candidate.cut is not None:
         return
     if is_strong(candidate.line, body):
-        match = _NAMED_FIRST.match(title) if candidate.line.style in led else None
+        match = _LEADING_TITLE.match(title) if candidate.line.style in led else None
         if match and (candidate.breaks or title.endswith(".")):
             candidate.cut = len(candidate.text) - len(title) + match.end("title")
         return

@@ -29,7 +29,7 @@ def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -
 
     A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
     """
-    found = _named(entries, pages, exact=False)
+    found = _match_entries(entries, pages, exact=False)
     printed = sum(heading.confidence == 1.0 for heading in found)
     return found if printed >= max(min(3, len(entries)), _TRUSTED_SHARE * len(entries)) else []
 
@@ -37,7 +37,7 @@ def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -
 def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> list[Heading]:
     """Find the lines that printed contents name, letter by letter; empty where too few of them can be found."""
     placed = [Bookmark(entry.title, entry.level, entry.page, None) for entry in entries if entry.page is not None]
-    found = _named(placed, pages, exact=True)
+    found = _match_entries(placed, pages, exact=True)
     if len(found) < max(3, _LISTED_SHARE * len(entries)):
         return []
     parents = {(heading.number or "").partition(".")[0] for heading in found if "." in (heading.number or "")}
@@ -49,7 +49,7 @@ def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> li
     return found
 
 
-def _named(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, exact: bool) -> list[Heading]:
+def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, exact: bool) -> list[Heading]:
     lines = {page.number: [line for line in page.lines if not line.rotated] for page in pages}
     heights = {page.number: page.height for page in pages}
     used: set[int] = set()
@@ -70,11 +70,13 @@ def _named(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, exact: b
         else:
             missing.append(entry)
     if not exact:
-        found.extend(_placed(missing, found, pages))
+        found.extend(_locate_entries(missing, found, pages))
     return _in_order(found, pages)
 
 
-def _placed(entries: Sequence[Bookmark], found: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+def _locate_entries(
+    entries: Sequence[Bookmark], found: Sequence[Heading], pages: Sequence[PageLayout]
+) -> list[Heading]:
     """Put bookmarks whose words are not printed where they point to: at a line that opens something there.
 
     Captions stay captions, and names like "Page 3" name no section.
