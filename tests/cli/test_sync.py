@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp import wiring
-from knowledge_mcp.cli.knowledge.sources.syncing import FolderWatch, Synced, Syncing, follow, is_due
+from knowledge_mcp.cli.knowledge.sources.syncing import FolderChanges, Synced, Syncing, follow, is_due
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
 from knowledge_mcp.settings import load_settings
 from tests.cli.conftest import Command
@@ -244,7 +244,7 @@ def test_a_followed_folder_is_synced_as_it_changes(home: Path) -> None:
 
 def test_a_folder_that_another_took_the_place_of_is_followed(tmp_path: Path) -> None:
     folder, other = put(tmp_path / "docs"), put(tmp_path / "other")
-    watch = FolderWatch(tmp_path / "data")
+    watch = FolderChanges(tmp_path / "data")
 
     def sees_edits() -> bool:
         while watch.changed({folder}):
@@ -274,7 +274,7 @@ def test_folders_that_cannot_be_watched_end_nothing(
         yield set()
 
     monkeypatch.setattr("watchfiles.watch", refuse)
-    watch = FolderWatch(tmp_path / "data")
+    watch = FolderChanges(tmp_path / "data")
     folders = {put(tmp_path / "docs")}
     assert [watch.changed(folders), watch.changed(folders)] == [set(), set()]
     assert capsys.readouterr().err.count("file watch limit") == 1

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.engine.changes.wording import holders, is_locked, plain, words_of
+from knowledge_mcp.engine.changes.pairs import ClausePairs
+from knowledge_mcp.engine.changes.wording import holders, is_held, plain, words_of
 from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
@@ -80,57 +81,6 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
         if id(clause) not in come and not clause.is_only_a_note
     ]
     return _in_order(links, pairs)
-
-
-class _Pairs:
-    """Hold which old clause is joined with which new one."""
-
-    def __init__(self, old: Sequence[Clause], new: Sequence[Clause]) -> None:
-        self._old, self._new = old, new
-        self.forward: dict[int, int] = {}
-        self.backward: dict[int, int] = {}
-        self._homes: dict[int, int] | None = None
-
-    def join(self, one: int, other: int) -> None:
-        self.forward[one] = other
-        self.backward[other] = one
-        self._homes = None
-
-    def part(self, one: int) -> None:
-        del self.backward[self.forward.pop(one)]
-        self._homes = None
-
-    def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
-        for one, other in sorted(self.forward.items(), key=lambda pair: pair[1]):
-            yield self._old[one], self._new[other]
-
-    def share_below(self, one: int, other: int) -> float:
-        """Tell which share of the clauses right below two are joined with each other."""
-        below = [clause for clause in self._old if clause.parent == one]
-        others = sum(clause.parent == other for clause in self._new)
-        partners = [self._new[self.forward[each.index]] for each in below if each.index in self.forward]
-        joined = sum(partner.parent == other for partner in partners)
-        return joined / max(len(below), others, 1)
-
-    def neighbours_went(self, one: Clause, other: Clause) -> bool:
-        """Tell whether most clauses beside the one, below the same clause, are joined with such beside the other."""
-        if self._homes is None:
-            below = Counter(clause.parent for clause in self._old if clause.parent is not None)
-            went = Counter(
-                (self._old[place].parent, self._new[partner].parent) for place, partner in self.forward.items()
-            )
-            self._homes = {
-                home: there
-                for (home, there), count in went.items()
-                if home is not None and there is not None and 2 * count > below[home]
-            }
-        return one.parent is not None and other.parent is not None and self._homes.get(one.parent) == other.parent
-
-    def hold(self, one: Clause, other: Clause, files: Mapping[str, str]) -> bool:
-        """Tell whether the clauses above two are joined, or both stand at the top of the same document."""
-        if one.parent is None or other.parent is None:
-            return one.parent is other.parent and files.get(one.file, one.file) == other.file
-        return self.forward.get(one.parent) == other.parent
 
 
 class _Side:
@@ -242,13 +192,13 @@ class _Matcher:
 
     # ---- joining
 
-    def joined(self) -> _Pairs:
+    def joined(self) -> ClausePairs:
         evidence = {
             (one, other): self._evidence(one, other)
             for one in check_each(range(len(self._old.clauses)))
             for other in self._near(one)
         }
-        pairs: _Pairs | None = None
+        pairs: ClausePairs | None = None
         for _ in range(_ROUNDS):
             pairs = self._round(evidence, pairs)
         assert pairs is not None
@@ -256,7 +206,7 @@ class _Matcher:
         self._join_same_words(pairs)
         return pairs
 
-    def _part_what_went_elsewhere(self, pairs: _Pairs, evidence: Mapping[tuple[int, int], _Evidence]) -> None:
+    def _part_what_went_elsewhere(self, pairs: ClausePairs, evidence: Mapping[tuple[int, int], _Evidence]) -> None:
         """Part clauses of different headings where the words of one are not in the other, but in another clause."""
         unsure = {
             one: other
@@ -273,14 +223,14 @@ class _Matcher:
             asked = [
                 side.clauses[one]
                 for one, other in some.items()
-                if not is_locked(side.clauses[one].text, there.clauses[other].text)
+                if not is_held(side.clauses[one].text, there.clauses[other].text)
             ]
             held = {clause.index for clause, _ in holders(asked, there.clauses, texts)}
             parted.update(held if side is self._old else (back[each] for each in held))
         for one in parted:
             pairs.part(one)
 
-    def _join_same_words(self, pairs: _Pairs) -> None:
+    def _join_same_words(self, pairs: ClausePairs) -> None:
         """Join what is left with what has the very same words, as twins have that each moved elsewhere.
 
         What every chapter says is not taken from a chapter that is gone to one that is new.
@@ -296,9 +246,9 @@ class _Matcher:
             ):
                 one, other = self._old.clauses[places[0]], self._new.clauses[news[words][0]]
                 is_common = said[words] > 2
-                is_locked = one.parent is None or other.parent is None
-                is_locked = is_locked or one.parent in pairs.forward or other.parent in pairs.backward
-                if is_locked or not is_common:
+                is_held = one.parent is None or other.parent is None
+                is_held = is_held or one.parent in pairs.forward or other.parent in pairs.backward
+                if is_held or not is_common:
                     pairs.join(one.index, other.index)
 
     @staticmethod
@@ -348,25 +298,23 @@ class _Matcher:
         beyond = (words - usual) / (1 - usual) if usual < 1 else 0.0
         return max(beyond, words * like_head)
 
-    def _round(self, evidence: Mapping[tuple[int, int], _Evidence], known: _Pairs | None) -> _Pairs:
+    def _round(self, evidence: Mapping[tuple[int, int], _Evidence], known: ClausePairs | None) -> ClausePairs:
         scored: list[tuple[bool, float, int, int, int]] = []
         for (one, other), each in evidence.items():
             together = self._stand_together(one, other, known)
             in_place = together and self._is_named_alike(one, other, each)
             score = self._score(one, other, each, known, together=together, in_place=in_place)
             says_nothing = each.words is not None and each.words < _NOTHING
-            names_document = in_place or each.same_head or each.number >= _HALF
-            if score > _HALF and (
-                names_document or not says_nothing
-            ):  # a clause number alone is shifted by every insertion
+            is_named = in_place or each.same_head or each.number >= _HALF
+            if score > _HALF and (is_named or not says_nothing):  # a clause number alone is shifted by every insertion
                 scored.append((says_nothing or not in_place, -score, abs(one - other), one, other))
-        pairs = _Pairs(self._old.clauses, self._new.clauses)
+        pairs = ClausePairs(self._old.clauses, self._new.clauses)
         for _, _, _, one, other in sorted(scored):
             if one not in pairs.forward and other not in pairs.backward:
                 pairs.join(one, other)
         return pairs
 
-    def _stand_together(self, one: int, other: int, known: _Pairs | None) -> bool:
+    def _stand_together(self, one: int, other: int, known: ClausePairs | None) -> bool:
         """Tell whether what holds two clauses belongs together, or what stands beside them; at first, by their path."""
         old, new = self._old.clauses[one], self._new.clauses[other]
         if known is not None:
@@ -381,7 +329,7 @@ class _Matcher:
         return titles or (each.same_head and alone)
 
     def _score(
-        self, one: int, other: int, each: _Evidence, known: _Pairs | None, *, together: bool, in_place: bool
+        self, one: int, other: int, each: _Evidence, known: ClausePairs | None, *, together: bool, in_place: bool
     ) -> float:
         words = each.words
         if words is None:
@@ -392,7 +340,7 @@ class _Matcher:
 
     # ---- what became of it
 
-    def kind(self, old: Clause, new: Clause, pairs: _Pairs) -> LinkKind:
+    def kind(self, old: Clause, new: Clause, pairs: ClausePairs) -> LinkKind:
         """Tell what became of a clause that is joined with another; the first that holds of moved, renamed …"""
         if not pairs.hold(old, new, self._files) and not self._stands_at_the_top(old, new):
             return LinkKind.MOVED
@@ -431,7 +379,7 @@ class _Matcher:
                 if len(found) == 1:
                     yield found[0].index, note
 
-    def followed(self, pairs: _Pairs) -> Iterator[ClauseLink]:
+    def followed(self, pairs: ClausePairs) -> Iterator[ClauseLink]:
         """Follow the notes of the new edition that say where a withdrawn clause went; one that was a note stays one."""
         by_number = {clause.number: clause for clause in self._new.clauses if clause.number}
         for place, note in self._notes.items():
@@ -444,7 +392,7 @@ class _Matcher:
                 if target is not None:
                     yield ClauseLink(LinkKind.MOVED if note.has_moved else LinkKind.MERGED, found, target)
 
-    def contained(self, pairs: _Pairs, links: Sequence[ClauseLink]) -> Iterator[ClauseLink]:
+    def contained(self, pairs: ClausePairs, links: Sequence[ClauseLink]) -> Iterator[ClauseLink]:
         """Find clauses that are left inside such as are joined: merged into a new one, or split off an old one."""
         gone = {link.old.index for link in links if link.old is not None}
         come = {link.new.index for link in links if link.new is not None}
@@ -553,7 +501,7 @@ def _said(clause: Clause) -> tuple[str, ...]:
     return plain(clause.heading), *words_of(clause.text)
 
 
-def _in_order(links: Iterable[ClauseLink], pairs: _Pairs) -> list[ClauseLink]:
+def _in_order(links: Iterable[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
     """Put links in the new edition's order; what was removed stands behind what stood before it."""
 
     def place(link: ClauseLink) -> tuple[float, int]:

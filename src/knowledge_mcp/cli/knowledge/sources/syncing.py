@@ -201,7 +201,7 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
         names: which sources; none for all, those that are registered later too.
         on_sync: called with the result of each.
     """
-    watch = FolderWatch(settings.data_folder.absolute())
+    watch = FolderChanges(settings.data_folder.absolute())
     failed: dict[str, int] = {}
     while True:
         listed = [each for each in run.listed.all() if not names or each.spec.name in names]
@@ -227,7 +227,7 @@ def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bo
     return passed >= (min(status.spec.every, again) if status.state.last_error else status.spec.every)
 
 
-class FolderWatch:
+class FolderChanges:
     """Return below which folders something changed since the last call; nothing is missed between two questions.
 
     A folder that another took the place of, by its name or by a link, is watched anew. Where the system does not let

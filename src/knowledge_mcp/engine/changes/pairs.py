@@ -1,0 +1,62 @@
+"""Which clauses of two editions are joined, and what that says of those around them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from knowledge_mcp.engine.changes.clauses import Clause
+
+
+class ClausePairs:
+    """Hold which old clause is joined with which new one."""
+
+    def __init__(self, old: Sequence[Clause], new: Sequence[Clause]) -> None:
+        self._old, self._new = old, new
+        self.forward: dict[int, int] = {}
+        self.backward: dict[int, int] = {}
+        self._homes: dict[int, int] | None = None
+
+    def join(self, one: int, other: int) -> None:
+        """Join an old clause with a new one, by their places; neither is joined yet."""
+        self.forward[one] = other
+        self.backward[other] = one
+        self._homes = None
+
+    def part(self, one: int) -> None:
+        """Part an old clause from the new one that it is joined with."""
+        del self.backward[self.forward.pop(one)]
+        self._homes = None
+
+    def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
+        """Yield the pairs in the order of the new edition."""
+        for one, other in sorted(self.forward.items(), key=lambda pair: pair[1]):
+            yield self._old[one], self._new[other]
+
+    def share_below(self, one: int, other: int) -> float:
+        """Tell which share of the clauses right below two are joined with each other."""
+        below = [clause for clause in self._old if clause.parent == one]
+        others = sum(clause.parent == other for clause in self._new)
+        partners = [self._new[self.forward[each.index]] for each in below if each.index in self.forward]
+        joined = sum(partner.parent == other for partner in partners)
+        return joined / max(len(below), others, 1)
+
+    def neighbours_went(self, one: Clause, other: Clause) -> bool:
+        """Tell whether most clauses beside the one, below the same clause, are joined with such beside the other."""
+        if self._homes is None:
+            below = Counter(clause.parent for clause in self._old if clause.parent is not None)
+            went = Counter(
+                (self._old[place].parent, self._new[partner].parent) for place, partner in self.forward.items()
+            )
+            self._homes = {
+                home: there
+                for (home, there), count in went.items()
+                if home is not None and there is not None and 2 * count > below[home]
+            }
+        return one.parent is not None and other.parent is not None and self._homes.get(one.parent) == other.parent
+
+    def hold(self, one: Clause, other: Clause, files: Mapping[str, str]) -> bool:
+        """Tell whether the clauses above two are joined, or both stand at the top of the same document."""
+        if one.parent is None or other.parent is None:
+            return one.parent is other.parent and files.get(one.file, one.file) == other.file
+        return self.forward.get(one.parent) == other.parent
