@@ -123,8 +123,8 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
             best, most = words, weight
     if not best:
         return designations[0] if designations else plain_name(file_name)
-    names_document = any(each.casefold() in best.casefold() for each in designations)
-    return best if names_document or not designations else f"{designations[0]} {best}"
+    is_designated = any(each.casefold() in best.casefold() for each in designations)
+    return best if is_designated or not designations else f"{designations[0]} {best}"
 
 
 def _votes(one: TitleCandidate, other: TitleCandidate) -> bool:

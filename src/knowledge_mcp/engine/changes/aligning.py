@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.pairs import ClausePairs
-from knowledge_mcp.engine.changes.wording import holders, is_held, plain, words_of
+from knowledge_mcp.engine.changes.wording import holders, is_contained, plain, words_of
 from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
@@ -223,7 +223,7 @@ class _Matcher:
             asked = [
                 side.clauses[one]
                 for one, other in some.items()
-                if not is_held(side.clauses[one].text, there.clauses[other].text)
+                if not is_contained(side.clauses[one].text, there.clauses[other].text)
             ]
             held = {clause.index for clause, _ in holders(asked, there.clauses, texts)}
             parted.update(held if side is self._old else (back[each] for each in held))
@@ -246,9 +246,9 @@ class _Matcher:
             ):
                 one, other = self._old.clauses[places[0]], self._new.clauses[news[words][0]]
                 is_common = said[words] > 2
-                is_held = one.parent is None or other.parent is None
-                is_held = is_held or one.parent in pairs.forward or other.parent in pairs.backward
-                if is_held or not is_common:
+                is_contained = one.parent is None or other.parent is None
+                is_contained = is_contained or one.parent in pairs.forward or other.parent in pairs.backward
+                if is_contained or not is_common:
                     pairs.join(one.index, other.index)
 
     @staticmethod

@@ -32,7 +32,7 @@ def _runs_of(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[place : place + _RUN]) for place in range(len(words) - _RUN + 1)}
 
 
-def is_locked(text: str, other: str) -> bool:
+def is_contained(text: str, other: str) -> bool:
     """Tell whether most of a text, over half of its runs of four words, stands in another one."""
     runs = _runs_of(text)
     return len(runs & _runs_of(other)) > _HALF * len(runs)

@@ -385,15 +385,15 @@ class CodeSearch:
             else:
                 words = None if trip.mode == "dense" else words_weight * bm25 / in_full
                 similarity = similar(self._similarity, space, near.get(chunk_id, 0.0), words)
-            names_document = trip.mode != "dense" and chunk_id in symbols
-            if names_document:
+            is_named = trip.mode != "dense" and chunk_id in symbols
+            if is_named:
                 similarity = 1.0 if asks_symbol else (1.0 + similarity) / 2
             rated.append(
                 CodeCandidate(
                     chunk_id,
                     similarity,
-                    exact=names_document and (asks_symbol or query.symbol is not None),
-                    firm=names_document or trip.mode == "keyword",
+                    exact=is_named and (asks_symbol or query.symbol is not None),
+                    firm=is_named or trip.mode == "keyword",
                 )
             )
         return rated

@@ -78,7 +78,7 @@ class Visitor:
         """Take note of what the knowledge base holds."""
         self._held = {record.source_path: record.sha256 for record in records}
 
-    def is_locked(self, url: str) -> bool:
+    def is_stored(self, url: str) -> bool:
         """Tell whether the knowledge base holds the document of an address."""
         return url in self._held
 
@@ -478,7 +478,7 @@ class SitemapSource:
             item = self._visitor.tried(url)
             if isinstance(item, SkippedFile) and item.reason == NotFoundError.code.value:
                 self._visitor.note_missing(url)
-                if not self._visitor.is_locked(url):
+                if not self._visitor.is_stored(url):
                     self._absent[url] = None
                     continue
                 item = replace(item, suggestion="Its document is kept, and removed if the next sync finds nothing too.")
