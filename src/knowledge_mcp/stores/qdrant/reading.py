@@ -280,7 +280,7 @@ def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyse
     return printed_terms([(one.term, one.aliases) for one in every], analyser)
 
 
-class Totals(NamedTuple):
+class RecordTotals(NamedTuple):
     """Sums over the records of a collection, as in `DocumentHead`; length in terms, size in bytes."""
 
     documents: int = 0
@@ -295,13 +295,13 @@ class Totals(NamedTuple):
         return (self.length / self.chunks or 1.0) if self.chunks > 0 else None
 
 
-def totals(found: Iterable[DocumentHead]) -> Totals:
+def totals(found: Iterable[DocumentHead]) -> RecordTotals:
     """Sum up some records."""
     return _added((1, each.chunks, each.tokens, each.length, each.size) for each in found)
 
 
-def _added(rows: Iterable[Sequence[int]]) -> Totals:
-    return Totals(*(sum(column) for column in zip(*rows, strict=True)))
+def _added(rows: Iterable[Sequence[int]]) -> RecordTotals:
+    return RecordTotals(*(sum(column) for column in zip(*rows, strict=True)))
 
 
 class KnownTotals:
@@ -312,11 +312,11 @@ class KnownTotals:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[str, str], dict[str, Totals], Totals]] = {}
-        self._without: dict[tuple[str, tuple[str, str], frozenset[str]], Totals] = {}
+        self._known: dict[str, tuple[tuple[str, str], dict[str, RecordTotals], RecordTotals]] = {}
+        self._without: dict[tuple[str, tuple[str, str], frozenset[str]], RecordTotals] = {}
         self._lock = threading.Lock()
 
-    def of(self, connection: QdrantConnection, place: QdrantCollection) -> Totals:
+    def of(self, connection: QdrantConnection, place: QdrantCollection) -> RecordTotals:
         """Sum up a collection as it was just described."""
         state = (place.analyser, place.changed)
         with self._lock:
@@ -333,7 +333,7 @@ class KnownTotals:
             self._known[place.home] = (state, parts, summed)
         return summed
 
-    def without(self, connection: QdrantConnection, place: QdrantCollection, absent: frozenset[str]) -> Totals:
+    def without(self, connection: QdrantConnection, place: QdrantCollection, absent: frozenset[str]) -> RecordTotals:
         """Sum up a collection as if it had not some documents."""
         key = (place.home, (place.analyser, place.changed), absent)
         with self._lock:
@@ -345,7 +345,7 @@ class KnownTotals:
                 for start in range(0, len(ids), PAGE)
             )
             gone = totals(_head(each.payload or {}) for found in some for each in found)
-            known = Totals(*(there - away for there, away in zip(self.of(connection, place), gone, strict=True)))
+            known = RecordTotals(*(there - away for there, away in zip(self.of(connection, place), gone, strict=True)))
             with self._lock:
                 if len(self._without) >= _MOST_KNOWN:
                     self._without.clear()
@@ -354,8 +354,8 @@ class KnownTotals:
 
 
 def _summed_again(
-    connection: QdrantConnection, place: QdrantCollection, parts: Mapping[str, Totals]
-) -> dict[str, Totals]:
+    connection: QdrantConnection, place: QdrantCollection, parts: Mapping[str, RecordTotals]
+) -> dict[str, RecordTotals]:
     """Bring sums by generation up to date."""
     counts = connection.facet(place.records, "generation", models.Filter(must=[_DOCUMENTS]), len(parts))
     same = {each: parts[each] for each, count in counts.items() if each in parts and parts[each].documents == count}
@@ -363,7 +363,7 @@ def _summed_again(
     return same | (_by_generation(heads(connection, place, generations=others)) if others else {})
 
 
-def _by_generation(found: Iterable[DocumentHead]) -> dict[str, Totals]:
+def _by_generation(found: Iterable[DocumentHead]) -> dict[str, RecordTotals]:
     grouped: dict[str, list[DocumentHead]] = {}
     for head in found:
         grouped.setdefault(head.generation, []).append(head)
