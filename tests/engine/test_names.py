@@ -33,7 +33,7 @@ REQ-1 The controller shall have a clock.
 
 ### 5.3.10 Clocks
 
-The clock of REQ-1.2 shall be exact; `sync_clock` sets it as REQ-12 needs.
+The clock of REQ-1.2 shall be exact to 99.9 percent; `sync_clock` sets it as REQ-12 needs.
 """
 
 CLOSING = """# FR 1
@@ -343,6 +343,8 @@ NOWHERE = "stands nowhere in what was searched; what is found has other words or
         ("ABC 99999 reports", ["ABC 99999"]),
         ("what clause 5.4 says", ["Clause 5.4"]),
         ("what clause 9 says of the clock", ["Clause 9"]),
+        ("What does clause 99.9 require?", ["Clause 99.9"]),
+        ("99.9", []),
         ("reports of table 7", ["table 7"]),
         ("sync_valve of the clock", ["sync_valve"]),
         ("REQ-1", []),

@@ -74,11 +74,13 @@ class Name:
         text: as asked, without what stands around it.
         key: folded for comparison.
         is_clause: it has the form of a clause number.
+        is_cited: a word such as "clause" stands before it.
     """
 
     text: str
     key: str
     is_clause: bool
+    is_cited: bool = False
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -130,7 +132,7 @@ def names_in_question(question: str) -> Asked:
         word = token.casefold()
         if _CLAUSE.fullmatch(token) or (token.isdecimal() and before in _PLACES):
             if before in _PLACES or match.group().startswith("§"):
-                _add(found, token)
+                _add(found, token, is_cited=True)
             else:
                 doubtful.append(token)
         elif _is_coded(token) or _is_symbol(token):
@@ -207,9 +209,10 @@ def _said(chunk: Chunk, name: Name) -> Exactness:
 def names_it(chunk: Chunk, name: Name) -> bool:
     """Tell whether a name, or a longer one that begins with it, stands anywhere in a chunk or in what is above it.
 
-    A bare number is a clause's where a heading has it, or a word such as "clause" stands before it.
+    A clause whose number could be a figure, such as 12 or 99.9, stands where a heading has the number, or a word such
+    as "clause" is before it.
     """
-    if name.key.isdecimal():
+    if name.is_cited and name.key.replace(".", "", 1).isdecimal():
         headed = exactness(chunk, name, Exactness.TITLE) is not Exactness.ABSENT
         titles = (chunk.clause_number or "", chunk.section_title, *chunk.section_hierarchy)
         numbered = _numbered(name.key)
@@ -225,10 +228,10 @@ def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exact
     return max((exactness(chunk, each, least) for each in names), default=Exactness.ABSENT)
 
 
-def _add(found: dict[str, Name], token: str) -> None:
+def _add(found: dict[str, Name], token: str, *, is_cited: bool = False) -> None:
     key = token.casefold().removesuffix("()")
     if key not in found:
-        found[key] = Name(token, key, _CLAUSE.fullmatch(token) is not None or token.isdecimal())
+        found[key] = Name(token, key, _CLAUSE.fullmatch(token) is not None or token.isdecimal(), is_cited)
 
 
 def _bare(token: str) -> str:
@@ -257,7 +260,8 @@ def _is_symbol(token: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _numbered(number: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:\b(?:{'|'.join(sorted(_PLACES - {'§'}))})s?|§)[\s.]{{0,3}}{number}(?!\w)", re.IGNORECASE)
+    words = "|".join(sorted(_PLACES - {"§"} | {"see"}))
+    return re.compile(rf"(?:\b(?:{words})s?|§)[\s.]{{0,3}}{re.escape(number)}(?!\w)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
