@@ -13,15 +13,10 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
 from tests.machine import in_ci
 from tests.machine import needs as _needs
 from tests.requirements.manifest import summary
-
-_WHOLE = ("tests/acceptance/", "tests/console/")
-"""Folders whose fixtures cost seconds (a browser, an ingested folder) and would else be made anew on each worker."""
 
 _LOOPBACK = ("127.", "::1", "::ffff:127.", "localhost", "0.0.0.0")
 
@@ -68,19 +63,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that have slow tests: a long one that begins last leaves the other workers idle."""
     first = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in first)
-
-
-class _Scheduling(LoadFileScheduling):
-    """Give a file to one worker, and a folder of `_WHOLE` too."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return next((folder for folder in _WHOLE if nodeid.startswith(folder)), super()._split_scope(nodeid))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """Distribute files to the workers, unless another way was asked for."""
-    return _Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture

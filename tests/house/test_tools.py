@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from xdist.remote import Producer
 
 from tests.house.source import FOLDERS
 from tests.machine import in_ci
@@ -95,26 +94,10 @@ def test_ci_runs_what_a_developer_runs() -> None:
     assert "-m slow" in recipe("test-slow")
 
 
-@pytest.fixture
-def conftest(request: pytest.FixtureRequest) -> Any:
-    """Return the module that all tests share."""
+def test_files_with_slow_tests_begin(request: pytest.FixtureRequest) -> None:
     plugins = request.config.pluginmanager.get_plugins()
-    (one,) = (each for each in plugins if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py"))
-    return one
+    (conftest,) = (each for each in plugins if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py"))
 
-
-def test_a_worker_takes_all_tests_with_a_browser_and_of_others_a_file(conftest: Any) -> None:
-    def scheduling(dist: str) -> Any:
-        config = SimpleNamespace(getoption={"dist": dist}.get, getvalue={"tx": ["popen"]}.get)
-        return conftest.pytest_xdist_make_scheduler(config, Producer("scheduling", enabled=False))
-
-    files = ("tests/console/a.py", "tests/console/b.py", "tests/cli/a.py")
-    scopes = [scheduling("loadfile")._split_scope(f"{file}::TestIt::test_it[a::b]") for file in files]
-    assert scopes == ["tests/console/", "tests/console/", "tests/cli/a.py"]
-    assert scheduling("load") is None
-
-
-def test_files_with_slow_tests_begin(conftest: Any) -> None:
     class Item(SimpleNamespace):
         def get_closest_marker(self, name: str) -> bool:
             return name in self.marks
