@@ -104,7 +104,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionNames:
     """Hold the names in one question.
 
     Attributes:
@@ -117,7 +117,7 @@ class Asked:
 
 
 @lru_cache(maxsize=256)
-def names_in_question(question: str) -> Asked:
+def names_in_question(question: str) -> QuestionNames:
     """List the names in a question; among other words a bare number counts only after a word such as "clause"."""
     found: dict[str, Name] = {}
     rest: list[str] = []
@@ -143,7 +143,7 @@ def names_in_question(question: str) -> Asked:
     if not rest:
         for token in doubtful:
             _add(found, token)
-    return Asked(tuple(found.values())[:_MOST], alone=bool(found) and not rest)
+    return QuestionNames(tuple(found.values())[:_MOST], alone=bool(found) and not rest)
 
 
 _ASKS_WHAT = re.compile(

@@ -28,9 +28,9 @@ from knowledge_mcp.engine.search.blending import (
 from knowledge_mcp.engine.search.folding import folded, per_document
 from knowledge_mcp.engine.search.lookup import term_keys
 from knowledge_mcp.language.names import (
-    Asked,
     Exactness,
     Name,
+    QuestionNames,
     best_exactness,
     names_in_question,
     names_it,
@@ -158,13 +158,13 @@ def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Rank
     return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
 
 
-def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked, bool]:
+def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], QuestionNames, bool]:
     """Tell which documents a question names by designation, what it asks for by name, and whether they are that.
 
     "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
     """
     rest, within = question, dict[str, None]()
-    for document_ids, start, end in _held(base, question):
+    for document_ids, start, end in _known_designations(base, question):
         rest = f"{rest[:start]} clause {rest[end:]}"
         within.update(dict.fromkeys(document_ids))
     inside, asked = names_in_question(rest), names_in_question(question)
@@ -173,30 +173,32 @@ def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], Asked, bo
     return (tuple(within), asked, bool(within)) if asked.alone else ((), asked, False)
 
 
-def standing_nowhere(
+def identifiers_not_found(
     base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked]
 ) -> tuple[str, ...]:
-    """Say of each identifier of a question that it is in no passage, one sentence each."""
+    """Say which identifiers of a question no passage was found to have, one sentence each."""
     within, asked, is_document = _asked_within(base, question)
     names = [each for each in asked.names if asked.alone or each.is_identifier]
     if is_document or not names:
         return ()
-    held = " ".join(question[start:end] for _, start, end in _held(base, question)).casefold()
+    designated = " ".join(question[start:end] for _, start, end in _known_designations(base, question)).casefold()
     inside = _both(filter, In("document_id", within)) if within else filter
     near = [each for each in passages.get([hit[0] for hit in ranked]) if not within or each.document_id in within]
-    missing = [each for each in names if each.key not in held and not any(names_it(chunk, each) for chunk in near)]
-    told: list[str] = []
+    missing = [
+        each for each in names if each.key not in designated and not any(names_it(chunk, each) for chunk in near)
+    ]
+    sentences: list[str] = []
     for each in missing:
-        found = _candidates(base, Asked((each,), alone=True), inside, _MOST_NAMES_LOOKED_AT)
+        found = _candidates(base, QuestionNames((each,), alone=True), inside, _MOST_NAMES_LOOKED_AT)
         if not any(names_it(chunk, each) for chunk in passages.get(found)):
             name = f"Clause {each.text}" if each.is_clause else each.text
             where = "the document that is named" if within else "what was searched"
             found_instead = "; what is found has other words or parts of it" if near else ""
-            told.append(f"{name} stands nowhere in {where}{found_instead}.")
-    return tuple(told)
+            sentences.append(f"{name} was not found in {where}{found_instead}.")
+    return tuple(sentences)
 
 
-def _held(base: Base, question: str) -> list[tuple[list[str], int, int]]:
+def _known_designations(base: Base, question: str) -> list[tuple[list[str], int, int]]:
     """List the designations of a question, the last first, whose documents are held: their ids and the place."""
     found: list[tuple[list[str], int, int]] = []
     for designation, start, end in reversed(list(mentions_at(question))):
@@ -207,7 +209,7 @@ def _held(base: Base, question: str) -> list[tuple[list[str], int, int]]:
     return found
 
 
-def _candidates(base: Base, asked: Asked, filter: Filter | None, limit: int = _NAMES_LOOKED_AT) -> list[str]:
+def _candidates(base: Base, asked: QuestionNames, filter: Filter | None, limit: int = _NAMES_LOOKED_AT) -> list[str]:
     """Name passages that may bear an identifier, the likeliest first."""
     found: dict[str, None] = {}
     for each in asked.names:
@@ -230,7 +232,7 @@ def _in(order: Sequence[str], borne: dict[str, tuple[Exactness, Chunk]]) -> list
     return [borne[key][1] for key in order if key in borne]
 
 
-def _least(asked: Asked) -> Exactness:
+def _least(asked: QuestionNames) -> Exactness:
     if not asked.alone:
         return Exactness.HEADING
     numbers = all(each.key.isdigit() for each in asked.names)
@@ -420,7 +422,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         ranked = _ranked(base, passages, wider, question, mode, kept, only, statistics.chunks)
         by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)
         if mode is not SearchMode.SEMANTIC:
-            notes = (*notes, *standing_nowhere(base, passages, query.text, query.filter, ranked))
+            notes = (*notes, *identifiers_not_found(base, passages, query.text, query.filter, ranked))
         definers = defining(base, query.text, query.filter) if by_name else []
         definers = [each for each in definers if only is None or each in only]
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
