@@ -38,8 +38,8 @@ class Twins(LocalQdrant):
         def called(*args: Any, **kwargs: Any) -> Any:
             answer, error = outcome(lambda: indexed(*args, **kwargs))
             expected, expected_error = outcome(lambda: plain(*args, **kwargs))
-            told = to_jsonable_python(expected)
-            assert to_jsonable_python(answer) == told, (name, args, kwargs)
+            comparable = by_value if name == "facet" else to_jsonable_python
+            assert comparable(answer) == comparable(expected), (name, args, kwargs)
             assert (error is None) == (expected_error is None)
             self.asked[name] = self.asked.get(name, 0) + 1
             if error is not None and expected_error is not None:
@@ -48,6 +48,11 @@ class Twins(LocalQdrant):
             return answer
 
         return called
+
+
+def by_value(answer: models.FacetResponse) -> dict[str, int]:
+    """Read counts by value: local mode writes hyphens into what might be a UUID, and orders by what it wrote."""
+    return {str(each.value).replace("-", ""): each.count for each in answer.hits}
 
 
 def outcome(call: Callable[[], Any]) -> tuple[Any, UnexpectedResponse | None]:
@@ -210,6 +215,6 @@ def test_all_that_the_store_asks_has_the_answer_of_local_mode() -> None:
         store.open("c").delete("d")
         store.rename_collections({"c": "n"})
         assert store.drop_collection("n")
-    used = {"scroll", "count", "retrieve", "query_batch_points", "batch_update_points", "get_collection"}
+    used = {"scroll", "count", "facet", "retrieve", "query_batch_points", "batch_update_points", "get_collection"}
     assert used <= twins.asked.keys()
     assert sum(twins.asked.values()) > 200
