@@ -369,8 +369,10 @@ _FORCE_KEY, _NUMBER_KEY = "<force>", "<number>"
 
 def _is_row_of(before: Sequence[_Marked], after: Sequence[_Marked]) -> bool:
     """Tell whether of two rows with nothing but numbers one is the other, by its first number, or by its only one."""
+    if not before or len(before) != len(after):
+        return False
     (_, one), (_, other) = before[0], after[0]
-    return len(before) == len(after) and (len(before) == 1 or (one and one.key) == (other and other.key))
+    return len(before) == 1 or (one and one.key) == (other and other.key)
 
 
 def _printed_targets(clauses: Iterable[Clause]) -> re.Pattern[str] | None:
