@@ -104,7 +104,7 @@ FORMATS: dict[str, tuple[bytes, str, str]] = {
     "page.html": (
         b"<title>Pumps</title><nav>Home Products</nav><h1>Pumps</h1><h2>Seals</h2><p>A seal shall be greased.</p>",
         "seal greased",
-        "Seals [page.html",
+        "Seals, line 1 [page.html",
     ),
     "parts.csv": (b"part,note\nvalve,opens under vacuum\n", "valve vacuum", "parts, rows 1-2 [parts.csv]"),
     "mail.eml": (
@@ -121,12 +121,12 @@ FORMATS: dict[str, tuple[bytes, str, str]] = {
     "spec.rst": (
         b"Beacons\n=======\n\nRange\n-----\n\nA beacon shall reach ten miles.\n",
         "beacon miles",
-        "Range [spec.rst",
+        "Range, lines 1-7 [spec.rst",
     ),
     "spec.adoc": (
         b"= Buoys\n\n== Colour\n\nA buoy shall be painted scarlet.\n",
         "buoy scarlet",
-        "Colour [spec.adoc",
+        "Colour, lines 1-5 [spec.adoc",
     ),
     "tree.xml": (b"<rules><title>Knots</title><rule>Tie the bowline twice.</rule></rules>", "bowline", "[tree.xml]"),
     "tree.json": (b'{"title": "Sails", "rule": "Reef the topsail early."}', "topsail", "[tree.json]"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import signal
 import subprocess
 import sys
@@ -121,8 +120,11 @@ def _traced(path: Path, run: Callable[[], object]) -> set[tuple[int, int]]:
     return set(tracing.get_data().arcs(str(path)) or ())
 
 
-def _ran(code: Any, values: tuple[int, ...]) -> None:
-    names: dict[str, Any] = {"__name__": "sample"}
+def _ran(code: Any, values: tuple[int, ...], table: bytearray) -> None:
+    names: dict[str, Any] = {
+        "__name__": "sample",
+        TABLE: table,
+    }  # not among the builtins, where other threads set marks
     exec(code, names)
     for value in values:
         names["run"](value)
@@ -149,9 +151,8 @@ def test_lines_and_branches_are_those_that_a_tracer_sees(
     monkeypatch.setattr(measuring, "meanings", meanings := [])
     plain, marked = compile(SAMPLE, str(path), "exec"), measuring.instrument(SAMPLE, str(path))
     table = bytearray(len(meanings))
-    monkeypatch.setattr(builtins, TABLE, table, raising=False)
-    traced = _traced(path, lambda: _ran(plain, values))
-    _ran(marked, values)
+    traced = _traced(path, lambda: _ran(plain, values, table))
+    _ran(marked, values, table)
     possible = PythonFileReporter(str(path), Coverage(data_file=None, config_file=False)).arcs()
     run = {mark for was, (_, of_one) in zip(table, meanings, strict=True) if was for mark in of_one}
     arcs = measuring.run_arcs(possible, run)

@@ -494,3 +494,17 @@ def test_a_collection_that_gets_its_names_while_it_is_looked_up_is_found(
     info = opened(local).open("c").info()
     assert info is not None
     assert info.name == "c"
+
+
+def test_a_collection_that_is_made_while_it_is_looked_up_is_found(
+    local: LocalQdrant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking, making = opened(local), opened(local)
+    exists = looking.connection.exists
+
+    def after_it_is_made(name: str) -> bool:
+        making.create_collection(name, SPACE)
+        return exists(name)
+
+    monkeypatch.setattr(looking.connection, "exists", after_it_is_made)
+    assert looking.open("new").info() is not None

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from knowledge_mcp.support import sandbox as sandbox_module
 from knowledge_mcp.support import sandbox_worker as worker
 from knowledge_mcp.support.sandbox import FailureKind, Limits, Refusal, Sandbox, SandboxFailure
 
@@ -238,6 +239,7 @@ def confined(setup: str, then: str) -> int:
     """Confine an interpreter to 64 MiB and two seconds of processor time, and return its exit code."""
     script = f"""
 import threading
+from knowledge_mcp.support import sandbox as sandbox_module
 from knowledge_mcp.support import sandbox_worker as worker
 {setup}
 worker.confine({64 * MIB}, 1.0)
@@ -281,3 +283,23 @@ def test_the_size_of_a_large_parent_is_not_taken_for_its_childs() -> None:
         [sys.executable, "-c", LARGE_PARENT], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stdout.split() == ["same", "crashed", "500"], done.stderr
+
+
+def test_children_start_after_a_sweep_that_failed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failed = threading.Event()
+
+    def sweep() -> None:
+        failed.set()
+        raise OSError("no folder can be read")
+
+    monkeypatch.setattr(sandbox_module, "_SWEEP", 0.01)
+    monkeypatch.setattr(sandbox_module, "_sweep", sweep)
+    starter = sandbox_module._Starter()  # pyright: ignore[reportPrivateUsage]
+    for _ in range(2):
+        with starter.start(lambda: subprocess.Popen([sys.executable, "-c", ""])) as child:
+            assert child.wait(20) == 0
+        assert failed.wait(20)
+        failed.clear()
+    assert "could not be cleared away" in caplog.text

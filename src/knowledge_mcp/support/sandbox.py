@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import queue
 import re
@@ -273,6 +274,9 @@ def _sweep() -> None:
         sandbox.reap()
 
 
+_logger = logging.getLogger(__name__)
+
+
 class _Starter:
     """Start processes from one thread that lasts as long as this process, and clear away children that have ended.
 
@@ -307,7 +311,10 @@ class _Starter:
             try:
                 future, make = requests.get(timeout=_SWEEP)
             except queue.Empty:
-                _sweep()
+                try:
+                    _sweep()
+                except Exception:
+                    _logger.exception("children that have ended could not be cleared away")  # the next ones still start
                 continue
             try:
                 future.set_result(make())

@@ -167,9 +167,10 @@ def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
         found = connection.retrieve(records_of(name), [META])
     except NotFoundError:
         if records_of(name) not in _settled_names(connection):
-            if connection.exists(name):
+            if not connection.exists(name):
+                return None
+            if records_of(name) not in connection.aliases():
                 raise ConfigError(f"Qdrant has a collection '{name}' of another layout.", suggestion=_OURS) from None
-            return None
         found = connection.retrieve(records_of(name), [META])  # it has got its names since
     return place_of(name, found[0].payload if found else None)
 
