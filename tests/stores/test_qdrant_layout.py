@@ -18,7 +18,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.query import NotIn, Prefix
 from knowledge_mcp.stores.memory import MemoryStore
-from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
+from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.layout import INDEXES, META, point_id
 from knowledge_mcp.stores.qdrant.points import query_sparse, term_index, weighted
 from knowledge_mcp.stores.qdrant.store import QdrantStore
@@ -478,33 +478,19 @@ def test_vectors_are_kept_bit_for_bit(store: QdrantStore) -> None:
     assert unit_vector("passage 3") in kept.values()
 
 
-def test_a_collection_that_gets_its_names_while_it_is_looked_up_is_found(
-    local: LocalQdrant, store: QdrantStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    honest, looks = QdrantConnection.retrieve, list[str]()
-
-    def early(connection: QdrantConnection, name: str, *given: Any, **named: Any) -> Any:
-        looks.append(name)
-        if len(looks) == 1:
-            raise NotFoundError("There is no such collection yet.")
-        return honest(connection, name, *given, **named)
-
-    put(store, "d", ["alpha"])
-    monkeypatch.setattr(QdrantConnection, "retrieve", early)
-    info = opened(local).open("c").info()
-    assert info is not None
-    assert info.name == "c"
-
-
+@pytest.mark.parametrize("step", ["aliases", "exists"])
 def test_a_collection_that_is_made_while_it_is_looked_up_is_found(
-    local: LocalQdrant, monkeypatch: pytest.MonkeyPatch
+    local: LocalQdrant, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     looking, making = opened(local), opened(local)
-    exists = looking.connection.exists
+    asked = getattr(looking.connection, step)
 
-    def after_it_is_made(name: str) -> bool:
-        making.create_collection(name, SPACE)
-        return exists(name)
+    def after_it_is_made(*names: str) -> Any:
+        if making.open("new").info() is None:
+            making.create_collection("new", SPACE)
+        return asked(*names)
 
-    monkeypatch.setattr(looking.connection, "exists", after_it_is_made)
-    assert looking.open("new").info() is not None
+    monkeypatch.setattr(looking.connection, step, after_it_is_made)
+    info = looking.open("new").info()
+    assert info is not None
+    assert info.name == "new"
