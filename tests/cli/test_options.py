@@ -13,7 +13,7 @@ from knowledge_mcp.cli.shared.options import with_groups
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What this command can be told."""
+    """Options of the command that the test makes."""
 
     name: Annotated[str, typer.Argument(metavar="NAME")]
     often: Annotated[int, typer.Option("--often", "-n", min=1)] = 1

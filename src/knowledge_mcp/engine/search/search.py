@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
@@ -87,7 +88,7 @@ def pinned(
     opened by it or mentioning it. Among other words only those come first whose own it is, and the section that it
     heads, unless it heads many. Passages named so have scores above .93, all others below.
     """
-    within, asked, is_document = _asked_within(base, question)
+    within, asked, is_document, _ = _requested_by_name(base, question)
     if not asked.names:
         return list(ranked)
     order = _candidates(base, asked, _both(filter, In("document_id", within)) if within else filter)
@@ -158,30 +159,50 @@ def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Rank
     return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
 
 
-def _asked_within(base: Base, question: str) -> tuple[tuple[str, ...], QuestionNames, bool]:
-    """Tell which documents a question names by designation, what it asks for by name, and whether they are that.
+class _Requested(NamedTuple):
+    """Hold what a question asks for by name.
+
+    Attributes:
+        within: ids of the documents that it names by their designation.
+        names: what is asked for.
+        is_document: whether it is those documents themselves.
+        designations: of stored documents, as the question says them.
+    """
+
+    within: tuple[str, ...]
+    names: QuestionNames
+    is_document: bool
+    designations: tuple[str, ...]
+
+
+def _requested_by_name(base: Base, question: str) -> _Requested:
+    """Tell what a question asks for by name.
 
     "ISO 9001:2015, 6.3" asks for clause 6.3 of that document, and "ISO 9001" for the document.
     """
-    rest, within = question, dict[str, None]()
-    for document_ids, start, end in _known_designations(base, question):
-        rest = f"{rest[:start]} clause {rest[end:]}"
-        within.update(dict.fromkeys(document_ids))
-    inside, asked = names_in_question(rest), names_in_question(question)
+    rest, within, designations = question, dict[str, None](), list[str]()
+    for designation, start, end in reversed(list(mentions_at(question))):
+        alike = base.directory().alike(designation)
+        document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
+        if document_ids:
+            rest = f"{rest[:start]} clause {rest[end:]}"
+            within.update(dict.fromkeys(document_ids))
+            designations.append(question[start:end])
+    inside, every = names_in_question(rest), names_in_question(question)
     if within and inside.names:
-        return tuple(within), inside, False
-    return (tuple(within), asked, bool(within)) if asked.alone else ((), asked, False)
+        return _Requested(tuple(within), inside, False, tuple(designations))
+    return _Requested(tuple(within) if every.alone else (), every, every.alone and bool(within), tuple(designations))
 
 
 def identifiers_not_found(
     base: Base, passages: Passages, question: str, filter: Filter | None, ranked: Sequence[Ranked]
 ) -> tuple[str, ...]:
     """Say which identifiers of a question no passage was found to have, one sentence each."""
-    within, asked, is_document = _asked_within(base, question)
+    within, asked, is_document, designations = _requested_by_name(base, question)
     names = [each for each in asked.names if asked.alone or each.is_identifier]
     if is_document or not names:
         return ()
-    designated = " ".join(question[start:end] for _, start, end in _known_designations(base, question)).casefold()
+    designated = " ".join(designations).casefold()
     inside = _both(filter, In("document_id", within)) if within else filter
     near = [each for each in passages.get([hit[0] for hit in ranked]) if not within or each.document_id in within]
     missing = [
@@ -196,17 +217,6 @@ def identifiers_not_found(
             found_instead = "; what is found has other words or parts of it" if near else ""
             sentences.append(f"{name} was not found in {where}{found_instead}.")
     return tuple(sentences)
-
-
-def _known_designations(base: Base, question: str) -> list[tuple[list[str], int, int]]:
-    """List the designations of a question, the last first, whose documents are held: their ids and the place."""
-    found: list[tuple[list[str], int, int]] = []
-    for designation, start, end in reversed(list(mentions_at(question))):
-        alike = base.directory().alike(designation)
-        document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
-        if document_ids:
-            found.append((document_ids, start, end))
-    return found
 
 
 def _candidates(base: Base, asked: QuestionNames, filter: Filter | None, limit: int = _NAMES_LOOKED_AT) -> list[str]:

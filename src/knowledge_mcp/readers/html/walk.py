@@ -149,7 +149,7 @@ def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -
 
 
 class _Lines:
-    """Count the lines of the file along the walk: told anew by each element that knows its own."""
+    """Count the lines of the file along the walk; an element whose line is known sets the count."""
 
     def __init__(self, line_of: LineOf) -> None:
         self._line_of = line_of

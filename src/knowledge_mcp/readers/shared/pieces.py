@@ -218,10 +218,8 @@ class DocumentAssembly:
             metadata=self.metadata,
         )
         places = {each.name: Span(each.place, each.place) for each in document.anchors}
-        with_anchors = [
-            dataclasses.replace(each, span=places.get(name, Span(0, 0))) for name, each in self._items_by_name
-        ]
-        items = [*self._items, *with_anchors]
+        placed = [dataclasses.replace(each, span=places.get(name, Span(0, 0))) for name, each in self._items_by_name]
+        items = [*self._items, *placed]
         return dataclasses.replace(document, items=tuple(_reaching(items, document))) if items else document
 
     def _heading(self, each: Piece) -> None:

@@ -161,16 +161,16 @@ def _run(
     for left in reversed(range(READS)):
         if not waiting:
             return
-        one_by_one = [(leg, index) for leg in waiting if not leg.frequencies for index in leg.terms]
+        single_terms = [(leg, index) for leg in waiting if not leg.frequencies for index in leg.terms]
         requests = [_request(connection, question, leg, leg.query, leg.asked, conditions) for leg in waiting]
         requests += [
             _request(connection, question, leg, models.SparseVector(indices=[index], values=[1.0]), 1, [])
-            for leg, index in one_by_one
+            for leg, index in single_terms
         ]
         answers = connection.query(place.name, requests)
         if any((each.payload or {})["home"] != place.home for points in answers for each in points):
             raise MovedError
-        for (leg, index), points in zip(one_by_one, answers[len(waiting) :], strict=True):
+        for (leg, index), points in zip(single_terms, answers[len(waiting) :], strict=True):
             for each in points:
                 leg.frequencies[index] = each.score / weight_in(each, index)
         answers = answers[: len(waiting)]
@@ -186,7 +186,7 @@ def _run(
                 continue
             if judge.missed:
                 again.append(leg)
-            elif len(points) >= leg.asked < _MOST_ASKED and not _told_apart(hits, points, question.limit, more):
+            elif len(points) >= leg.asked < _MOST_ASKED and not _all_seen(hits, points, question.limit, more):
                 leg.asked = min(4 * leg.asked, _MOST_ASKED)
                 again.append(leg)
         waiting = again
@@ -232,7 +232,7 @@ def _hits(points: Sequence[models.ScoredPoint], leg: _Leg) -> list[LegHit]:
     )
 
 
-def _told_apart(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], limit: int, more: float) -> bool:
+def _all_seen(hits: Sequence[LegHit], points: Sequence[models.ScoredPoint], limit: int, more: float) -> bool:
     """Tell whether all hits that might belong before the cut were seen: the last point lies below it.
 
     Args:

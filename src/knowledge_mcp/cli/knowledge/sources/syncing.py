@@ -230,8 +230,8 @@ def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bo
 class FolderChanges:
     """Return below which folders something changed since the last call; nothing is missed between two questions.
 
-    A folder that another took the place of, by its name or by a link, is watched anew. Where the system does not let
-    folders be watched, that is told, and tried again after a while; they are synced at their interval until then.
+    The watch begins again where another folder, or a link to one, has a folder's name. Where the system lets no more
+    folders be watched, a message says so, and it is tried again after a while; until then they are synced at intervals.
 
     Args:
         data: what the program itself writes there does not count.
