@@ -246,9 +246,9 @@ class _Matcher:
             ):
                 one, other = self._old.clauses[places[0]], self._new.clauses[news[words][0]]
                 is_common = said[words] > 2
-                is_contained = one.parent is None or other.parent is None
-                is_contained = is_contained or one.parent in pairs.forward or other.parent in pairs.backward
-                if is_contained or not is_common:
+                is_above_joined = one.parent is None or other.parent is None
+                is_above_joined = is_above_joined or one.parent in pairs.forward or other.parent in pairs.backward
+                if is_above_joined or not is_common:
                     pairs.join(one.index, other.index)
 
     @staticmethod

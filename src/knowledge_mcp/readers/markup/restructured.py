@@ -87,14 +87,14 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 def _pieces(text: str, warning: str) -> Iterator[Piece]:
     _keep_unknown_words()
     publishing: Any = core  # its types are not known in part
-    messages = io.StringIO()
+    stream = io.StringIO()
     try:
-        tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": messages})
+        tree: Any = publishing.publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": stream})
         metadata = _described(tree)
         unread = _settled(tree)
         _mark_lines(tree, text.splitlines())
         page: Any = publishing.publish_from_doctree(
-            tree, writer="html5", settings_overrides={**_SETTINGS, "warning_stream": messages}
+            tree, writer="html5", settings_overrides={**_SETTINGS, "warning_stream": stream}
         )
     except RecursionError as error:
         raise Refusal("unsupported", "It nests its parts deeper than can be read.") from error

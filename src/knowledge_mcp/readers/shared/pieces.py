@@ -193,12 +193,12 @@ class DocumentAssembly:
                 self._block(each)
         self.untitled = message.get("untitled", self.untitled)
         self._items_by_name += [(each["anchor"], item_of(each)) for each in message.get("items", ())]
-        facts = message.get("facts")
+        stated = message.get("facts")
         self.builder.leave_out(message.get("hidden", {}))
-        if facts:
-            self.title = facts["title"] or self.title
-            self.metadata.update(facts["metadata"])
-            for sentence in facts["warnings"]:
+        if stated:
+            self.title = stated["title"] or self.title
+            self.metadata.update(stated["metadata"])
+            for sentence in stated["warnings"]:
                 self.builder.warn(sentence)
 
     def build(self, item: SourceItem) -> Document:

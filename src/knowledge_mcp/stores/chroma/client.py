@@ -384,10 +384,10 @@ class ChromaTable:
             found.extend(self._rows(list(batch), where))
         return found
 
-    def rows_with(self, field: str, values: Sequence[str]) -> Iterator[FoundEntry]:
-        """Read the entries whose field has one of some values, in no order."""
+    def rows_with(self, name: str, values: Sequence[str]) -> Iterator[FoundEntry]:
+        """Read the entries whose field of a name has one of some values, in no order."""
         for batch in batches(values, MOST_VALUES):
-            yield from self._rows(None, {field: {"$in": list(batch)}})
+            yield from self._rows(None, {name: {"$in": list(batch)}})
 
     def one(self, id: str) -> FoundEntry | None:
         """Read one entry, None where there is none."""

@@ -323,14 +323,14 @@ class KnownTotals:
             known = self._known.get(place.home)
         if known is not None and known[0] == state:
             return known[2]
-        parts = known[1] if known is not None and known[0][0] == place.analyser else {}  # lengths are an analyser's
-        parts = _summed_again(connection, place, parts) if parts else {}
+        sums = known[1] if known is not None and known[0][0] == place.analyser else {}  # lengths are an analyser's
+        sums = _summed_again(connection, place, sums) if sums else {}
         every = models.Filter(must=[_DOCUMENTS])
-        if not parts or sum(each.documents for each in parts.values()) != connection.count(place.records, every):
-            parts = _by_generation(heads(connection, place))
-        summed = _added(parts.values())
+        if not sums or sum(each.documents for each in sums.values()) != connection.count(place.records, every):
+            sums = _by_generation(heads(connection, place))
+        summed = _added(sums.values())
         with self._lock:
-            self._known[place.home] = (state, parts, summed)
+            self._known[place.home] = (state, sums, summed)
         return summed
 
     def without(self, connection: QdrantConnection, place: QdrantCollection, absent: frozenset[str]) -> RecordTotals:
@@ -354,11 +354,11 @@ class KnownTotals:
 
 
 def _summed_again(
-    connection: QdrantConnection, place: QdrantCollection, parts: Mapping[str, RecordTotals]
+    connection: QdrantConnection, place: QdrantCollection, sums: Mapping[str, RecordTotals]
 ) -> dict[str, RecordTotals]:
     """Bring sums by generation up to date."""
-    counts = connection.facet(place.records, "generation", models.Filter(must=[_DOCUMENTS]), len(parts))
-    same = {each: parts[each] for each, count in counts.items() if each in parts and parts[each].documents == count}
+    counts = connection.facet(place.records, "generation", models.Filter(must=[_DOCUMENTS]), len(sums))
+    same = {each: sums[each] for each, count in counts.items() if each in sums and sums[each].documents == count}
     others = counts.keys() - same.keys()
     return same | (_by_generation(heads(connection, place, generations=others)) if others else {})
 

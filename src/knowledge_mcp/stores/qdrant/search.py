@@ -134,13 +134,13 @@ def _one_by_one(
     connection: QdrantConnection,
     place: QdrantCollection,
     legs: Sequence[_Leg],
-    conditions: list[models.Condition],
+    required: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
     """Run each leg by itself, and note why it failed; where all do, the last failure is raised."""
     for leg in legs:
         try:
-            _run(connection, place, [leg], conditions, question)
+            _run(connection, place, [leg], required, question)
         except (InvalidInputError, InternalError) as exc:
             leg.hits, leg.error = None, f"{exc.message} {exc.details}".strip()
             log_event(_logger, logging.WARNING, "leg_failed", leg=leg.using, collection=place.name, reason=exc.message)
@@ -152,7 +152,7 @@ def _run(
     connection: QdrantConnection,
     place: QdrantCollection,
     legs: Sequence[_Leg],
-    conditions: list[models.Condition],
+    required: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
     """Ask for all legs at once until each has its hits."""
@@ -162,7 +162,7 @@ def _run(
         if not waiting:
             return
         single_terms = [(leg, index) for leg in waiting if not leg.frequencies for index in leg.terms]
-        requests = [_request(connection, question, leg, leg.query, leg.asked, conditions) for leg in waiting]
+        requests = [_request(connection, question, leg, leg.query, leg.asked, required) for leg in waiting]
         requests += [
             _request(connection, question, leg, models.SparseVector(indices=[index], values=[1.0]), 1, [])
             for leg, index in single_terms
@@ -198,11 +198,11 @@ def _request(
     leg: _Leg,
     query: list[float] | models.SparseVector,
     limit: int,
-    conditions: Sequence[models.Condition],
+    required: Sequence[models.Condition],
 ) -> models.QueryRequest:
     beside = [] if leg.mean is None else ["weights", "length"]
     return models.QueryRequest(
-        query=query, using=leg.using, filter=live(*conditions), limit=limit, with_payload=[*MARKS, *beside],
+        query=query, using=leg.using, filter=live(*required), limit=limit, with_payload=[*MARKS, *beside],
         with_vector=[BM25] if beside else None, params=_params(connection, leg.using, question),
     )  # fmt: skip
 
