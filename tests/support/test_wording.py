@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.support.wording import how_many, list_first
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,10 @@ from knowledge_mcp.support.wording import how_many
 )
 def test_a_single_thing_is_not_told_in_the_plural(number: int, names: tuple[str, ...], said: str) -> None:
     assert how_many(number, *names) == said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [([], ""), (["A"], "A"), (["A", "B"], "A; B"), (["A", "B", "C", "D"], "A; B and 2 more")]
+)
+def test_the_first_of_many_are_listed_and_the_others_counted(words: list[str], said: str) -> None:
+    assert list_first(words, 2, "; ") == said

@@ -32,7 +32,7 @@ from knowledge_mcp.engine.planning.service import EXTENSIONS
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -116,8 +116,8 @@ class FolderRun:
             return ExitCode.NOTHING_DONE
         unsupported = unsupported_in(choices.folder, recursive=choices.recursive) if choices.folder.is_dir() else []
         if unsupported:
-            notify(f"Left out, as files of no supported kind: {', '.join(path.name for path in unsupported[:10])}"
-                f"{f' and {len(unsupported) - 10} more' if len(unsupported) > 10 else ''}")  # fmt: skip
+            names = list_first([path.name for path in unsupported], 10)
+            notify(f"Left out, as files of no supported kind: {names}")
         self._file(self._watch.due(settled=False))
         self._finish()
         if choices.watch:

@@ -13,7 +13,7 @@ from knowledge_mcp.language.editions import mark_of
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import And, Equals, Filter, In, NotIn, SearchQuery
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.support.wording import how_many, list_first
 
 ALL, CURRENT = "all", "current"
 _AS_OF = re.compile(r"\s*as[ _-]of[ :]{0,3}(?P<date>(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)\s*", re.IGNORECASE)
@@ -63,7 +63,7 @@ def choose_editions(base: Base, known: Editions, edition: str, question: str = "
     if requested.casefold() == ALL:
         return Choice()
     if not requested or requested.casefold() == CURRENT:
-        spared = set(_requested_editions(known, question))
+        spared = _requested_editions(known, question)
         hidden = tuple(each for each in known.superseded if each not in spared)
         return Choice(NotIn("document_id", hidden) if hidden else None, frozenset(hidden))
     as_of = _AS_OF.fullmatch(requested)
@@ -131,10 +131,9 @@ def _only(records: Collection[DocumentRecord], requested: str) -> Choice:
     document_ids = [record.id for record in records if _is(facts_of(record), requested)]
     if not document_ids:
         labels = sorted({label for record in records if (label := facts_of(record).label)})
-        more = f" and {len(labels) - _MOST_LISTED} more" if len(labels) > _MOST_LISTED else ""
         raise InvalidInputError(
             f"No document is of the edition '{requested[:60]}'.",
-            details=f"Editions here: {', '.join(labels[:_MOST_LISTED]) or 'none is known'}{more}.",
+            details=f"Editions here: {list_first(labels, _MOST_LISTED) or 'none is known'}.",
             suggestion='Give one of these, "all", or a date as in "as of 2020-05".',
         )
     return Choice(In("document_id", tuple(document_ids)), included=frozenset(document_ids))
@@ -249,10 +248,9 @@ def _explain(records: Sequence[DocumentRecord], where: Sequence[tuple[str, str]]
                 suggestion=f"Ask for one of: {', '.join(names[: 2 * _MOST_LISTED]) or 'nothing'}.",
             )
         if not any(_says(record, name, value) for record in records):
-            more = f" and {len(values) - _MOST_LISTED} more" if len(values) > _MOST_LISTED else ""
             raise InvalidInputError(
                 f"No document here has '{value[:60]}' as '{name[:60]}'.",
-                suggestion=f"Ask for one of: {', '.join(each[:60] for each in values[:_MOST_LISTED])}{more}.",
+                suggestion=f"Ask for one of: {list_first([each[:60] for each in values], _MOST_LISTED)}.",
             )
     raise InvalidInputError(
         "No document here has all of these in its metadata, though each is there.", suggestion="Leave one of them out."

@@ -15,6 +15,7 @@ from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.support.checkpoints import check_each
+from knowledge_mcp.support.wording import list_first
 
 _PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
 _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
@@ -331,8 +332,7 @@ def _why_not(designation: Designation, alike: Sequence[Likeness]) -> str:
 
 
 def _ids(found: Sequence[Likeness]) -> str:
-    ids = [f"'{each.record.id}'" for each in found[:_MOST_LISTED]]
-    return ", ".join(ids) + (f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else "")
+    return list_first([f"'{each.record.id}'" for each in found], _MOST_LISTED)
 
 
 # ---- the same document

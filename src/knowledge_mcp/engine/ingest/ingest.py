@@ -46,7 +46,7 @@ from knowledge_mcp.model.ingest import (
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Source
 from knowledge_mcp.support.checkpoints import watch_for_stop
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.support.wording import how_many, list_first
 
 CANCELLED = "cancelled"
 """Reason of a skipped file that a cancelled ingest did not come to."""
@@ -81,10 +81,9 @@ class Outcomes:
         """
         wrong = [source for source, count in self._open.items() if count]
         if wrong:
-            names = ", ".join(repr(source) for source in wrong[:_MOST_LISTED])
-            more = f" and {len(wrong) - _MOST_LISTED} more" if len(wrong) > _MOST_LISTED else ""
+            names = list_first([repr(source) for source in wrong], _MOST_LISTED)
             raise InternalError(
-                f"The ingest has lost count of {how_many(len(wrong), 'document')}: {names}{more}.",
+                f"The ingest has lost count of {how_many(len(wrong), 'document')}: {names}.",
                 details="each planned document must end as exactly one of stored, unchanged, skipped and failed",
                 suggestion="Run the ingest again; what was stored is kept. Please report this.",
             )

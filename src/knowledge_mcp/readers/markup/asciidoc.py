@@ -27,6 +27,7 @@ from knowledge_mcp.readers.shared.pieces import (
 )
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import list_first
 
 _EXPECTED = "an AsciiDoc file"
 _MOST_BYTES = 16_000_000
@@ -143,10 +144,7 @@ class _Walk:
         """Write the whole file."""
         yield from self._block_list(self._header(), depth=0)
         if self._unread:
-            more = f" and {len(self._unread) - _MOST_LISTED} more" if len(self._unread) > _MOST_LISTED else ""
-            self._warnings.append(
-                f"Files that it includes are not read: {', '.join(self._unread[:_MOST_LISTED])}{more}."
-            )
+            self._warnings.append(f"Files that it includes are not read: {list_first(self._unread, _MOST_LISTED)}.")
         yield facts(title=self._title[:300], metadata=self._metadata, warnings=self._warnings)
 
     def _titles(self) -> Iterator[tuple[str, str]]:

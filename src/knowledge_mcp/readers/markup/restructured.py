@@ -23,6 +23,7 @@ from knowledge_mcp.readers.requirements.texts import needs_of
 from knowledge_mcp.readers.shared.containers import corrupted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, messages
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import list_first
 
 _EXPECTED = "a reStructuredText file"
 _MOST_BYTES = 16_000_000
@@ -103,8 +104,7 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
     yield from html_pieces(str(page), line_of=_marked_line)
     warnings = [warning] if warning else []
     if unread:
-        more = f" and {len(unread) - _MOST_LISTED} more" if len(unread) > _MOST_LISTED else ""
-        warnings.append(f"Not read as markup, and kept as written: {'; '.join(unread[:_MOST_LISTED])}{more}.")
+        warnings.append(f"Not read as markup, and kept as written: {list_first(unread, _MOST_LISTED, '; ')}.")
     yield facts(title=str(tree.get("title", ""))[:300], metadata=metadata, warnings=warnings)
 
 

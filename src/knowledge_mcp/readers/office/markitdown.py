@@ -11,7 +11,7 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +20,7 @@ from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
 from knowledge_mcp.readers.shared.pieces import escaped, facts, hidden_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.support.wording import how_many, list_first
 
 _PRESENTATION = "a PowerPoint presentation"
 _BOOK = "an EPUB"
@@ -60,7 +60,7 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     text = _converted(path, ".pptx", _PRESENTATION, source=changed)
     markdown, pictures = settled(text)
     slides = "Slide {} is" if len(seen.slides) == 1 else "Slides {} are"
-    description = slides.format(_listed(seen.slides))
+    description = slides.format(list_first([*map(str, seen.slides)], 20))
     warnings = [f"{description} hidden in the presentation, and left out."] if seen.slides else []
     if has_comments:
         warnings.append("Comments in the presentation are not read.")
@@ -262,8 +262,3 @@ def _sent(markdown: str) -> Iterator[dict[str, Any]]:
         raise Refusal("empty", "The file has no text.", suggestion="If it shows pictures, save it as PDF and use OCR.")
     for start in range(0, len(markdown), _BATCH):
         yield {"markdown": markdown[start : start + _BATCH]}
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:20]))
-    return shown if len(numbers) <= 20 else f"{shown} and {len(numbers) - 20} more"
