@@ -115,3 +115,35 @@ def test_a_copy_of_a_file_that_is_still_there_is_a_document_of_its_own(
     (shelf / "wells.md").write_text(TEXTS["pits.md"])
     real_ingest(str(shelf))
     assert held(knowledge) == {"doors": "doors.md", "ropes": "ropes.md", "pits": "pits.md", "wells": "wells.md"}
+
+
+def test_several_files_and_folders_are_one_ingest(
+    shelf: Path, real_ingest: Command, knowledge: Command, home: Path
+) -> None:
+    other = home / "other"
+    other.mkdir()
+    (other / "masts.md").write_text("# Masts\n\nA mast shall stand upright in any wind that may blow there.\n")
+    (shelf / "doors.md").rename(other / "gates.md")
+    (shelf / "pits.md").unlink()
+    given = [str(shelf), str(other), str(other / "masts.md")]
+    done = report(real_ingest(*given, "--prune", "--json"))
+    assert (done["source"], done["sources"]) == (", ".join(given), given)
+    assert len(done["documents"]) == 3, "a file below two of them is met once"
+    assert [each["document_id"] for each in done["vanished"]] == ["pits"]
+    assert held(knowledge) == {"doors": "gates.md", "ropes": "ropes.md", "masts": "masts.md"}
+
+    (shelf / "ropes.md").unlink()
+    (other / "masts.md").unlink()
+    done = real_ingest(str(shelf), str(other), "--prune")
+    assert "Not all were removed: a folder holds no file at all now" in done.err
+    assert set(held(knowledge)) == {"doors", "ropes"}
+
+
+def test_nothing_is_ingested_where_one_of_several_is_missing(
+    shelf: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    (shelf / "wells.md").write_text("# Wells\n\nA well shall be covered.\n")
+    done = real_ingest(str(shelf), str(shelf / "no.pdf"), str(shelf / "none.pdf"))
+    assert done.code == 2
+    assert f"there is no file or folder '{shelf / 'no.pdf'}', '{shelf / 'none.pdf'}'" in done.err
+    assert "wells" not in held(knowledge)

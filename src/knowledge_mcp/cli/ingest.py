@@ -38,15 +38,14 @@ from knowledge_mcp.cli.shared.session import CONTEXT, CommandOptions, ConfigFile
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, noticing, reason_of
 from knowledge_mcp.model.ingest import (
     IngestEvent,
-    IngestEventKind,
     IngestOptions,
     IngestReport,
     LeftOut,
     SkippedFile,
 )
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
-from knowledge_mcp.sources.files import LabelledSource
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.sources.files import FileSources, LabelledSource
+from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
@@ -54,6 +53,9 @@ if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
 
 _logger = logging.getLogger(__name__)
+
+_MOST_PLACES = 5
+"""Files and folders of the command line that one message names, to stay one that is read."""
 
 
 class OnError(StrEnum):
@@ -67,7 +69,9 @@ class OnError(StrEnum):
 class IngestChoices:
     """The command line of `knowledge-ingest`."""
 
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", readable=False, help="File or folder to ingest.")]
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="SOURCE...", readable=False, help="Files and folders to ingest.")
+    ]
     recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Look into subfolders too.")] = True
     pattern: Annotated[
         str | None, typer.Option(help="Comma-separated file patterns, as '*.pdf,*.docx'. Default: every document.")
@@ -146,9 +150,9 @@ class IngestRun:
         self._progress: ProgressBars = LineProgress(verbose=choices.verbose)
         self._aborted = False
         self._left_out: tuple[LeftOut, ...] = ()
-        self._sources: set[str] = set()
         self._vanished: list[DocumentRecord] = []
-        self._pruned = False
+        self._pruned: set[str] = set()
+        self._places = tuple(map(str, choices.sources))
 
     def run(self) -> ExitCode:
         """Run it and report the result; returns the exit code."""
@@ -157,10 +161,9 @@ class IngestRun:
             settings = CommandOptions(
                 collection=choices.collection, config=choices.config, verbose=choices.verbose
             ).settings()
-            if not os.path.exists(self._choices.source):  # noqa: PTH110 - Path.exists raises for a name too long
-                notify(
-                    f"Error: there is no file or folder '{one_line(str(self._choices.source))}'.\nNext: Check the path."
-                )
+            missing = [each for each in self._places if not os.path.exists(each)]  # noqa: PTH110 - Path.exists raises for a name too long
+            if missing:
+                notify(f"Error: there is no file or folder {_quoted(missing)}.\nNext: Check the path.")
                 return self._write_nothing()
             report = self._ingest(settings)
         except KnowledgeError as exc:
@@ -181,8 +184,11 @@ class IngestRun:
             from rich.console import Console
 
             self._progress = BarProgress(Console(stderr=True), dry_run=self._choices.dry_run)
-        files = wiring.build_source(
-            self._choices.source.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns
+        files = FileSources(
+            [
+                wiring.build_source(each.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns)
+                for each in self._choices.sources
+            ]
         )
         source: Source = files
         labels = self._labels
@@ -206,29 +212,30 @@ class IngestRun:
                     paths = {each.source_path for each in vanished}
                     after = files.vanished(knowledge.documents())
                     self._vanished = [each for each in after if each.source_path in paths]
-                self._prune(knowledge, prune=settings.prune if self._choices.prune is None else self._choices.prune)
+                emptied = {e.id for e in self._vanished if files.is_emptied(e) and not self._choices.prune_all}
+                prune = settings.prune if self._choices.prune is None else self._choices.prune
+                self._prune(knowledge, emptied, prune=prune)
             return report
         finally:
             knowledge.close()
             self._left_out = files.left_out
 
-    def _prune(self, knowledge: Knowledge, *, prune: bool) -> None:
-        """Report what is gone from the folder, and remove it if that was requested."""
-        is_empty = not self._sources and not self._choices.prune_all
-        self._pruned = bool(self._vanished) and prune and not is_empty and not self._choices.dry_run
+    def _prune(self, knowledge: Knowledge, emptied: set[str], *, prune: bool) -> None:
+        """Report what is gone from the folders, and remove it if that was requested; `emptied` stays (document ids)."""
+        removes = prune and not self._choices.dry_run
         for each in self._vanished:
-            if self._pruned:
+            if removes and each.id not in emptied:
                 knowledge.remove(each.id)
-            became = "removed" if self._pruned else "it still answers"
+                self._pruned.add(each.id)
+            became = "removed" if each.id in self._pruned else "it still answers"
             notify(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
-        if self._vanished and prune and is_empty:
-            notify("Nothing was removed: the folder holds no file at all now. If that is meant: --prune --prune-all.")
-        elif self._vanished and not self._pruned and not self._choices.dry_run:
+        if emptied and prune:
+            kept = "Nothing was removed: the folder" if not self._pruned else "Not all were removed: a folder"
+            notify(f"{kept} holds no file at all now. If that is meant: --prune --prune-all.")
+        elif self._vanished and not prune and not self._choices.dry_run:
             notify("Next: --prune removes what is gone from the folder (PRUNE=true does so always).")
 
     def _on_event(self, event: IngestEvent) -> None:
-        if event.kind in {IngestEventKind.FOUND, IngestEventKind.SKIPPED}:
-            self._sources.add(event.source)
         self._tally.note(event)
         self._progress.show(event)
 
@@ -282,7 +289,7 @@ class IngestRun:
             place = "" if self._choices.recursive else " (subfolders were left out)"
             patterns = self._choices.patterns
             what = f"No files match {','.join(patterns)}" if patterns is not None else "There are no documents"
-            notify(f"{what} in '{one_line(str(self._choices.source))}'{place}.")
+            notify(f"{what} in {_quoted(self._places)}{place}.")
             notify("Next: Give another folder, or the names to look for with --pattern.")
         return code
 
@@ -322,10 +329,10 @@ class IngestRun:
         return ExitCode.NOTHING_DONE
 
     def _write_json(self, report: IngestReport, code: ExitCode, error: KnowledgeError | None = None) -> None:
-        content = report_as_json(report, source=str(self._choices.source), exit_code=code, aborted=self._aborted)
+        content = report_as_json(report, sources=self._places, exit_code=code, aborted=self._aborted)
         content["left_out"] = [asdict(each) for each in self._left_out]
         content["vanished"] = [
-            {"document_id": each.id, "source_path": each.source_path, "removed": self._pruned}
+            {"document_id": each.id, "source_path": each.source_path, "removed": each.id in self._pruned}
             for each in self._vanished
         ]
         if error is not None:
@@ -334,6 +341,10 @@ class IngestRun:
             content |= render_error(error)
             content["files_processed"] = len(self._tally.stored)
         sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def _quoted(places: Sequence[str]) -> str:
+    return list_first([f"'{one_line(each)}'" for each in places], _MOST_PLACES)
 
 
 def _ask(files: Sequence[SkippedFile], readable: int) -> bool:
@@ -366,6 +377,7 @@ the first one is embedded, and what is not taken is named with the reason.
 \b
 Examples:
   knowledge-ingest standards/
+  knowledge-ingest handbook.docx drawings/*.pdf
   knowledge-ingest --dry-run --pattern "*.pdf" standards/
   knowledge-ingest --force iso-15288.pdf
   knowledge-ingest --max-cost 2.50 standards/

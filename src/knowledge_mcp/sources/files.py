@@ -1,4 +1,4 @@
-"""Files of the local machine: one file, or a folder with all documents below it.
+"""Files of the local machine: one file, a folder with all documents below it, or several of both.
 
 Whatever is found is accounted for: it is taken, skipped with its reason, or counted as something that is no document.
 """
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from typing import Final
 
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
@@ -91,7 +92,7 @@ class FileSource:
         patterns: Sequence[str] | None = None,
         links: bool = True,
     ) -> None:
-        self._path = spelled(path)
+        self.path: Final = spelled(path)
         self._recursive = recursive
         self._links = links
         self._has_patterns = patterns is not None
@@ -101,12 +102,12 @@ class FileSource:
         self._mounts: list[str] = []
         if not self._patterns:
             raise InvalidInputError("No file name pattern was given.", suggestion="Give one such as '*.pdf'.")
-        if not os.path.lexists(self._path):
-            raise NotFoundError(f"There is no file or folder {path_text(self._path)}.", suggestion="Check the path.")
+        if not os.path.lexists(self.path):
+            raise NotFoundError(f"There is no file or folder {path_text(self.path)}.", suggestion="Check the path.")
         # os.path, not Path: a name too long or a folder closed to us is an answer here, not an OSError
-        if os.path.exists(self._path) and not (os.path.isfile(self._path) or os.path.isdir(self._path)):  # noqa: PTH110, PTH112, PTH113
+        if os.path.exists(self.path) and not (os.path.isfile(self.path) or os.path.isdir(self.path)):  # noqa: PTH110, PTH112, PTH113
             raise InvalidInputError(
-                f"{path_text(self._path)} is neither a file nor a folder.", suggestion="Give a file or folder."
+                f"{path_text(self.path)} is neither a file nor a folder.", suggestion="Give a file or folder."
             )
 
     @property
@@ -128,9 +129,13 @@ class FileSource:
         """Tell whether `items` would yield nothing."""
         return not self._met
 
+    def meets(self, path: str) -> bool:
+        """Tell whether `items` would yield a file of that name."""
+        return path in self._met
+
     def vanished(self, records: Iterable[DocumentRecord]) -> list[DocumentRecord]:
         """List the records whose file lay below the folder and is gone from there."""
-        return [each for each in records if lies_below(self._path, each) and self.is_gone(each.source_path)]
+        return [each for each in records if lies_below(self.path, each) and self.is_gone(each.source_path)]
 
     def is_gone(self, path: str) -> bool:
         """Tell whether there is no file of that name any more; False where that cannot be looked at.
@@ -139,7 +144,7 @@ class FileSource:
         its place, or only capitals of the name changed where the file system tells none apart. So is a name behind a
         link that is not followed. The folder is walked once for all questions.
         """
-        if path in self._met:
+        if self.meets(path):
             return False
         place = _decode_name(path)
         try:
@@ -149,7 +154,7 @@ class FileSource:
             return True
         except (OSError, ValueError):  # closed to us, or no name of this machine
             return False
-        straight = Path(os.path.realpath(self._path)) / place.relative_to(self._path)
+        straight = Path(os.path.realpath(self.path)) / place.relative_to(self.path)
         is_behind_link = Path(os.path.realpath(place)) != straight
         return (is_behind_link and not self._links) or _identity(place) in self._identities
 
@@ -173,13 +178,13 @@ class FileSource:
         self._left.clear()
         self._mounts.clear()
         self._counts.clear()
-        if not self._path.is_dir():
-            yield self._path, functools.partial(_item, self._path, None)
+        if not self.path.is_dir():
+            yield self.path, functools.partial(_item, self.path, None)
             return
-        root = Path(os.path.realpath(self._path))
-        device, _ = here = _identity(self._path)
+        root = Path(os.path.realpath(self.path))
+        device, _ = here = _identity(self.path)
         seen = {here}
-        waiting = [self._path]  # a stack, not recursion: folders may be nested deeper than Python's calls
+        waiting = [self.path]  # a stack, not recursion: folders may be nested deeper than Python's calls
         while waiting:
             folder = waiting.pop()
             try:
@@ -254,7 +259,7 @@ class FileSource:
 
     def _is_inside(self, path: str) -> bool:
         # realpath, not Path.resolve, which raises on loops
-        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._path))
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.path))
 
 
 def _kind_of(name: str) -> str:
@@ -403,6 +408,38 @@ def _decode_name(path: str) -> Path:
     """Give back the name that `path_text` wrote where it is no UTF-8, if such a file is there."""
     named = Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(path))))
     return named if os.path.lexists(named) else Path(path)
+
+
+class FileSources:
+    """Join several files and folders (`Source`); what lies below two of them is met once."""
+
+    def __init__(self, sources: Sequence[FileSource]) -> None:
+        self._sources = sources
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """List what the last run of `items` left alone, as each of them counts it."""
+        return tuple(each for source in self._sources for each in source.left_out)
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield what each yields, in order."""
+        yielded: set[str] = set()
+        for source in self._sources:
+            for item in source.items():
+                name = item.source if isinstance(item, SkippedFile) else item.uri
+                if name not in yielded:
+                    yielded.add(name)
+                    yield item
+
+    def vanished(self, records: Iterable[DocumentRecord]) -> list[DocumentRecord]:
+        """List the records whose file lay below one of the folders and is gone from there."""
+        known = list(records)
+        gone = {each.id for source in self._sources for each in source.vanished(known)}
+        return [each for each in known if each.id in gone and not any(s.meets(each.source_path) for s in self._sources)]
+
+    def is_emptied(self, record: DocumentRecord) -> bool:
+        """Tell whether a document lay below a folder that holds no file at all now."""
+        return any(each.is_empty() and lies_below(each.path, record) for each in self._sources)
 
 
 @dataclass(frozen=True, slots=True)

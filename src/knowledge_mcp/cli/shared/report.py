@@ -144,16 +144,20 @@ def _dry_row(each: PlannedDocument, *, embeds_all: bool) -> tuple[str, ...]:
     )
 
 
-def report_as_json(report: IngestReport, *, source: str, exit_code: int, aborted: bool = False) -> dict[str, Any]:
+def report_as_json(
+    report: IngestReport, *, sources: Sequence[str], exit_code: int, aborted: bool = False
+) -> dict[str, Any]:
     """Turn a report into plain values.
 
-    Keys: `source`, `exit_code`, `aborted`, `files_processed`, `files_unchanged`, `chunks_created`, `chunks_embedded`,
-    `chunks_reused`, `errors`, `seconds`, `embedding_tokens`, `billed_tokens`, `cost_usd` (null where the price is not
-    known), `editions`, `documents`, `planned`, `skipped`, `failed`.
+    Keys: `source` (of several, all with commas between), `sources`, `exit_code`, `aborted`, `files_processed`,
+    `files_unchanged`, `chunks_created`, `chunks_embedded`, `chunks_reused`, `errors`, `seconds`, `embedding_tokens`,
+    `billed_tokens`, `cost_usd` (null where the price is not known), `editions`, `documents`, `planned`, `skipped`,
+    `failed`.
     """
     processed = [each for each in report.documents if not each.unchanged]
     return {
-        "source": source,
+        "source": ", ".join(sources),
+        "sources": list(sources),
         "exit_code": int(exit_code),
         "aborted": aborted,
         "files_processed": len(processed),
