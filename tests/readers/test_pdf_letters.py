@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pikepdf
 import pypdfium2
 import pytest
 from liteparse.parser import LiteParse
@@ -105,3 +107,60 @@ def test_a_sign_without_a_name_keeps_its_place(page: tuple[Any, ParsedPage]) -> 
     parsed.text_items.append(replace(parsed.text_items[2], text="\x08", x=540.0, width=9.0))
     write_as_printed(opened, parsed)
     assert parsed.text_items[3].text == "\uf008"
+
+
+def tex_page(lines: Sequence[str], codes: str) -> bytes:
+    """Make a page as TeX's bitmap fonts print it, letters by code only; `codes` are those of its ligatures."""
+    pdf: Any
+    with contextlib.closing(pikepdf.new()) as pdf:
+        drawn = pdf.make_stream(b"500 0 0 0 450 700 d1 0 0 450 700 re f")
+        used = sorted({ord(sign) for line in lines for sign in line} | set(map(ord, codes)))
+        pdf.add_blank_page(page_size=(595, 842))
+        font = pikepdf.Dictionary(
+            Type=pikepdf.Name.Font,
+            Subtype=pikepdf.Name.Type3,
+            FontBBox=[0, 0, 500, 700],
+            FontMatrix=pikepdf.Array([0.001, 0, 0, 0.001, 0, 0]),
+            CharProcs=pikepdf.Dictionary({f"/a{code}": drawn for code in used}),
+            Encoding=pikepdf.Dictionary(
+                Type=pikepdf.Name.Encoding,
+                Differences=pikepdf.Array([x for code in used for x in (code, pikepdf.Name(f"/a{code}"))]),
+            ),
+            FirstChar=0,
+            LastChar=255,
+            Widths=[500] * 256,
+        )
+        pdf.pages[0].Resources = pikepdf.Dictionary(Font=pikepdf.Dictionary(F1=pdf.make_indirect(font)))
+        shown = "".join(
+            f"BT /F1 10 Tf 72 {760 - 14 * at} Td <{line.encode('latin-1').hex()}> Tj ET\n"
+            for at, line in enumerate(lines)
+        )
+        pdf.pages[0].Contents = pdf.make_stream(shown.encode())
+        written = io.BytesIO()
+        pdf.save(written)
+        return written.getvalue()
+
+
+@pytest.mark.parametrize("first", [0x0B, 0xAE], ids=["as TeX has them", "moved"])
+def test_ligatures_of_tex_are_spelled_out(first: int) -> None:
+    codes = "".join(map(chr, range(first, first + 5)))
+    ff, fi, fl, ffi, ffl = codes
+    page = tex_page(
+        [
+            f"The office de{fi}nes an e{ff}ective o{ff}set {fi}rst.",
+            f"It is di{ffi}cult to over{fl}ow a ba{ffl}e that is sti{ff}",
+            f"and speci{fi}ed with a cuto{ff}.",
+        ],
+        codes,
+    )
+    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(page))
+    assert " ".join(document.text.split()) == (
+        "The office defines an effective offset first. It is difficult to overflow a baffle that is stiff "
+        "and specified with a cutoff."
+    )
+
+
+def test_signs_that_share_their_codes_with_ligatures_stay() -> None:
+    pages = sheet()
+    pages.line("Heat to 110\u00b0C \u00b15, in a Brand\u00aename oven of x\u00b1y and \u00bd m\u00b2.")
+    assert "Heat to 110\u00b0C \u00b15, in a Brand\u00aename oven of x\u00b1y and \u00bd m\u00b2." in read(pages).text

@@ -2,7 +2,7 @@
 
 The parser leaves out some lone numbers, draws letters of the lines above and below into what it takes for a fraction,
 and writes formulas for small, raised and crossed-out letters. PDFium's own text of the page puts that right. Signs that
-have no name keep their place.
+have no name keep their place. Ligatures of TeX's fonts, of which only codes are known, are spelled out.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _FORMULA = re.compile(r"[_^]\{|\\[a-z]")
 _NAMELESS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x9f]+")
 """Signs of a font without names, a tick in a cell: only their codes are known. As text they would be lost."""
+_LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
+_LIGATURE_CODES = (0x0B, 0xAE)
+"""Where TeX's fonts have these five: by its own encoding, and as dvips moves them out of the way of programs that take
+codes below 32 for blanks."""
 _SYMBOL = 0xF000
 """Where signs of symbol fonts stand in Unicode, by their codes."""
 _INSET = 0.17
@@ -61,24 +65,61 @@ def write_as_printed(page: Any, parsed: ParsedPage, hidden: Sequence[_Box] = ())
         hidden: places of what nobody sees, from the top left.
     """
     with contextlib.closing(page.get_textpage()) as text:
+        printed = str(text.get_text_range())
+        ligatures = _ligatures_of(printed)
         for item in parsed.text_items:
+            item.text = ligatures.spell(item.text) if ligatures else item.text
             if item.text.count("$") > 1 and _FORMULA.search(item.text) is not None:
-                item.text = _printed(page, text, item) or item.text
+                item.text = _printed(page, text, item, ligatures) or item.text
             elif is_rotated(item):
-                words = _printed(page, text, item)  # the parser sets blanks into words that run down
+                words = _printed(page, text, item, ligatures)  # the parser sets blanks into words that run down
                 item.text = words if letters_of(words) == letters_of(item.text) else item.text
             elif _NAMELESS.fullmatch(item.text):
                 item.text = "".join(chr(_SYMBOL + ord(sign)) for sign in item.text)
-        printed = Counter(str(text.get_text_range()))
-        printed.subtract(Counter("".join(item.text for item in parsed.text_items)))
-        missing = {letter for letter, count in printed.items() if count > 0 and letter.isalnum()}
-        if missing:
-            _add(page, text, parsed, missing, hidden)
+        counts = Counter(printed)
+        counts.subtract(Counter("".join(item.text for item in parsed.text_items)))
+        missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
+        if missing or ligatures:
+            _add(page, text, parsed, missing, ligatures, hidden)
         return take_struck(page, text, parsed)
 
 
-def _add(page: Any, text: Any, parsed: ParsedPage, missing: set[str], hidden: Sequence[_Box]) -> None:
-    sheet = _Sheet(page, text, [_box_of(item) for item in parsed.text_items])
+class _Ligatures:
+    """Spell out the ligatures of one page, whose codes begin at `first`, where they stand in words."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        codes = rf"[{re.escape(chr(first))}-{re.escape(chr(first + len(_LIGATURES) - 1))}](?!\n)"  # no end of a line
+        self._pattern = re.compile(
+            rf"(?<=[^\W\d_]){codes}(?=[a-z])|(?<![^\W\d_]){codes}(?=[a-z][a-z])|(?<=[a-z]){codes}(?![^\W\d_])"
+        )
+
+    def find(self, text: str) -> dict[int, str]:
+        """Return the letters of each ligature, by its place in the text."""
+        return {found.start(): _LIGATURES[ord(found[0]) - self._first] for found in self._pattern.finditer(text)}
+
+    def spell(self, text: str) -> str:
+        """Write the text with its ligatures as letters."""
+        return self._pattern.sub(lambda found: _LIGATURES[ord(found[0]) - self._first], text)
+
+
+def _ligatures_of(printed: str) -> _Ligatures | None:
+    """Find out by which codes a page prints ligatures; None where it prints none.
+
+    Codes that other signs have too must give two words with "fi", by far the most frequent of the five.
+    """
+    for first in _LIGATURE_CODES:
+        ligatures = _Ligatures(first)
+        found = list(ligatures.find(printed).values())
+        if found if first == _LIGATURE_CODES[0] else found.count("fi") > 1:
+            return ligatures
+    return None
+
+
+def _add(
+    page: Any, text: Any, parsed: ParsedPage, missing: set[str], ligatures: _Ligatures | None, hidden: Sequence[_Box]
+) -> None:
+    sheet = _Sheet(page, text, [_box_of(item) for item in parsed.text_items], ligatures)
     inside: dict[int, list[_Letter]] = {}
     alone: list[_Letter] = []
     for letter in sheet.letters(missing):
@@ -92,8 +133,8 @@ def _add(page: Any, text: Any, parsed: ParsedPage, missing: set[str], hidden: Se
             alone.append(letter)
     for index, letters in inside.items():
         item = parsed.text_items[index]
-        if Counter(letter.text for letter in letters) - Counter(item.text):
-            words = _printed(page, text, item)
+        if ligatures or Counter(letter.text for letter in letters) - Counter(item.text):
+            words = _printed(page, text, item, ligatures)
             if not _letters_only(item.text) - _letters_only(words):
                 item.text = words
     parsed.text_items.extend(sheet.items(alone))
@@ -106,9 +147,10 @@ class _Sheet:
         page: of PDFium.
         text: its text.
         boxes: of the parser's items.
+        ligatures: how it prints them.
     """
 
-    def __init__(self, page: Any, text: Any, boxes: Sequence[_Box]) -> None:
+    def __init__(self, page: Any, text: Any, boxes: Sequence[_Box], ligatures: _Ligatures | None) -> None:
         self._page, self._text, self._boxes = page, text, boxes
         self._bands: defaultdict[int, list[int]] = defaultdict(list)
         for index, (_, top, _, bottom) in enumerate(boxes):
@@ -117,13 +159,13 @@ class _Sheet:
         self._size = page.get_size()
         self._count = text.count_chars()
         self._edges = [ctypes.c_double() for _ in range(4)]
+        self._ligatures = ligatures.find("".join(map(self._sign, range(self._count)))) if ligatures else {}
 
     def letters(self, names: set[str]) -> Iterator[_Letter]:
-        """Find these letters on the page, one that is printed twice at one place once."""
+        """Find these letters and ligatures on the page, one that is printed twice at one place once."""
         seen: set[tuple[str, int, int]] = set()
-        code_of = raw().FPDFText_GetUnicode
         for at in range(self._count):
-            letter = self._letter(at) if chr(code_of(self._text, at)) in names else None
+            letter = self._letter(at) if at in self._ligatures or self._sign(at) in names else None
             if letter is None:
                 continue
             x, y = map(round, letter.middle)
@@ -177,7 +219,10 @@ class _Sheet:
         left, right, bottom, top = (edge.value for edge in self._edges)
         corners = [from_page(self._page, self._size, x, y) for x, y in ((left, top), (right, bottom))]
         (x0, x1), (y0, y1) = (sorted(pair) for pair in zip(*corners, strict=True))
-        return _Letter(at, chr(pdfium.FPDFText_GetUnicode(self._text, at)), (x0, y0, x1, y1))
+        return _Letter(at, self._ligatures.get(at) or self._sign(at), (x0, y0, x1, y1))
+
+    def _sign(self, at: int) -> str:
+        return chr(raw().FPDFText_GetUnicode(self._text, at))
 
 
 def _print_of(text: Any, at: int) -> tuple[float, str, int, float]:
@@ -205,9 +250,10 @@ def _is_in(letter: _Letter, box: _Box) -> bool:
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 
 
-def _printed(page: Any, text: Any, item: TextItem) -> str:
+def _printed(page: Any, text: Any, item: TextItem, ligatures: _Ligatures | None) -> str:
     """Return what PDFium reads in the place of an item."""
     words = text.get_text_bounded(*_within(page, item))
+    words = ligatures.spell(words) if ligatures else words
     return " ".join(words.replace("\ufffe", "-").split())
 
 
