@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from knowledge_mcp.language.glossary.terms import entry_number
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
@@ -19,6 +19,9 @@ _STANDS_OUT = 1.4
 _COUNTED = 3
 _MOST = 0.6
 """Share of the pages that carry a page number at least: some have none."""
+_MOSTLY = 0.5
+"""Share of the lines at one height that are repeated ones where it lies outside of the text, and of the pages that a
+line of signs alone stands on: more are than are not."""
 _LONG, _OFF, _LINE_OFF = 24, 4, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,4}")
@@ -48,17 +51,23 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
     copied = _copied(pages)
     count = len(pages) - len(copied)
     enough = 2 if 2 <= count <= 4 else max(3, round(0.02 * count))
-    gone: set[int] = set()
-    bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for (zone, _), lines in places.items():
+    repeated: list[tuple[str, list[Line]]] = []
+    for (zone, shape), lines in places.items():
         stamped = zone == "side" and lines[0].size >= large  # a watermark stands elsewhere on a sheet that is wider
         band = lines if stamped else _at_one_height(lines)
-        if len({line.page for line in band} - copied) >= enough:
-            gone.update(id(line) for line in band)
-            bands[zone].update(round(line.y0) for line in band)
+        needed = enough if shape else max(enough, _MOSTLY * count)  # a rule of signs, no brace
+        if len({line.page for line in band} - copied) >= needed:
+            repeated.append((zone, band))
+    gone: set[int] = set()
+    bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for zone, band in _in_margins(repeated, places):
+        gone.update(id(line) for line in band)
+        bands[zone].update(round(line.y0) for line in band)
     gone.update(_changing_heads(pages, places, bands))
     gone.update(_numbered_heads(pages, large))
     gone.update(_counting_lines(pages))
+    candidates = {id(line) for _, band in repeated for line in band}
+    gone.update(_section_heads(pages, candidates, gone))
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
         kept = [element for element in page.elements if id(element) not in gone]
@@ -126,6 +135,30 @@ def _at_one_height(lines: list[Line]) -> list[Line]:
     ]
 
 
+def _in_margins(
+    repeated: Sequence[tuple[str, list[Line]]], places: Mapping[tuple[str, str], Sequence[Line]]
+) -> Iterator[tuple[str, list[Line]]]:
+    """Leave those lines that are repeated outside of the text: where they stand, few pages have words of their own.
+
+    The first line of the text is repeated too, by chance: "Year ended December 31,", "EXAMPLE", a closing brace.
+    """
+    there: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    alike: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for (zone, _), lines in places.items():
+        there[zone].update(round(line.y0) for line in lines)
+    for zone, band in repeated:
+        alike[zone].update(round(line.y0) for line in band)
+    for zone, band in repeated:
+        found = [
+            line for line in band if zone == "side" or _near(alike[zone], line) >= _MOSTLY * _near(there[zone], line)
+        ]
+        yield zone, found
+
+
+def _near(heights: Counter[int], line: Line) -> int:
+    return sum(heights[round(line.y0) + shift] for shift in (-1, 0, 1))
+
+
 def _changing_heads(
     pages: Sequence[PageLayout],
     places: dict[tuple[str, str], list[Line]],
@@ -136,8 +169,7 @@ def _changing_heads(
         if zone == "side" or len({line.page for line in lines}) < 2:
             continue
         for line in lines:
-            shared = sum(bands[zone][round(line.y0) + shift] for shift in (-1, 0, 1))
-            if shared >= max(4, 0.3 * len(pages)):
+            if _near(bands[zone], line) >= max(4, 0.3 * len(pages)):
                 yield id(line)
 
 
@@ -155,6 +187,44 @@ def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[int]:
     for lines in found.values():
         if len(lines) >= max(4, 0.2 * len(pages)):
             yield from (id(line) for line in lines)
+
+
+def _section_heads(pages: Sequence[PageLayout], candidates: set[int], gone: set[int]) -> Iterator[int]:
+    """Find outermost lines that say the same on page after page of one section, or above a table that goes on.
+
+    Other pages may have text at that height, so that the first of them stays: it may be the section's title.
+
+    Args:
+        pages: of the document, in order.
+        candidates: lines that are repeated at one height.
+        gone: lines that are known to be running ones.
+    """
+    for zone in ("top", "bottom"):
+        waiting = [
+            sorted(
+                (line for line in page.lines if id(line) not in gone and _zone(line, page.height) == zone),
+                key=lambda line: line.y0,
+                reverse=zone == "bottom",
+            )
+            for page in pages
+        ]
+        while runs := list(_runs(lines[0] for lines in waiting if lines and id(lines[0]) in candidates)):
+            known = {id(line) for run in runs for line in run}
+            waiting = [lines[1:] if lines and id(lines[0]) in known else lines for lines in waiting]
+            yield from (id(line) for run in runs for line in run[1:])
+
+
+def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Find the same words at one height on three pages or more that follow one another, or every second one does."""
+    open_runs: dict[str, list[Line]] = {}
+    for line in lines:
+        run = open_runs.get(line.text, [])
+        goes_on = run and line.page - run[-1].page <= 2 and abs(line.y0 - run[-1].y0) <= _OFF
+        if not goes_on and len(run) >= _COUNTED:
+            yield run
+        if any(map(str.isalpha, line.text)):
+            open_runs[line.text] = [*run, line] if goes_on else [line]
+    yield from (run for run in open_runs.values() if len(run) >= _COUNTED)
 
 
 def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[int]:

@@ -1,0 +1,85 @@
+"""Running heads and feet of a PDF go; what text begins or ends pages with by chance stays, however often it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from knowledge_mcp.readers.pdf import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+
+PAGES = 24
+NOUNS = "well pump valve gauge tank pipe filter sluice meter seal bolt flange".split()
+VERBS = "held lost drew fed cooled marked turned raised".split()
+
+
+def prose(page: int, row: int = 0) -> str:
+    """Write a line that no other page has at its height, numbers apart."""
+    at = 31 * page + 7 * row
+    one, other, third = NOUNS[at % 12], NOUNS[at // 12 % 12], NOUNS[(at // 5 + row) % 12]
+    return (
+        f"The {one} of the {other} {VERBS[at % 8]} the {third} before a {NOUNS[page % 12]} {VERBS[page % 7]} it again."
+    )
+
+
+def read(
+    first: Callable[[int], str],
+    *,
+    last: Mapping[int, str] | None = None,
+    furniture: Callable[[Sheet], None] | None = None,
+) -> str:
+    """Read a document of many pages of prose; each begins with a line of its own, and may end with one."""
+    pages = sheet()
+    pages.furniture = furniture or (lambda each: None)
+    for page in range(1, PAGES + 1):
+        pages.y = 70
+        pages.line(first(page))
+        for row in range(1, 53):
+            pages.line(prose(page, row))
+        if last and page in last:
+            pages.line(last[page])
+        if page < PAGES:
+            pages.next_page()
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done())).text
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("line", ["(in millions)", "EXAMPLE:", "Year ended 31 December,", "}", "PART"])
+def test_what_some_pages_begin_with_stays(line: str) -> None:
+    begun = {3, 8, 9, 14, 20}
+    assert read(lambda page: line if page in begun else prose(page)).count(line) == len(begun)
+
+
+def test_braces_on_both_sides_of_page_breaks_stay() -> None:
+    breaks = (4, 5, 11, 17)
+    text = read(lambda page: "}" if page - 1 in breaks else prose(page), last=dict.fromkeys(breaks, "{"))
+    assert (text.count("{"), text.count("}")) == (len(breaks), len(breaks))
+
+
+def test_titles_of_parts_at_the_top_of_pages_stay() -> None:
+    parts = {1: "PART I", 7: "PART II", 15: "PART III", 21: "PART IV"}
+    text = words(read(lambda page: parts.get(page, prose(page))))
+    assert all(f"{part} {prose(page, 1)}" in text for page, part in parts.items())
+
+
+def test_the_head_of_one_section_goes_but_for_its_first() -> None:
+    head = "Notes to the accounts (continued)"
+    text = words(read(lambda page: head if 9 <= page <= 14 else prose(page)))
+    assert text.count(head) == 1
+    assert f"{head} {prose(9, 1)}" in text
+
+
+def test_heads_and_feet_of_all_pages_go() -> None:
+    def furniture(each: Sheet) -> None:
+        each.at(LEFT, 40, "KM 100:2026  Sample recorders", 9)
+        each.at(290, 815, str(each.page_number), 9)
+
+    text = read(lambda page: "EXAMPLE:" if page in {2, 5, 6} else prose(page), furniture=furniture)
+    assert "Sample recorders" not in text
+    assert text.count("EXAMPLE:") == 3
+    assert not any(map(str.isdigit, text))
