@@ -128,5 +128,16 @@ def test_a_document_holds_no_references_in_headings_code_and_own_labels() -> Non
     assert [reference.target for reference in document_references(document)] == ["5.2", "Table 3"]
 
 
+def test_code_refers_to_clauses_by_their_sign_only() -> None:
+    document = build_document(
+        [
+            Part(BlockKind.HEADING, "3.14 Runs", level=1, number="3.14"),
+            Part(BlockKind.CODE, '"runs": [  # see 3.14, \u00a73.14 and \u00a79.9\n  {{limits}}'),
+        ]
+    )
+    document = replace(document, anchors=(Anchor("limits", 0),))
+    assert [(each.target, each.text) for each in document_references(document)] == [("3.14", "\u00a73.14")]
+
+
 def test_long_runs_of_organisations_take_no_long_time() -> None:
     assert find_references("ISO/IEC " * 20_000) == []

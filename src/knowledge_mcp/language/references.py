@@ -285,7 +285,7 @@ def _document(match: re.Match[str]) -> str:
 def document_references(document: Document) -> list[Reference]:
     """List a document's cross-references by place: those that its format knows, and those found in its text.
 
-    Headings and code hold none, and a caption's own label is none. Known ones have the same normal form ("Appendix
+    Headings hold none, code those with a "§" to a clause of the document, and a caption's own label is none. Known ones have the same normal form ("Appendix
     B" is "Annex B"); a found one that says the same as a known one at its place is left out.
     """
     found = [_normal(reference) for reference in document.references]
@@ -298,13 +298,16 @@ def document_references(document: Document) -> list[Reference]:
     language = language_of(document.text)
     names = {anchor.name for anchor in document.anchors}
     for block in document.blocks:
-        if block.kind in {BlockKind.HEADING, BlockKind.CODE}:
+        is_code = block.kind is BlockKind.CODE
+        if block.kind is BlockKind.HEADING or (is_code and "§" not in block.span.of(document.text)):
             continue
         checkpoint()
-        found.extend(_links(document.text, block.span, names))
+        found.extend(() if is_code else _links(document.text, block.span, names))
         start, end = block.span.start, block.span.end
         for reference in find_references(document.text, start, end, clauses=clauses, language=language):
             if block.kind is BlockKind.CAPTION and reference.span.start - start <= 4:
+                continue
+            if is_code and not ("§" in reference.text and reference.target in clauses):
                 continue
             if not _overlaps(reference.span, known.get(reference.target, ())):
                 found.append(reference)
