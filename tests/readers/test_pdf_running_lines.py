@@ -67,6 +67,11 @@ def test_titles_of_parts_at_the_top_of_pages_stay() -> None:
     assert all(f"{part} {prose(page, 1)}" in text for page, part in parts.items())
 
 
+def test_captions_of_tables_on_page_after_page_stay() -> None:
+    text = read(lambda page: f"Table {page - 9}" if 10 <= page <= 14 else prose(page))
+    assert [f"Table {number}" in text for number in range(1, 6)] == [True] * 5
+
+
 def test_the_head_of_one_section_goes_but_for_its_first() -> None:
     head = "Notes to the accounts (continued)"
     text = words(read(lambda page: head if 9 <= page <= 14 else prose(page)))

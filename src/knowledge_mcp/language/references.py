@@ -285,8 +285,9 @@ def _document(match: re.Match[str]) -> str:
 def document_references(document: Document) -> list[Reference]:
     """List a document's cross-references by place: those that its format knows, and those found in its text.
 
-    Headings hold none, code those with a "§" to a clause of the document, and a caption's own label is none. Known ones have the same normal form ("Appendix
-    B" is "Annex B"); a found one that says the same as a known one at its place is left out.
+    Headings hold none, code those with a "§" to a clause of the document, and a caption's own label is none. Known
+    ones have the same normal form ("Appendix B" is "Annex B"); a found one that says the same as a known one at its
+    place is left out.
     """
     found = [_normal(reference) for reference in document.references]
     known: dict[str, list[Span]] = {}

@@ -58,14 +58,13 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
         needed = enough if shape else max(enough, _MOSTLY * count)  # a rule of signs, no brace
         if len({line.page for line in band} - copied) >= needed:
             repeated.append((zone, band))
+    repeated += [*_numbered_heads(pages, large), *_counting_lines(pages)]
     gone: set[int] = set()
     bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for zone, band in _in_margins(repeated, places):
         gone.update(id(line) for line in band)
         bands[zone].update(round(line.y0) for line in band)
     gone.update(_changing_heads(pages, places, bands))
-    gone.update(_numbered_heads(pages, large))
-    gone.update(_counting_lines(pages))
     candidates = {id(line) for _, band in repeated for line in band}
     gone.update(_section_heads(pages, candidates, gone))
     bare: dict[int, list[Line | Table]] = {}
@@ -146,8 +145,8 @@ def _in_margins(
     alike: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for (zone, _), lines in places.items():
         there[zone].update(round(line.y0) for line in lines)
-    for zone, band in repeated:
-        alike[zone].update(round(line.y0) for line in band)
+    for zone, line in {id(line): (zone, line) for zone, band in repeated for line in band}.values():
+        alike[zone][round(line.y0)] += 1
     for zone, band in repeated:
         found = [
             line for line in band if zone == "side" or _near(alike[zone], line) >= _MOSTLY * _near(there[zone], line)
@@ -173,7 +172,7 @@ def _changing_heads(
                 yield id(line)
 
 
-def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[int]:
+def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[tuple[str, list[Line]]]:
     """Find outermost lines that begin or end with the page's number, counted from wherever the document does."""
     found: defaultdict[tuple[str, int], list[Line]] = defaultdict(list)
     for page in pages:
@@ -184,9 +183,9 @@ def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[int]:
                 continue
             for number in {*re.findall(r"^(\d{1,4})\b", line.text), *re.findall(r"\b(\d{1,4})$", line.text)}:
                 found[zone, int(number) - page.number].append(line)
-    for lines in found.values():
+    for (zone, _), lines in found.items():
         if len(lines) >= max(4, 0.2 * len(pages)):
-            yield from (id(line) for line in lines)
+            yield zone, lines
 
 
 def _section_heads(pages: Sequence[PageLayout], candidates: set[int], gone: set[int]) -> Iterator[int]:
@@ -227,7 +226,7 @@ def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
     yield from (run for run in open_runs.values() if len(run) >= _COUNTED)
 
 
-def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[int]:
+def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[tuple[str, list[Line]]]:
     """Find lines in the margins, of any print, that are the same on three pages but for a number that counts them."""
     found: defaultdict[tuple[str, str, int], list[Line]] = defaultdict(list)
     for page in pages:
@@ -236,9 +235,9 @@ def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[int]:
             numbers = _NUMBER.findall(line.text) if zone else []
             if len(numbers) == 1:
                 found[zone, _shape(line.text), int(numbers[0]) - page.number].append(line)
-    for lines in found.values():
+    for (zone, _, _), lines in found.items():
         if len({line.page for line in lines}) >= _COUNTED:
-            yield from (id(line) for line in lines)
+            yield zone, lines
 
 
 def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
