@@ -67,6 +67,24 @@ def test_titles_of_parts_at_the_top_of_pages_stay() -> None:
     assert all(f"{part} {prose(page, 1)}" in text for page, part in parts.items())
 
 
+def test_titles_of_exhibits_above_the_text_stay() -> None:
+    exhibits = {18: "21.1", 20: "23.1", 21: "31.1", 22: "31.2", 23: "32.1", 24: "32.2"}
+
+    def furniture(each: Sheet) -> None:
+        if each.page_number in exhibits:
+            each.at(480, 40, f"Exhibit {exhibits[each.page_number]}")
+
+    text = read(prose, furniture=furniture)
+    assert [number for number in exhibits.values() if f"Exhibit {number}" in text] == [*exhibits.values()]
+
+
+def test_pages_that_are_counted_chapter_by_chapter_are_no_titles() -> None:
+    def furniture(each: Sheet) -> None:
+        each.at(480, 40, f"Section {1 + each.page_number // 8}-{1 + each.page_number % 8}")
+
+    assert "Section" not in read(prose, furniture=furniture)
+
+
 def test_captions_of_tables_on_page_after_page_stay() -> None:
     text = read(lambda page: f"Table {page - 9}" if 10 <= page <= 14 else prose(page))
     assert [f"Table {number}" in text for number in range(1, 6)] == [True] * 5

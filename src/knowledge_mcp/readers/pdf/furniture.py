@@ -56,7 +56,7 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
         stamped = zone == "side" and lines[0].size >= large  # a watermark stands elsewhere on a sheet that is wider
         band = lines if stamped else _at_one_height(lines)
         needed = enough if shape else max(enough, _MOSTLY * count)  # a rule of signs, no brace
-        if len({line.page for line in band} - copied) >= needed:
+        if len({line.page for line in band} - copied) >= needed and not _are_titles(band):
             repeated.append((zone, band))
     repeated += [*_numbered_heads(pages, large), *_counting_lines(pages)]
     gone: set[int] = set()
@@ -152,6 +152,20 @@ def _in_margins(
             line for line in band if zone == "side" or _near(alike[zone], line) >= _MOSTLY * _near(there[zone], line)
         ]
         yield zone, found
+
+
+def _are_titles(lines: Sequence[Line]) -> bool:
+    """Tell lines that differ by numbers which neither come back nor count the pages: "Exhibit 21.1", "Exhibit 32.2"."""
+    texts = {line.text for line in lines}
+    if len(texts) < _MOSTLY * len(lines) or len(texts) < _COUNTED:
+        return False
+    offsets: Counter[tuple[int, int]] = Counter()
+    for line in lines:
+        numbers = _NUMBER.findall(line.text)
+        if not numbers:  # Roman ones
+            return False
+        offsets.update((place, int(number) - line.page) for place, number in enumerate(numbers))
+    return max(offsets.values()) < _COUNTED
 
 
 def _near(heights: Counter[int], line: Line) -> int:
