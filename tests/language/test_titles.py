@@ -60,6 +60,13 @@ def test_a_property_that_the_text_bears_out_wins_over_print_and_one_of_another_d
     assert chosen((TitleSource.STATED, "crane_final_v3"), printed) == "Inspected Cranes"
 
 
+def test_abbreviations_of_a_property_are_written_as_the_text_does() -> None:
+    stated = [TitleCandidate("Crane Inspection Format (Cif) Version 2", TitleSource.STATED)]
+    known = f"Crane inspection\nFormat (CIF) version 2 {TEXT}"
+    assert choose_title(stated, "cif.pdf", known) == "Crane Inspection Format (CIF) Version 2"
+    assert choose_title(stated, "cif.pdf", known.upper()) == "Crane Inspection Format (Cif) Version 2"
+
+
 def test_candidates_that_agree_win_over_one_that_stands_alone() -> None:
     found = chosen(
         (TitleSource.LARGEST, "National Harbour Board"),

@@ -123,6 +123,7 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
             best, most = words, weight
     if not best:
         return designations[0] if designations else plain_name(file_name)
+    best = _as_printed(best, text)
     is_designated = any(each.casefold() in best.casefold() for each in designations)
     return best if is_designated or not designations else f"{designations[0]} {best}"
 
@@ -130,6 +131,15 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
 def _votes(one: TitleCandidate, other: TitleCandidate) -> bool:
     """Tell whether a candidate speaks for another: a heading among the smaller print of a cover is the same print."""
     return one is not other and {one.source, other.source} != {TitleSource.SMALLER, TitleSource.HEADING}
+
+
+def _as_printed(title: str, text: str) -> str:
+    """Write abbreviations of a title as the text does: "(SARIF)" where a property has "(Sarif)"."""
+    found = re.search(r"\s+".join(map(re.escape, title.split())), text, re.IGNORECASE)
+    if found is None or found[0].isupper():
+        return title
+    pairs = zip(title.split(), found[0].split(), strict=True)
+    return " ".join(printed if printed.isupper() else word for word, printed in pairs)
 
 
 def subject_of(text: str) -> str:
