@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -191,6 +192,10 @@ def test_how_a_passage_bears_a_name_is_told_apart(world: World) -> None:
     (shorter,) = names_in_question("REQ-1").names
     assert exactness(_by_clause(world, "5.3.1"), shorter) is Exactness.OWN
     assert exactness(_by_clause(world, "5.3.10"), shorter) is Exactness.ABSENT
+    headed = dataclasses.replace(_by_clause(world, "5.3"), section_title="REQ-12 Reports")
+    assert exactness(headed, requirement, Exactness.HEADING) is Exactness.HEADING
+    about = dataclasses.replace(headed, document_title="The stations of REQ-12")  # any section may begin with it
+    assert exactness(about, requirement, Exactness.HEADING) is Exactness.ABSENT
 
 
 @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.KEYWORD])

@@ -61,7 +61,7 @@ class Exactness(IntEnum):
     TITLE = 4
     """Its heading or its document bears it."""
     HEADING = 5
-    """Its own section, which is not the whole document, is headed by it; told only where this is the least wanted."""
+    """Its own section is headed by it, and the document is not about it; told only where this is the least wanted."""
     OWN = 6
     """It is the chunk's clause number, or that of a statement or a definition in it."""
 
@@ -183,8 +183,8 @@ def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> 
     if least is Exactness.OWN:
         return Exactness.ABSENT
     if least is Exactness.HEADING:
-        headed = chunk.section_title != chunk.document_title and _opens(name, chunk.section_title)
-        return Exactness.HEADING if headed else Exactness.ABSENT
+        is_subject = name.pattern.search(chunk.document_title) is not None  # any section may begin with it
+        return Exactness.HEADING if not is_subject and _opens(name, chunk.section_title) else Exactness.ABSENT
     titles = (chunk.section_title, chunk.document_title, *chunk.section_hierarchy[-1:])
     if any(_opens(name, title) for title in titles) or _is_in_annex(chunk, name):
         return Exactness.TITLE
