@@ -91,7 +91,19 @@ async function compare(mine, [older, newer], offset) {
   }
 }
 
-const WORDS = { same: "the same", requirements_added: "requirements added", requirements_withdrawn: "requirements withdrawn" };
+const WORDS = {
+  same: ["the same"],
+  number: ["number", "numbers"],
+  definition: ["definition", "definitions"],
+  reference: ["reference", "references"],
+  requirements_added: ["requirement added", "requirements added"],
+  requirements_withdrawn: ["requirement withdrawn", "requirements withdrawn"],
+};
+
+function counted(name, amount) {
+  const words = WORDS[name] ?? [name];
+  return `${number(amount)} ${amount === 1 ? words[0] : words.at(-1)}`;
+}
 
 function render(mine, answer, pair, offset) {
   const clauses = answer.clauses ?? [];
@@ -102,7 +114,7 @@ function render(mine, answer, pair, offset) {
         "ul",
         { class: "counts" },
         Object.entries(answer.summary ?? {}).map(([name, amount]) =>
-          h("li", { class: "tag", data: { kind: name } }, `${number(amount)} ${WORDS[name] ?? name}`),
+          h("li", { class: "tag", data: { kind: name } }, counted(name, amount)),
         ),
       ),
       h("p", { class: "row" }, shareButton("this comparison")),

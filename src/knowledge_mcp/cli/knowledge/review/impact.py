@@ -9,6 +9,7 @@ import typer
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, say
 from knowledge_mcp.cli.shared.session import CommandOptions, load
+from knowledge_mcp.surfaces.tables import counts_in_words
 
 if TYPE_CHECKING:
     from knowledge_mcp.surfaces.standards.changes import ImpactResponse
@@ -38,7 +39,7 @@ def impact(
 
 
 def _print(answer: ImpactResponse) -> None:
-    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in answer.summary.items())
+    counts = ", ".join(counts_in_words(answer.summary))
     say(f"{answer.old.document_id} → {answer.new.document_id}: {counts}.")
     if answer.touched:
         rows: list[tuple[str, ...]] = []
