@@ -29,14 +29,15 @@ def read(
     *,
     last: Mapping[int, str] | None = None,
     furniture: Callable[[Sheet], None] | None = None,
+    top: float = 70,
 ) -> str:
     """Read a document of many pages of prose; each begins with a line of its own, and may end with one."""
     pages = sheet()
     pages.furniture = furniture or (lambda each: None)
     for page in range(1, PAGES + 1):
-        pages.y = 70
+        pages.y = top
         pages.line(first(page))
-        for row in range(1, 53):
+        for row in range(1, 53 - round((top - 70) / 13)):
             pages.line(prose(page, row))
         if last and page in last:
             pages.line(last[page])
@@ -83,6 +84,22 @@ def test_pages_that_are_counted_chapter_by_chapter_are_no_titles() -> None:
         each.at(480, 40, f"Section {1 + each.page_number // 8}-{1 + each.page_number % 8}")
 
     assert "Section" not in read(prose, furniture=furniture)
+
+
+def test_heads_of_books_go_though_a_section_takes_one_page_and_they_stand_far_down() -> None:
+    def furniture(each: Sheet) -> None:
+        number = each.page_number
+        if number % 2:
+            each.at(LEFT, 106, f"3.{number}. {NOUNS[number % 12].upper()} AND {NOUNS[number % 7].upper()}")
+            each.at(500, 106, str(number))
+        else:
+            each.at(LEFT, 106, str(number))
+            each.at(380, 106, "CHAPTER 3. WELLS AND PUMPS")
+
+    text = read(prose, furniture=furniture, top=140)
+    assert "CHAPTER" not in text
+    assert " AND " not in text
+    assert words(text).startswith(f"{prose(1)} {prose(1, 1)}")
 
 
 def test_captions_of_tables_on_page_after_page_stay() -> None:

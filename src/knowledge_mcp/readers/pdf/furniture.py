@@ -15,6 +15,10 @@ from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
 _ZONE = 0.13
+_WIDE_ZONE = 0.2
+"""Share of a page's height in which its first and last row are looked at: books have running heads at an eighth."""
+_ROW = 3
+"""Points by which lines of one row differ in height."""
 _STANDS_OUT = 1.4
 _COUNTED = 3
 _MOST = 0.6
@@ -25,6 +29,7 @@ line of signs alone stands on: more are than are not."""
 _LONG, _OFF, _LINE_OFF = 24, 4, 15
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,4}")
+_NUMBER_ALONE = re.compile(r"\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 _CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+\S")
 
 
@@ -36,13 +41,12 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
     """
     _open_repeated_tables(pages)
     large = body_of(pages).size + _STANDS_OUT
-    height = {page.number: page.height for page in pages}
+    zones = _zones_of(pages)
     places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
-    paged = _paged_by_chapter(pages)
+    paged = _paged_by_chapter(pages, zones)
     for page in pages:
         for line in page.lines:
-            zone = _zone(line, height[page.number])
-            if zone:
+            if zone := zones.get(id(line)):
                 # "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: running lines
                 # only where they are repeated to the letter; so is the number of an entry that a page begins with
                 entry = entry_number(line.text) is not None and zone not in paged
@@ -58,19 +62,21 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
         needed = enough if shape else max(enough, _MOSTLY * count)  # a rule of signs, no brace
         if len({line.page for line in band} - copied) >= needed and not _are_titles(band):
             repeated.append((zone, band))
-    repeated += [*_numbered_heads(pages, large), *_counting_lines(pages)]
+    counting = [*_numbered_heads(pages, zones, large), *_counting_lines(pages, zones)]
+    repeated += counting
     gone: set[int] = set()
     bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for zone, band in _in_margins(repeated, places):
         gone.update(id(line) for line in band)
         bands[zone].update(round(line.y0) for line in band)
     gone.update(_changing_heads(pages, places, bands))
+    gone.update(_beside_numbers(pages, zones, gone & {id(line) for _, band in counting for line in band}))
     candidates = {id(line) for _, band in repeated for line in band}
-    gone.update(_section_heads(pages, candidates, gone))
+    gone.update(_section_heads(pages, zones, candidates, gone))
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
         kept = [element for element in page.elements if id(element) not in gone]
-        heads = [line.y0 for line in page.lines if id(line) in gone and _zone(line, page.height) == "top"]
+        heads = [line.y0 for line in page.lines if id(line) in gone and zones.get(id(line)) == "top"]
         page.heads = tuple(heads)
         if page.elements and not kept:
             bare[page.number] = page.elements
@@ -98,14 +104,47 @@ def _copied(pages: Sequence[PageLayout]) -> set[int]:
     return copied
 
 
-def _paged_by_chapter(pages: Sequence[PageLayout]) -> set[str]:
+def _paged_by_chapter(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> set[str]:
     """Tell in which margins most pages have a number like "5.12" alone: pages that are counted chapter by chapter."""
     found: defaultdict[str, set[int]] = defaultdict(set)
     for page in pages:
         for line in page.lines:
             if entry_number(line.text) is not None:
-                found[_zone(line, page.height)].add(page.number)
+                found[zones.get(id(line), "")].add(page.number)
     return {zone for zone, numbers in found.items() if len(numbers) > _MOST * len(pages)}
+
+
+def _zones_of(pages: Sequence[PageLayout]) -> dict[int, str]:
+    """Tell in which margin each line stands that stands in one, by the line's identity.
+
+    The first and the last row of a page stand in its margins farther in as well, where pages have their numbers in such
+    a row, or where it says what other pages say in their margins.
+    """
+    zones = {id(line): zone for page in pages for line in page.lines if (zone := _zone(line, page.height))}
+    shapes = Counter(_shape(line.text) for page in pages for line in page.lines if id(line) in zones)
+    rows: list[tuple[str, list[Line]]] = []
+    for page in pages:
+        lines = [line for line in page.lines if not line.rotated]
+        if not lines:
+            continue
+        first, last = min(line.y0 for line in lines), max(line.y0 for line in lines)
+        if first < _WIDE_ZONE * page.height:
+            rows.append(("top", [line for line in lines if line.y0 <= first + _ROW]))
+        if last > (1 - _WIDE_ZONE) * page.height:
+            rows.append(("bottom", [line for line in lines if line.y0 >= last - _ROW]))
+    numbers = {
+        zone: Counter(round(row[0].y0) for each, row in rows if each == zone and _has_number(row)) for zone, _ in rows
+    }
+    for zone, row in rows:
+        numbered = _near(numbers[zone], row[0]) >= max(_COUNTED, 0.3 * len(pages))
+        for line in row:
+            if numbered or _NUMBER_ALONE.fullmatch(line.text) or shapes[_shape(line.text)] >= _COUNTED:
+                zones.setdefault(id(line), zone)
+    return zones
+
+
+def _has_number(row: Sequence[Line]) -> bool:
+    return any(_NUMBER_ALONE.fullmatch(line.text) for line in row)
 
 
 def _zone(line: Line, height: float) -> str:
@@ -174,8 +213,8 @@ def _near(heights: Counter[int], line: Line) -> int:
 
 def _changing_heads(
     pages: Sequence[PageLayout],
-    places: dict[tuple[str, str], list[Line]],
-    bands: dict[str, Counter[int]],
+    places: Mapping[tuple[str, str], Sequence[Line]],
+    bands: Mapping[str, Counter[int]],
 ) -> Iterator[int]:
     """Find lines at the height of running lines that stand on two pages at least: heads that name the chapter."""
     for (zone, _), lines in places.items():
@@ -186,14 +225,27 @@ def _changing_heads(
                 yield id(line)
 
 
-def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[tuple[str, list[Line]]]:
+def _beside_numbers(pages: Sequence[PageLayout], zones: Mapping[int, str], counting: set[int]) -> Iterator[int]:
+    """Find what stands in the first or last row of a page together with its number: the head of one section."""
+    for page in pages:
+        for zone, outermost in (("top", min), ("bottom", max)):
+            lines = [line for line in page.lines if zones.get(id(line)) == zone]
+            edge = outermost((line.y0 for line in lines), default=0.0)
+            row = [line for line in lines if abs(line.y0 - edge) <= _ROW]
+            if any(id(line) in counting for line in row):
+                yield from map(id, row)
+
+
+def _numbered_heads(
+    pages: Sequence[PageLayout], zones: Mapping[int, str], large: float
+) -> Iterator[tuple[str, list[Line]]]:
     """Find outermost lines that begin or end with the page's number, counted from wherever the document does."""
     found: defaultdict[tuple[str, int], list[Line]] = defaultdict(list)
     for page in pages:
         lines = [line for line in page.lines if not line.rotated]
         for zone, outermost in (("top", min), ("bottom", max)):
             line = outermost(lines, key=lambda line: line.y0, default=None)
-            if line is None or line.size >= large or _zone(line, page.height) != zone:
+            if line is None or line.size >= large or zones.get(id(line)) != zone:
                 continue
             for number in {*re.findall(r"^(\d{1,4})\b", line.text), *re.findall(r"\b(\d{1,4})$", line.text)}:
                 found[zone, int(number) - page.number].append(line)
@@ -202,20 +254,23 @@ def _numbered_heads(pages: Sequence[PageLayout], large: float) -> Iterator[tuple
             yield zone, lines
 
 
-def _section_heads(pages: Sequence[PageLayout], candidates: set[int], gone: set[int]) -> Iterator[int]:
+def _section_heads(
+    pages: Sequence[PageLayout], zones: Mapping[int, str], candidates: set[int], gone: set[int]
+) -> Iterator[int]:
     """Find outermost lines that say the same on page after page of one section, or above a table that goes on.
 
     Other pages may have text at that height, so that the first of them stays: it may be the section's title.
 
     Args:
         pages: of the document, in order.
+        zones: margins that lines stand in, by identity.
         candidates: lines that are repeated at one height.
         gone: lines that are known to be running ones.
     """
     for zone in ("top", "bottom"):
         waiting = [
             sorted(
-                (line for line in page.lines if id(line) not in gone and _zone(line, page.height) == zone),
+                (line for line in page.lines if id(line) not in gone and zones.get(id(line)) == zone),
                 key=lambda line: line.y0,
                 reverse=zone == "bottom",
             )
@@ -240,12 +295,12 @@ def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
     yield from (run for run in open_runs.values() if len(run) >= _COUNTED)
 
 
-def _counting_lines(pages: Sequence[PageLayout]) -> Iterator[tuple[str, list[Line]]]:
+def _counting_lines(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> Iterator[tuple[str, list[Line]]]:
     """Find lines in the margins, of any print, that are the same on three pages but for a number that counts them."""
     found: defaultdict[tuple[str, str, int], list[Line]] = defaultdict(list)
     for page in pages:
         for line in page.lines:
-            zone = _zone(line, page.height)
+            zone = zones.get(id(line), "")
             numbers = _NUMBER.findall(line.text) if zone else []
             if len(numbers) == 1:
                 found[zone, _shape(line.text), int(numbers[0]) - page.number].append(line)
