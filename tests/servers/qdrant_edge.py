@@ -26,6 +26,8 @@ __all__ = ["EdgeCollection"]
 _MEMORY = Path("/dev/shm")
 _SHADOW = "_in_words"
 """Ends a field that says in words what another says by True or False: the wheel's filters take True for 1."""
+_NO_VECTOR = "_none"
+"""A sparse vector that no point has: the wheel makes no shard without one, a server does."""
 
 
 class EdgeCollection(LocalCollection):
@@ -196,6 +198,8 @@ def _config(config: models.CreateCollection, optimizers: edge.EdgeOptimizersConf
         )
         for name, each in (config.sparse_vectors or {}).items()
     }
+    if not vectors and not sparse:
+        sparse = {_NO_VECTOR: edge.EdgeSparseVectorParams()}
     return edge.EdgeConfig(
         vectors, sparse, config.on_disk_payload, quantization_config=_quantized(config), optimizers=optimizers
     )
