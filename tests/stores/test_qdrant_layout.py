@@ -27,7 +27,6 @@ from knowledge_mcp.stores.shared.ranking import K1, B
 from knowledge_mcp.testing.store_search import make_document, put, same_ranking
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant, refusal
-from tests.stores.test_qdrant_publish import leave_staged
 
 SIZED = {"v": models.VectorParams(size=4, distance=models.Distance.COSINE)}
 
@@ -414,7 +413,6 @@ DAMAGE: list[tuple[str, str, bool]] = [
     ("weights", "BM25 weights", True),
     ("unsettled", "waits for the end of a publish", True),
     ("orphans", "left over from a publish or delete", True),
-    ("staged", "1 chunk is left over from a publish", True),
     ("text", "The canonical text is missing", False),
     ("chunk", "The record says 2 chunks, the store holds 1", False),
     ("structure", "The sections and pages are missing", False),
@@ -443,8 +441,6 @@ def test_damage_is_found_and_what_is_derived_is_repaired(
         client.set_payload("c", {"state": "moving"}, points=[points[0].id])
     elif damage == "orphans":
         client.delete("c__records", models.PointIdsList(points=[point_id("document", "d")]))
-    elif damage == "staged":
-        leave_staged(store, "e", ["x"])
     elif damage in {"text", "structure"}:
         kept = models.FieldCondition(key="kind", match=models.MatchValue(value=damage))
         client.delete("c__records", models.FilterSelector(filter=models.Filter(must=[kept])))
@@ -460,7 +456,7 @@ def test_damage_is_found_and_what_is_derived_is_repaired(
     assert any(message in each.message and each.repaired == repaired for each in store.open("c").verify(repair=True))
     left = store.open("c").verify()
     assert (left == []) == repaired
-    if damage in {"weights", "unsettled", "staged", "stray text", "stray structure"}:
+    if damage in {"weights", "unsettled", "stray text", "stray structure"}:
         assert sorted(found(store, "words")) == ["1", "2"]
 
 

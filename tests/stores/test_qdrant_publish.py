@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -16,13 +16,10 @@ from qdrant_client.local.local_collection import LocalCollection
 
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
-from knowledge_mcp.stores.qdrant.layout import BM25, STAGED
-from knowledge_mcp.stores.qdrant.points import chunk_payload, chunk_point
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
-from knowledge_mcp.testing.store_search import put, same_ranking, structure_of, text_of
+from knowledge_mcp.testing.store_search import put, structure_of, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
 from tests.servers.qdrant_indexed import IndexedCollection
 from tests.servers.qdrant_local import LocalQdrant
@@ -56,21 +53,6 @@ class Tapped(LocalQdrant):
             return method(*args, **kwargs)
 
         return called
-
-
-def leave_staged(store: QdrantStore, document_id: str, passages: Sequence[str]) -> None:
-    """Leave what an older version of the program wrote of a document and did not publish."""
-    place = store.fresh("c")
-    said = {"home": place.home, "name": "g", "generation": "g#1", "state": STAGED, "document_id": document_id}
-    unweighed = models.SparseVector(indices=[], values=[])
-    points = [
-        chunk_point(each, chunk_payload(each, EnglishAnalyser()) | said, unweighed)
-        for each in embedded(document_id, passages)
-    ]
-    for point in points:
-        cast("dict[str, Any]", point.vector).pop(BM25)
-    upsert = models.UpsertOperation(upsert=models.PointsList(points=points))
-    store.connection.write(place.home, [upsert])
 
 
 @pytest.fixture
@@ -271,22 +253,6 @@ def test_two_publishes_of_one_document_leave_one_of_them(tapped: Tapped) -> None
         assert store.open("c").verify() == []
         assert text_of(store.open("c"), "d") == f"{dense[0][:3]} text"
         assert structure_of(store.open("c"), "d") == SHAPES[dense[0][:3]]
-
-
-def test_what_an_older_version_staged_changes_no_score_and_goes_with_its_document(tapped: Tapped) -> None:
-    store = opened(tapped)
-    store.create_collection("c", SPACE)
-    put(store, "d", ["alpha beta", "beta gamma", "gamma"])
-
-    def ranking() -> list[LegHit]:
-        return list(store.open("c").search(vector=None, text="alpha beta", filter=None, limit=9).lexical or ())
-
-    before = ranking()
-    leave_staged(store, "e", ["alpha"] * 7)
-    assert ranking() == before
-    put(store, "e", ["alpha"] * 7)
-    assert not same_ranking(ranking()[:2], before, 1e-3)
-    assert store.open("c").verify() == []
 
 
 @pytest.fixture

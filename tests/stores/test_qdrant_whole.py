@@ -19,7 +19,7 @@ from knowledge_mcp.testing.store_search import make_document, put, structure_of,
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
 from tests.servers.qdrant_server import Fault, QdrantServer
-from tests.stores.test_qdrant_publish import Killed, Tapped, leave_staged, opened
+from tests.stores.test_qdrant_publish import Killed, Tapped, opened
 
 IDS = ("a", "b", "c")
 SHAPES = {"old": structure(4), "new": structure(3), "rival": structure(2)}
@@ -71,12 +71,11 @@ def connected(server: QdrantServer, pauses: tuple[float, ...] = ()) -> QdrantSto
 
 
 def begun(store: QdrantStore) -> None:
-    """Begin with one document of three, and what an older version has left of another one."""
+    """Begin with one document of three."""
     if store.open("c").info() is not None:
         store.drop_collection("c")
     store.create_collection("c", SPACE)
     store.open("c").publish([version("b", "old")], lambda _: None)
-    leave_staged(store, "a", ["alpha staged"])
 
 
 def repaired(store: QdrantStore, step: int) -> None:

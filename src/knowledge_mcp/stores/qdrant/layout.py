@@ -4,8 +4,7 @@ Qdrant calls them `<name>__<number>` and `<name>__<number>__records`; the names 
 aliases. Nobody sees Qdrant change a part of them, but it saves them one by one, and one that is killed then has changed
 some. So what they shall be is written first, in one point, and who misses a name finishes what was left.
 
-The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25` (a point that an
-older version staged has none, so that it does not count in the inverse document frequencies), and a payload with the
+The first holds one point per chunk and generation: the vector `dense`, the sparse vector `bm25`, and a payload with the
 chunk and all that a filter may name. The second holds points without vectors: one that describes the collection, one
 per document (its record, and which generation of its chunks is the visible one), and in parts the canonical texts and
 the sections and pages, where a document has any.
@@ -43,10 +42,8 @@ _logger = logging.getLogger(__name__)
 FORBIDDEN = frozenset('<>:"/\\|?*\0')
 _SPACE = uuid.UUID("6d2f1c1e-5b0c-5a36-9b57-0f3c0d4a7e11")
 
-STAGED, MOVING, VISIBLE = "staged", "moving", "visible"
-"""States of a chunk's point: left by an older version, which no search sees; a publish is under way, and the document's
-record decides; settled."""
-LIVE = [MOVING, VISIBLE]
+MOVING, VISIBLE = "moving", "visible"
+"""States of a chunk's point: a publish is under way, and the document's record decides; settled."""
 
 _OURS = (
     "Choose another name (QDRANT_COLLECTION, --to-collection): another program or another version of this one made it, "
@@ -69,7 +66,7 @@ def records_of(name: str) -> str:
 
 
 _KEYWORDS = (
-    "document_id", "generation", "name", "state", "chunk_id", "document_type", "chunk_type", "clause_number", "clauses",
+    "document_id", "generation", "state", "chunk_id", "document_type", "chunk_type", "clause_number", "clauses",
     "content_hash", "embedding_key", "terms", "weights", "next",
 )  # fmt: skip
 INDEXES: Mapping[str, str] = {**dict.fromkeys(_KEYWORDS, "keyword"), "normative": "bool"}

@@ -15,7 +15,7 @@ from knowledge_mcp.model.chunk import EmbeddedChunk, Vector, numbers_of
 from knowledge_mcp.model.query import Equals, Filter, In, NotIn
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS
-from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, LIVE, point_id
+from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, point_id
 from knowledge_mcp.stores.shared.filters import clause_prefixes, field_value, simple_filters
 from knowledge_mcp.stores.shared.payload import chunk_to_json
 from knowledge_mcp.stores.shared.ranking import K1, B, term_counts
@@ -34,9 +34,9 @@ def any_of(field: str, values: Iterable[str]) -> models.Condition:
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
 
 
-def live(*conditions: models.Condition) -> models.Filter:
-    """Keep points that are published or about to be."""
-    return models.Filter(must=[any_of("state", LIVE), *conditions])
+def all_of(*conditions: models.Condition) -> models.Filter:
+    """Keep points that meet every condition."""
+    return models.Filter(must=list(conditions))
 
 
 def conditions(filter: Filter | None) -> list[models.Condition] | None:

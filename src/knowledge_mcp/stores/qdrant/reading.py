@@ -16,7 +16,7 @@ from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import PAGE, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
-from knowledge_mcp.stores.qdrant.points import any_of, equals, live, to_bytes
+from knowledge_mcp.stores.qdrant.points import all_of, any_of, equals, to_bytes
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
 from knowledge_mcp.stores.shared.rules import by_value, in_order, no_collection
 from knowledge_mcp.stores.shared.words import printed_terms
@@ -39,7 +39,7 @@ class DocumentHead:
     Attributes:
         document_id: whose it is.
         generation: the visible one, unlike any other of this document.
-        name: what the caller of `publish` called it.
+        name: the generation once more, which versions before read.
         parts: of the canonical text. shapes: parts of sections and pages, 0 where there are none.
         chunks, tokens, length, size: totals over its chunks; length in terms, size in bytes of all that is kept.
         record: as JSON, empty where it was not read.
@@ -60,6 +60,7 @@ class DocumentHead:
 _FIELDS = [each.name for each in fields(DocumentHead)]
 _NUMBERS = ["kind", *(each for each in _FIELDS if each != "record")]
 _DOCUMENTS = equals("kind", "document")
+_EVERY = all_of(_DOCUMENTS)
 
 
 def head_id(document_id: str) -> str:
@@ -87,7 +88,7 @@ def heads(
 ) -> Iterator[DocumentHead]:
     """Yield all records, at most so many, or those of some generations; `whole` ones with the documents' own."""
     some = [] if generations is None else [any_of("generation", generations)]
-    kept = models.Filter(must=[_DOCUMENTS, *some])
+    kept = all_of(_DOCUMENTS, *some)
     for point in connection.scroll(place.records, kept, ["kind", *_FIELDS] if whole else _NUMBERS, most=most):
         yield _head(point.payload or {})
 
@@ -244,7 +245,7 @@ def _document_chunks(connection: QdrantConnection, place: QdrantCollection, docu
         _, head = place_and_head(connection, place, document_id)
         if head is None:
             return []
-        kept = models.Filter(must=[equals("document_id", document_id), equals("generation", head.generation)])
+        kept = all_of(equals("document_id", document_id), equals("generation", head.generation))
         found = list(connection.scroll(place.home, kept, ["chunk"]))
         if len(found) == head.chunks:
             break
@@ -257,7 +258,7 @@ def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: S
     for some in _some(keys):
         missing: Sequence[str] = some
         while missing:  # page by page what was not read yet: any number of chunks may share one key
-            kept = models.Filter(must=[any_of("embedding_key", missing)])
+            kept = all_of(any_of("embedding_key", missing))
             page = list(connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE], most=_VECTORS))
             for point in page:
                 known[(point.payload or {})["embedding_key"]] = to_bytes(point.vector)
@@ -273,8 +274,7 @@ def _definitions(connection: QdrantConnection, place: QdrantCollection, term_key
 
 def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> dict[str, str]:
     """Read every defined term; the first chunk that has it says how it is printed, aliases come last."""
-    kept = live()
-    kept.must_not = [models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))]
+    kept = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))])
     found = read_again(connection, place, lambda: list(connection.scroll(place.home, kept, [*MARKS, "chunk"])))
     every = [one for chunk in in_order(_chunks(found)) for one in chunk.definitions]
     return printed_terms([(one.term, one.aliases) for one in every], analyser)
@@ -325,8 +325,7 @@ class KnownTotals:
             return known[2]
         sums = known[1] if known is not None and known[0][0] == place.analyser else {}  # lengths are an analyser's
         sums = _summed_again(connection, place, sums) if sums else {}
-        every = models.Filter(must=[_DOCUMENTS])
-        if not sums or sum(each.documents for each in sums.values()) != connection.count(place.records, every):
+        if not sums or sum(each.documents for each in sums.values()) != connection.count(place.records, _EVERY):
             sums = _by_generation(heads(connection, place))
         summed = _added(sums.values())
         with self._lock:
@@ -357,7 +356,7 @@ def _summed_again(
     connection: QdrantConnection, place: QdrantCollection, sums: Mapping[str, RecordTotals]
 ) -> dict[str, RecordTotals]:
     """Bring sums by generation up to date."""
-    counts = connection.facet(place.records, "generation", models.Filter(must=[_DOCUMENTS]), len(sums))
+    counts = connection.facet(place.records, "generation", _EVERY, len(sums))
     same = {each: sums[each] for each, count in counts.items() if each in sums and sums[each].documents == count}
     others = counts.keys() - same.keys()
     return same | (_by_generation(heads(connection, place, generations=others)) if others else {})
@@ -374,7 +373,7 @@ def _by_keys(
     connection: QdrantConnection, place: QdrantCollection, field: str, keys: Sequence[str], payload: Sequence[str]
 ) -> Iterator[models.Record]:
     for some in _some(keys):
-        kept = live(any_of(field, some))
+        kept = all_of(any_of(field, some))
 
         def read(kept: models.Filter = kept) -> list[models.Record]:
             return list(connection.scroll(place.home, kept, [*MARKS, *payload]))

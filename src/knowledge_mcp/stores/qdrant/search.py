@@ -23,11 +23,11 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, QdrantCollection, look, tell
 from knowledge_mcp.stores.qdrant.points import (
+    all_of,
     any_of,
     conditions,
     defined,
     equals,
-    live,
     query_sparse,
     weighed_again,
     weight_in,
@@ -202,8 +202,9 @@ def _request(
 ) -> models.QueryRequest:
     beside = [] if leg.mean is None else ["weights", "length"]
     return models.QueryRequest(
-        query=query, using=leg.using, filter=live(*required), limit=limit, with_payload=[*MARKS, *beside],
-        with_vector=[BM25] if beside else None, params=_params(connection, leg.using, question),
+        query=query, using=leg.using, filter=all_of(*required) if required else None, limit=limit,
+        with_payload=[*MARKS, *beside], with_vector=[BM25] if beside else None,
+        params=_params(connection, leg.using, question),
     )  # fmt: skip
 
 
@@ -277,12 +278,12 @@ class TermWeights:
 
 
 def unweighed(place: QdrantCollection) -> models.Filter:
-    """Keep searchable points whose weights are of another mean or analyser than the collection says."""
-    return models.Filter(must=live().must, must_not=[equals("weights", place.weights)])
+    """Keep points whose weights are of another mean or analyser than the collection says."""
+    return models.Filter(must_not=[equals("weights", place.weights)])
 
 
 def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
-    """Give all searchable points the weights of the collection's mean; returns how many had others."""
+    """Give all points the weights of the collection's mean; returns how many had others."""
     if place.mean is None:
         return 0
     done = 0
@@ -365,7 +366,7 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
 def _sum_lengths(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Sum the lengths of each document's chunks again."""
     for head in heads(connection, place):
-        kept = live(equals("document_id", head.document_id), any_of("generation", [head.generation]))
+        kept = all_of(equals("document_id", head.document_id), equals("generation", head.generation))
         points = connection.scroll(place.home, kept, ["length"])
         total = sum((each.payload or {})["length"] for each in points)
         change = models.SetPayload(payload={"length": total}, points=[head_id(head.document_id)])

@@ -16,14 +16,13 @@ from knowledge_mcp.stores.qdrant.layout import (
     DENSE,
     INDEXES,
     RECORD_INDEXES,
-    STAGED,
     VISIBLE,
     QdrantCollection,
     schema_of,
 )
-from knowledge_mcp.stores.qdrant.points import any_of, equals, live
+from knowledge_mcp.stores.qdrant.points import all_of, any_of
 from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part_ids
-from knowledge_mcp.stores.qdrant.search import weigh
+from knowledge_mcp.stores.qdrant.search import unweighed, weigh
 from knowledge_mcp.stores.qdrant.writing import settle
 from knowledge_mcp.stores.shared.checking import repairable
 from knowledge_mcp.support.wording import how_many
@@ -61,7 +60,7 @@ def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[
         payload: Mapping[str, Any] = point.payload or {}
         document_id = payload["document_id"]
         head = known.get(document_id)
-        if payload["state"] == STAGED or head is None or head.generation != payload["generation"]:
+        if head is None or head.generation != payload["generation"]:
             seen.left.setdefault(document_id, []).append(point)
         else:
             seen.current[document_id] += 1
@@ -110,7 +109,7 @@ def _parts(
     expected = {
         each: (head.document_id, kind) for head in known.values() for kind in PARTS for each in part_ids(head, kind)
     }
-    kept = models.Filter(must=[any_of("kind", PARTS)])
+    kept = all_of(any_of("kind", PARTS))
     present = [each.id for each in connection.scroll(place.records, kept, ["kind"])]
     missing = Counter(expected[each] for each in expected.keys() - {str(each) for each in present})
     for document_id, kind in sorted(missing):
@@ -125,10 +124,8 @@ def _parts(
 
 
 def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
-    without = models.Filter(must=live().must, should=[
-        models.Filter(must_not=[equals("weights", place.weights)]),
-        models.Filter(must_not=[models.HasVectorCondition(has_vector=BM25)]),
-    ])  # fmt: skip
+    unweighted = models.Filter(must_not=[models.HasVectorCondition(has_vector=BM25)])
+    without = models.Filter(should=[unweighed(place), unweighted])
     wrong = connection.count(place.home, without)
     if not wrong:
         return

@@ -18,8 +18,8 @@ from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, Wh
 from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS, QdrantConnection
-from knowledge_mcp.stores.qdrant.layout import LIVE, META, MOVING, STAGED, VISIBLE, QdrantCollection, tell
-from knowledge_mcp.stores.qdrant.points import any_of, batches, chunk_payload, chunk_point, equals, live, weighted
+from knowledge_mcp.stores.qdrant.layout import META, MOVING, VISIBLE, QdrantCollection, tell
+from knowledge_mcp.stores.qdrant.points import all_of, any_of, batches, chunk_payload, chunk_point, equals, weighted
 from knowledge_mcp.stores.qdrant.reading import (
     PARTS,
     DocumentHead,
@@ -176,15 +176,14 @@ def _published(connection: QdrantConnection, place: QdrantCollection, coming: Se
     ids = [each.record.id for each in coming]
     place, heads = place_and_heads(connection, place, ids)
     place = with_mean(connection, place, [payload for each in coming for payload in each.payloads])
-    unsettled = models.Filter(must=[any_of("document_id", ids), any_of("state", [STAGED, MOVING])])
-    found = list(connection.scroll(place.home, unsettled, ["document_id", "generation", "state"]))
+    unsettled = all_of(any_of("document_id", ids), equals("state", MOVING))
+    found = [each.payload or {} for each in connection.scroll(place.home, unsettled, ["document_id", "generation"])]
     generation = secrets.token_hex(16)
-    _write_points(connection, place, coming, generation, [each.id for each in found if _says(each, "state") == STAGED])
+    _write_points(connection, place, coming, generation)
     old = {each.document_id: each for each in heads}
     left: dict[str, set[str]] = {}
     for each in found:
-        if _says(each, "state") == MOVING:  # of the others no parts were written
-            left.setdefault(_says(each, "document_id"), set()).add(_says(each, "generation"))
+        left.setdefault(each["document_id"], set()).add(each["generation"])
     swaps = [
         _swap_of(
             place, old.get(each.record.id), each.record, each.parts, generation=generation, payloads=each.payloads,
@@ -196,16 +195,10 @@ def _published(connection: QdrantConnection, place: QdrantCollection, coming: Se
 
 
 def _write_points(
-    connection: QdrantConnection,
-    place: QdrantCollection,
-    coming: Sequence[_Coming],
-    generation: str,
-    unfinished: list[models.ExtendedPointId],
+    connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming], generation: str
 ) -> None:
-    """Write the new points; what an older version has left goes, and what is visible is unsettled before."""
+    """Write the new points; what is visible is unsettled before."""
     operations: list[models.UpdateOperation] = [unsettle([each.record.id for each in coming], generation)]
-    if unfinished:
-        operations.append(models.DeleteOperation(delete=models.PointIdsList(points=unfinished)))
     for batch in batches(_points(place, coming, generation)):
         operations.append(models.UpsertOperation(upsert=models.PointsList(points=batch)))
         connection.write(place.home, operations)
@@ -214,15 +207,11 @@ def _write_points(
 
 
 def _points(place: QdrantCollection, coming: Sequence[_Coming], generation: str) -> Iterator[models.PointStruct]:
-    told = {"home": place.home, "name": generation, "generation": generation, "state": MOVING, "weights": place.weights}
+    told = {"home": place.home, "generation": generation, "state": MOVING, "weights": place.weights}
     for each in coming:
         mine = {**told, "document_id": each.record.id}
         for chunk, payload in zip(each.document.chunks, each.payloads, strict=True):
             yield chunk_point(chunk, payload | mine, weighted(payload["words"].split(), place.mean or 1.0))
-
-
-def _says(point: models.Record, field: str) -> str:
-    return (point.payload or {})[field]
 
 
 # before the commit
@@ -244,9 +233,7 @@ def unsettle(document_ids: Sequence[str], coming: str) -> models.UpdateOperation
 
     The mark also keeps a slower publish from settling these points after all.
     """
-    kept = models.Filter(
-        must=[any_of("document_id", document_ids), any_of("state", LIVE)], must_not=[equals("generation", coming)]
-    )
+    kept = models.Filter(must=[any_of("document_id", document_ids)], must_not=[equals("generation", coming)])
     return models.SetPayloadOperation(
         set_payload=models.SetPayload(payload={"state": MOVING, "next": coming}, filter=kept)
     )
@@ -296,7 +283,7 @@ def _whole(connection: QdrantConnection, place: QdrantCollection, swaps: Sequenc
 
 
 def _counted(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> int:
-    kept = live(any_of("document_id", _ids(swaps)), any_of("generation", _generations(swaps)))
+    kept = all_of(any_of("document_id", _ids(swaps)), any_of("generation", _generations(swaps)))
     return connection.count(place.home, kept)
 
 
@@ -318,7 +305,7 @@ def _commit(connection: QdrantConnection, place: QdrantCollection, swaps: Sequen
         by_old.setdefault(still, []).append(_head_point(each.fresh))
     operations: list[models.UpdateOperation] = [
         models.UpsertOperation(
-            upsert=models.PointsList(points=points, update_filter=models.Filter(must=[equals("generation", still)]))
+            upsert=models.PointsList(points=points, update_filter=all_of(equals("generation", still)))
         )
         for still, points in by_old.items()
     ]
@@ -366,9 +353,7 @@ def _without_parts(gone: Sequence[DocumentHead], behind: Sequence[Swap]) -> list
         operations.append(models.DeleteOperation(delete=models.PointIdsList(points=ids)))
     if behind:
         left = sorted({generation for each in behind for generation in each.left})
-        kept = models.Filter(
-            must=[any_of("kind", PARTS), any_of("document_id", _ids(behind)), any_of("generation", left)]
-        )
+        kept = all_of(any_of("kind", PARTS), any_of("document_id", _ids(behind)), any_of("generation", left))
         operations.append(models.DeleteOperation(delete=models.FilterSelector(filter=kept)))
     return operations
 
@@ -376,13 +361,9 @@ def _without_parts(gone: Sequence[DocumentHead], behind: Sequence[Swap]) -> list
 def _settled(done: Sequence[Swap]) -> list[models.UpdateOperation]:
     """Remove the points that these generations took the place of; of theirs, no publish is under way any more."""
     mine, coming = any_of("document_id", _ids(done)), _generations(done)
-    overtaken = models.Filter(must=[mine, any_of("state", LIVE), any_of("next", coming)])
-    unclaimed = models.Filter(
-        must=[
-            mine,
-            any_of("generation", coming),
-            models.IsEmptyCondition(is_empty=models.PayloadField(key="next")),
-        ]
+    overtaken = all_of(mine, any_of("next", coming))
+    unclaimed = all_of(
+        mine, any_of("generation", coming), models.IsEmptyCondition(is_empty=models.PayloadField(key="next"))
     )
     settled = models.SetPayload(payload={"state": VISIBLE}, filter=unclaimed)
     return [
@@ -403,24 +384,14 @@ def settle(connection: QdrantConnection, name: str, points: Sequence[models.Reco
 def delete_document(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> int:
     """Remove a document: first its record, then all that it named."""
     place, head = place_and_head(connection, place, document_id)
-    every = models.Filter(must=[equals("document_id", document_id)])
+    mine = equals("document_id", document_id)
     visible = 0
     if head is not None:
-        visible = connection.count(
-            place.home, models.Filter(must=[*_must(every), equals("generation", head.generation)])
-        )
+        visible = connection.count(place.home, all_of(mine, equals("generation", head.generation)))
         connection.write(place.home, [unsettle([document_id], "deleted")])
         gone = models.DeleteOperation(delete=models.PointIdsList(points=[head_id(document_id)]))
         connection.write(place.records, [gone, changed(f"-{head.document_id}/{head.generation}")], in_turn=True)
-    everything = models.DeleteOperation(delete=models.FilterSelector(filter=every))
-    connection.write(place.home, [everything])
-    parts = models.Filter(must=[*_must(every), any_of("kind", PARTS)])
+    chunks, parts = all_of(mine), all_of(mine, any_of("kind", PARTS))
+    connection.write(place.home, [models.DeleteOperation(delete=models.FilterSelector(filter=chunks))])
     connection.write(place.records, [models.DeleteOperation(delete=models.FilterSelector(filter=parts))])
     return visible
-
-
-# small things
-
-
-def _must(kept: models.Filter) -> list[models.Condition]:
-    return kept.must if isinstance(kept.must, list) else []
