@@ -119,34 +119,3 @@ def test_orphans_are_counted_and_swept(store: SqliteStore) -> None:
     assert len(store.open("c").verify()) == 4
     assert all(each.repaired for each in store.open("c").verify(repair=True))
     assert store.open("c").verify() == []
-
-
-def leave_staged(store: SqliteStore, document_id: str) -> None:
-    """Leave what an older version of the program wrote of a document and did not publish."""
-    break_it(
-        store,
-        f"INSERT INTO generations (collection, document_id, name, visible) VALUES (1, '{document_id}', 'g', 0)",
-        "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"
-        " SELECT last_insert_rowid(), position, 'left-' || chunk_id, content_hash, embedding_key, payload"
-        " FROM chunks LIMIT 2",
-        "INSERT INTO vectors (key, vector) SELECT key, zeroblob(64) FROM chunks WHERE chunk_id LIKE 'left-%'",
-    )
-
-
-@pytest.mark.parametrize("way", ["repaired", "published", "deleted"])
-def test_what_an_older_version_staged_is_told_and_goes(store: SqliteStore, way: str) -> None:
-    leave_staged(store, "f")
-    findings = store.open("c").verify()
-    assert [each.document_id for each in findings] == ["f"]
-    assert "2 chunks are left" in findings[0].message
-    assert counts_of(store.open("c")).chunks == 3
-    if way == "repaired":
-        assert store.open("c").verify(repair=True)[0].repaired
-    elif way == "published":
-        put(store, "f", ["delta words"])
-        assert len(store.open("c").chunks("document", ["f"])) == 1
-        store.open("c").delete("f")
-    else:
-        assert store.open("c").delete("f") == 0
-    assert store.open("c").verify() == []
-    assert counts_of(store.open("c")).chunks == 3

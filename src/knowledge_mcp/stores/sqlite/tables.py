@@ -5,7 +5,7 @@ Only `Session` knows how apsw's calls look. The tables have a version, and there
 | table | one row for each |
 |---|---|
 | `collections` | collection, with its counters and the number of its last change |
-| `generations` | set of chunks of a document; one that is not visible was left by an older version |
+| `generations` | set of chunks of a document; all that this version writes are visible |
 | `chunks`, `vectors` | chunk of a generation |
 | `documents`, `texts` | visible document: its record, its canonical text |
 | `structures` | visible document that has sections or pages: these; since version 2 |

@@ -17,7 +17,7 @@ from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, all_posti
 from knowledge_mcp.stores.sqlite.reading import document_chunks, parts, records
 from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
-from knowledge_mcp.stores.sqlite.writing import delete_unfinished, fields_of, read_again, write_block
+from knowledge_mcp.stores.sqlite.writing import fields_of, read_again, write_block
 from knowledge_mcp.support.wording import how_many
 
 
@@ -83,7 +83,6 @@ def verify(connection: Session, collection: int, dimensions: int, analyser: Anal
     if damage:
         return damage
     findings = list(_orphans(connection, repair=repair))
-    findings += _unfinished(connection, collection, repair=repair)
     findings += _documents(connection, collection)
     lost = [
         *damaged_parts(connection, collection),
@@ -140,21 +139,6 @@ def _orphans(connection: Session, *, repair: bool) -> Iterator[Finding]:
             if repair:
                 connection.run(sweep)
             yield repairable(f"{count} {what}.", repaired=repair)
-
-
-def _unfinished(connection: Session, collection: int, *, repair: bool) -> Iterator[Finding]:
-    found = connection.rows(
-        "SELECT g.document_id, count(c.key) FROM generations g LEFT JOIN chunks c ON c.generation = g.id"
-        " WHERE g.collection = ? AND g.visible = 0 GROUP BY g.document_id ORDER BY g.document_id",
-        (collection,),
-    )
-    for document_id, count in found:
-        if repair:
-            delete_unfinished(connection, collection, document_id)
-        message = (
-            f"{how_many(count, 'chunk is', 'chunks are')} left of an ingest that was not finished; no search sees them."
-        )
-        yield repairable(message, document_id, repaired=repair)
 
 
 def _documents(connection: Session, collection: int) -> Iterator[Finding]:

@@ -88,9 +88,7 @@ def publish(connection: Session, collection: int, documents: Sequence[tuple[Whol
     """Let documents take the visible ones' places, with one segment of postings for all of them."""
     segment, base = Segment(), None
     for document, prepared in documents:
-        document_id = document.record.id
-        delete_unfinished(connection, collection, document_id)
-        bury(connection, collection, document_id)
+        bury(connection, collection, document.record.id)
         first_slot = _write(connection, collection, document, prepared)
         base = first_slot if base is None else base
         segment.take_over(prepared.segment, first_slot - base)
@@ -249,18 +247,8 @@ def renumber_if_sparse(connection: Session, collection: int) -> None:
     )
 
 
-def delete_unfinished(connection: Session, collection: int, document_id: str) -> None:
-    """Delete what an older version of the program wrote of a document and never made visible."""
-    found = connection.rows(
-        "SELECT id FROM generations WHERE collection = ? AND visible = 0 AND document_id = ?",
-        (collection, document_id),
-    )
-    delete_generations(connection, [int(row[0]) for row in found])
-
-
 def delete_document(connection: Session, collection: int, document_id: str) -> int:
     """Delete a document; returns the visible chunks that went."""
-    delete_unfinished(connection, collection, document_id)
     gone = bury(connection, collection, document_id)
     if gone is None:
         return 0
