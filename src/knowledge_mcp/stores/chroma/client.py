@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, may_pass
 from knowledge_mcp.stores.chroma.errors import StatusError, mapped, missing
 from knowledge_mcp.stores.shared.rules import store_closed
-from knowledge_mcp.support.batches import batches
+from knowledge_mcp.support.batches import batches, grouped
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 from knowledge_mcp.support.system.locking import try_lock
@@ -352,15 +352,7 @@ class ChromaTable:
     def put(self, rows: Sequence[ChromaRow]) -> None:
         """Write rows, whose ids differ, in as many calls as needed; those of one small call become visible together."""
         most = self._connection.most_rows() if rows else 1
-        batch: list[ChromaRow] = []
-        size = 0
-        for row in rows:
-            if batch and (len(batch) >= most or size + row.size > MOST_BYTES):
-                self._write(batch)
-                batch, size = [], 0
-            batch.append(row)
-            size += row.size
-        if batch:
+        for batch in grouped(rows, (most, MOST_BYTES), lambda row: (1, row.size)):
             self._write(batch)
 
     def ids(self, where: Where | None) -> list[str]:
@@ -381,13 +373,13 @@ class ChromaTable:
             return self._rows(None, where, limit)
         found: list[FoundEntry] = []
         for batch in check_each(batches(ids, MOST_READ)):
-            found.extend(self._rows(list(batch), where))
+            found.extend(self._rows(batch, where))
         return found
 
     def rows_with(self, name: str, values: Sequence[str]) -> Iterator[FoundEntry]:
         """Read the entries whose field of a name has one of some values, in no order."""
         for batch in batches(values, MOST_VALUES):
-            yield from self._rows(None, {name: {"$in": list(batch)}})
+            yield from self._rows(None, {name: {"$in": batch}})
 
     def one(self, id: str) -> FoundEntry | None:
         """Read one entry, None where there is none."""
@@ -405,14 +397,14 @@ class ChromaTable:
     def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
         """Map ids to their vectors as ChromaDB has them; unknown ids are left out."""
         found: dict[str, Any] = {}
-        for batch in map(list, batches(ids, MOST_READ)):
+        for batch in batches(ids, MOST_READ):
             answer = self._call(lambda each, batch=batch: each.get(ids=batch, include=["embeddings"]))
             found.update(zip(answer["ids"], answer["embeddings"], strict=True))
         return found
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove entries; ids that are not there are passed over."""
-        for batch in map(list, batches(ids, MOST_ROWS)):
+        for batch in batches(ids, MOST_ROWS):
             self._call(lambda each, batch=batch: each.delete(ids=batch))
 
     def remove_if(self, ids: Sequence[str], where: Where) -> None:

@@ -313,7 +313,7 @@ class ChromaView:
         if self._size > _COMPACT_FROM and self._size > 2 * self.chunks:
             self._clear()
             new = visible
-        read = [self._load({entry: new[entry] for entry in some}) for some in batches(list(new), _GROUP)]
+        read = [self._load({entry: new[entry] for entry in some}) for some in batches(new, _GROUP)]
         if not all(read):
             return False
         # what was published since the state was read has changed it again, and comes with the next refresh

@@ -17,7 +17,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ from knowledge_mcp.stores.chroma.layout import (
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.rules import as_kept, check_documents, not_announced
+from knowledge_mcp.support.batches import grouped
 from knowledge_mcp.support.system.processes import is_running
 
 _LONGEST_SECONDS = 120.0
@@ -194,7 +195,8 @@ def publish(
     killed = {str(each.metadata["document_id"]) for each in holders_of(place, None) if is_abandoned(each)}
     if killed:  # some of their documents may be visible, and so nobody writes them again
         sweep(place, sorted(killed))
-    for group in _groups(_entries(each, analyser) for each in documents):
+    entries = (_entries(each, analyser) for each in documents)
+    for group in grouped(entries, (SMALL_CALL,), lambda each: (each.size,), lambda each: each.id):
         discard_unfinished(place, [each.id for each in group], spare=_is_under_way)
         left = _written(place, group, on_published)
         for _ in range(_TRIES - 1):
@@ -248,20 +250,6 @@ def _entries(document: WholeDocument, analyser: Analyser) -> _Entries:
         rows=rows,
         commit=commit,
     )
-
-
-def _groups(documents: Iterator[_Entries]) -> Iterator[list[_Entries]]:
-    """Put documents together that one small call makes visible; one that is larger, or named again, begins another."""
-    group: list[_Entries] = []
-    size = 0
-    for each in documents:
-        if group and (size + each.size > SMALL_CALL or any(one.id == each.id for one in group)):
-            yield group
-            group, size = [], 0
-        group.append(each)
-        size += each.size
-    if group:
-        yield group
 
 
 def _generation_rows(token: str, document: WholeDocument, index: Index) -> tuple[list[ChromaRow], ChromaRow]:

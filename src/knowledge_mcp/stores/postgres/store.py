@@ -62,6 +62,7 @@ from knowledge_mcp.stores.shared.rules import (
     now,
     terms_of,
 )
+from knowledge_mcp.support.batches import grouped
 from knowledge_mcp.support.events import log_event
 
 T = TypeVar("T")
@@ -203,19 +204,16 @@ class PostgresHandle:
         check_documents(documents, place.space.dimensions)
         if any(each.chunks for each in documents):
             self._store.check_index(place)
-        group: dict[str, tuple[WholeDocument, IndexedDocument]] = {}
-        chunks = 0
-        for each in documents:
-            size = len(each.chunks)
-            full = len(group) == _DOCUMENTS_AT_ONCE or chunks + size > _CHUNKS_AT_ONCE or each.record.id in group
-            if group and full:
-                self._publish(list(group.values()), place, on_published)
-                group, chunks = {}, 0
-            chunks += size
-            indexed = writing.prepare([one.chunk for one in as_kept(each.chunks)], self._store.analyser)
-            group[each.record.id] = (each, indexed)
-        if group:
-            self._publish(list(group.values()), place, on_published)
+        for group in grouped(
+            documents,
+            (_DOCUMENTS_AT_ONCE, _CHUNKS_AT_ONCE),
+            lambda each: (1, len(each.chunks)),
+            lambda each: each.record.id,
+        ):
+            self._publish([(each, self._indexed(each)) for each in group], place, on_published)
+
+    def _indexed(self, document: WholeDocument) -> IndexedDocument:
+        return writing.prepare([each.chunk for each in as_kept(document.chunks)], self._store.analyser)
 
     def _publish(
         self,

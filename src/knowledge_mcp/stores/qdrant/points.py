@@ -19,6 +19,7 @@ from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, point_id
 from knowledge_mcp.stores.shared.filters import clause_prefixes, field_value, simple_filters
 from knowledge_mcp.stores.shared.payload import chunk_to_json
 from knowledge_mcp.stores.shared.ranking import K1, B, term_counts
+from knowledge_mcp.support.batches import grouped
 
 _FLOAT_BYTES = 22
 """JSON text of one number of a vector."""
@@ -107,19 +108,13 @@ def to_bytes(vector: Any) -> Vector:
     return struct.pack(f"<{len(components)}f", *components)
 
 
-def batches(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
+def requests_of(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
     """Cut points into requests that are bounded in number and in bytes."""
-    batch: list[models.PointStruct] = []
-    batch_bytes = 0
-    for point in points:
-        size = len(json.dumps(point.payload, ensure_ascii=False).encode()) + 200 + _FLOAT_BYTES * _numbers(point)
-        if batch and (len(batch) >= MOST_POINTS or batch_bytes + size > MOST_BYTES):
-            yield batch
-            batch, batch_bytes = [], 0
-        batch.append(point)
-        batch_bytes += size
-    if batch:
-        yield batch
+
+    def measure(point: models.PointStruct) -> tuple[int, int]:
+        return 1, len(json.dumps(point.payload, ensure_ascii=False).encode()) + 200 + _FLOAT_BYTES * _numbers(point)
+
+    return grouped(points, (MOST_POINTS, MOST_BYTES), measure)
 
 
 def _numbers(point: models.PointStruct) -> int:

@@ -20,6 +20,7 @@ from knowledge_mcp.stores.qdrant.points import all_of, any_of, equals, to_bytes
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
 from knowledge_mcp.stores.shared.rules import by_value, in_order, no_collection
 from knowledge_mcp.stores.shared.words import printed_terms
+from knowledge_mcp.support.batches import batches
 
 MARKS = ("home", "chunk_id", "document_id", "generation", "state")
 """Fields of a chunk's point by which a reader tells whether it is visible."""
@@ -197,7 +198,9 @@ def records(
     if document_ids is None:
         found = heads(connection, place, whole=True, most=limit)
     else:
-        found = (head for some in _some(document_ids) for head in heads_of(connection, place, some))
+        found = (
+            head for some in batches(dict.fromkeys(document_ids), _ASKED) for head in heads_of(connection, place, some)
+        )
     announced = sound(found, lambda head: record_from_json(head.record, head.document_id))
     return sorted(announced, key=lambda each: each.id)[:limit]
 
@@ -216,8 +219,8 @@ def parts(connection: QdrantConnection, place: QdrantCollection, document_id: st
         ids = {kind: part_ids(head, kind) for kind in PARTS}
         every = [each for kind in PARTS for each in ids[kind]]
         found: dict[str, str] = {}
-        for start in range(0, len(every), 16):
-            for point in connection.retrieve(place.records, every[start : start + 16], list(PARTS)):
+        for some in batches(every, 16):
+            for point in connection.retrieve(place.records, some, list(PARTS)):
                 found |= {str(point.id): str(text) for text in (point.payload or {}).values()}
         if len(found) == len(every):
             text, structure = ("".join(found[each] for each in ids[kind]) for kind in PARTS)
@@ -255,7 +258,7 @@ def _document_chunks(connection: QdrantConnection, place: QdrantCollection, docu
 def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: Sequence[str]) -> dict[str, Vector]:
     """Read vectors by their keys."""
     known: dict[str, Vector] = {}
-    for some in _some(keys):
+    for some in batches(dict.fromkeys(keys), _ASKED):
         missing: Sequence[str] = some
         while missing:  # page by page what was not read yet: any number of chunks may share one key
             kept = all_of(any_of("embedding_key", missing))
@@ -338,12 +341,9 @@ class KnownTotals:
         with self._lock:
             known = self._without.get(key)
         if known is None:
-            ids = [head_id(each) for each in sorted(absent)]
-            some = (
-                connection.retrieve(place.records, ids[start : start + PAGE], _NUMBERS)
-                for start in range(0, len(ids), PAGE)
-            )
-            gone = totals(_head(each.payload or {}) for found in some for each in found)
+            ids = batches(map(head_id, sorted(absent)), PAGE)
+            found = (each for some in ids for each in connection.retrieve(place.records, some, _NUMBERS))
+            gone = totals(_head(each.payload or {}) for each in found)
             known = RecordTotals(*(there - away for there, away in zip(self.of(connection, place), gone, strict=True)))
             with self._lock:
                 if len(self._without) >= _MOST_KNOWN:
@@ -372,19 +372,13 @@ def _by_generation(found: Iterable[DocumentHead]) -> dict[str, RecordTotals]:
 def _by_keys(
     connection: QdrantConnection, place: QdrantCollection, field: str, keys: Sequence[str], payload: Sequence[str]
 ) -> Iterator[models.Record]:
-    for some in _some(keys):
+    for some in batches(dict.fromkeys(keys), _ASKED):
         kept = all_of(any_of(field, some))
 
         def read(kept: models.Filter = kept) -> list[models.Record]:
             return list(connection.scroll(place.home, kept, [*MARKS, *payload]))
 
         yield from read_again(connection, place, read)
-
-
-def _some(keys: Sequence[str]) -> Iterator[list[str]]:
-    distinct = list(dict.fromkeys(keys))
-    for start in range(0, len(distinct), _ASKED):
-        yield distinct[start : start + _ASKED]
 
 
 def _chunks(points: Iterable[models.Record]) -> list[Chunk]:

@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,6 +38,7 @@ from knowledge_mcp.stores.shared.filters import absent_in
 from knowledge_mcp.stores.shared.payload import chunk_from_json
 from knowledge_mcp.stores.shared.ranking import ranked, term_counts
 from knowledge_mcp.stores.shared.rules import is_newer
+from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.events import log_event
 
 _BESIDE = 8
@@ -288,7 +289,7 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
         return 0
     done = 0
     points = connection.scroll(place.home, unweighed(place), ["words"])
-    for batch in _batches(points):
+    for batch in batches(points, _BATCH):
         vectors = [
             models.PointVectors(id=each.id, vector={BM25: weighted((each.payload or {})["words"].split(), place.mean)})
             for each in batch
@@ -342,7 +343,7 @@ def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, a
 
 def write_index(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
     """Index a collection that this process has claimed, telling on the way that it goes on."""
-    for number, batch in enumerate(_batches(connection.scroll(place.home, None, ["chunk"]))):
+    for number, batch in enumerate(batches(connection.scroll(place.home, None, ["chunk"]), _BATCH)):
         tell(connection, place.home, {"indexer": f"{claim} {number}"})
         operations: list[models.UpdateOperation] = []
         for each in batch:
@@ -371,14 +372,3 @@ def _sum_lengths(connection: QdrantConnection, place: QdrantCollection) -> None:
         total = sum((each.payload or {})["length"] for each in points)
         change = models.SetPayload(payload={"length": total}, points=[head_id(head.document_id)])
         connection.write(place.records, [models.SetPayloadOperation(set_payload=change)])
-
-
-def _batches(points: Iterator[models.Record]) -> Iterator[Sequence[models.Record]]:
-    batch: list[models.Record] = []
-    for point in points:
-        batch.append(point)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -25,6 +25,7 @@ from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part
 from knowledge_mcp.stores.qdrant.search import unweighed, weigh
 from knowledge_mcp.stores.qdrant.writing import settle
 from knowledge_mcp.stores.shared.checking import repairable
+from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.wording import how_many
 
 _INGEST = "Ingest the document again."
@@ -149,6 +150,5 @@ def _indexes(connection: QdrantConnection, place: QdrantCollection, *, repair: b
 
 
 def _delete(connection: QdrantConnection, name: str, ids: list[models.ExtendedPointId]) -> None:
-    for start in range(0, len(ids), _BATCH):
-        selected = models.PointIdsList(points=ids[start : start + _BATCH])
-        connection.write(name, [models.DeleteOperation(delete=selected)])
+    for some in batches(ids, _BATCH):
+        connection.write(name, [models.DeleteOperation(delete=models.PointIdsList(points=some))])

@@ -19,7 +19,7 @@ from knowledge_mcp.model.errors import InternalError, KnowledgeError
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.qdrant.connection import MOST_BYTES, MOST_POINTS, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import META, MOVING, VISIBLE, QdrantCollection, tell
-from knowledge_mcp.stores.qdrant.points import all_of, any_of, batches, chunk_payload, chunk_point, equals, weighted
+from knowledge_mcp.stores.qdrant.points import all_of, any_of, chunk_payload, chunk_point, equals, requests_of, weighted
 from knowledge_mcp.stores.qdrant.reading import (
     PARTS,
     DocumentHead,
@@ -32,6 +32,7 @@ from knowledge_mcp.stores.qdrant.reading import (
 )
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.rules import check_documents
+from knowledge_mcp.support.batches import batches, grouped
 from knowledge_mcp.support.events import log_event
 
 MOST_DOCUMENTS = 200
@@ -130,7 +131,9 @@ class _Coming:
 def publish(
     connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, documents: Sequence[WholeDocument]
 ) -> Iterator[list[str]]:
-    """Write documents in batches; yields the ids of those that have become visible, as soon as they are.
+    """Write documents together whose points, records and parts fit into one request each, each document once.
+
+    Yields the ids of those that have become visible, as soon as they are.
 
     Raises:
         InvalidInputError: a vector is of another length; nothing was written.
@@ -138,7 +141,13 @@ def publish(
             again and again, and what was not yielded is not visible as it was to be.
     """
     check_documents(documents, place.space.dimensions)
-    for batch in _batches(_coming(each, analyser) for each in documents):
+    coming = (_coming(each, analyser) for each in documents)
+    for batch in grouped(
+        coming,
+        (MOST_DOCUMENTS, MOST_POINTS, MOST_BYTES),
+        lambda each: (1, len(each.payloads), each.size),
+        lambda each: each.record.id,
+    ):
         waiting = batch
         for _ in range(RACES):
             done = _published(connection, place, waiting)
@@ -154,21 +163,6 @@ def publish(
 def _coming(document: WholeDocument, analyser: Analyser) -> _Coming:
     payloads = [chunk_payload(each, analyser) for each in document.chunks]
     return _Coming(document, payloads, parts_of(document.text, document.structure))
-
-
-def _batches(documents: Iterator[_Coming]) -> Iterator[list[_Coming]]:
-    """Put documents together whose points, records and parts fit into one request each, each document once."""
-    batch: dict[str, _Coming] = {}
-    points = size = 0
-    for each in documents:
-        points, size = points + len(each.payloads), size + each.size
-        full = len(batch) >= MOST_DOCUMENTS or points > MOST_POINTS or size > MOST_BYTES
-        if batch and (full or each.record.id in batch):
-            yield list(batch.values())
-            batch, points, size = {}, len(each.payloads), each.size
-        batch[each.record.id] = each
-    if batch:
-        yield list(batch.values())
 
 
 def _published(connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_Coming]) -> set[str]:
@@ -199,7 +193,7 @@ def _write_points(
 ) -> None:
     """Write the new points; what is visible is unsettled before."""
     operations: list[models.UpdateOperation] = [unsettle([each.record.id for each in coming], generation)]
-    for batch in batches(_points(place, coming, generation)):
+    for batch in requests_of(_points(place, coming, generation)):
         operations.append(models.UpsertOperation(upsert=models.PointsList(points=batch)))
         connection.write(place.home, operations)
         operations = []
@@ -270,7 +264,7 @@ def _write_parts(connection: QdrantConnection, place: QdrantCollection, swaps: S
         for kind in PARTS
         for each, piece in zip(part_ids(fresh, kind), parts[kind], strict=True)
     )
-    for batch in batches(points):
+    for batch in requests_of(points):
         upsert = models.UpsertOperation(upsert=models.PointsList(points=batch))
         connection.write(place.records, [upsert])
 
@@ -374,10 +368,8 @@ def _settled(done: Sequence[Swap]) -> list[models.UpdateOperation]:
 
 def settle(connection: QdrantConnection, name: str, points: Sequence[models.Record]) -> None:
     """Say of points that no publish is under way."""
-    ids = [each.id for each in points]
-    for start in range(0, len(ids), 1000):
-        payload: dict[str, Any] = {"state": VISIBLE, "next": None}
-        change = models.SetPayload(payload=payload, points=ids[start : start + 1000])
+    for some in batches([each.id for each in points], 1000):
+        change = models.SetPayload(payload={"state": VISIBLE, "next": None}, points=some)
         connection.write_present(name, [models.SetPayloadOperation(set_payload=change)])
 
 

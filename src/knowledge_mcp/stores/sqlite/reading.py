@@ -32,7 +32,7 @@ def records(
         )
         return sound(connection.rows(select, (collection, -1 if limit is None else limit)), _record)
     known: list[DocumentRecord] = []
-    for batch in batches(list(dict.fromkeys(document_ids)), _AT_ONCE):
+    for batch in batches(dict.fromkeys(document_ids), _AT_ONCE):
         select = (
             "SELECT CAST(record AS BLOB), document_id FROM documents"
             f" WHERE collection = ? AND document_id IN ({_marks(batch)})"
@@ -91,7 +91,7 @@ def visible_keys(connection: Session, collection: int, chunk_ids: Sequence[str])
 
 def _visible(connection: Session, collection: int, of: str, values: Sequence[str], columns: str) -> Iterator[Row]:
     """Read columns of each visible chunk for which an expression `of` it has one of the values."""
-    for batch in batches(list(dict.fromkeys(values)), _AT_ONCE):
+    for batch in batches(dict.fromkeys(values), _AT_ONCE):
         yield from connection.rows(
             f"SELECT {columns} FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             f" WHERE {of} IN ({_marks(batch)}) AND g.collection = ? AND g.visible = 1",
@@ -102,7 +102,7 @@ def _visible(connection: Session, collection: int, of: str, values: Sequence[str
 def known_vectors(connection: Session, collection: int, dimensions: int, keys: Sequence[str]) -> dict[str, Vector]:
     """Look vectors up by embedding key; damaged ones are not known."""
     known: dict[str, Vector] = {}
-    for batch in batches(list(dict.fromkeys(keys)), _AT_ONCE):
+    for batch in batches(dict.fromkeys(keys), _AT_ONCE):
         found = connection.rows(
             "SELECT c.embedding_key, v.vector FROM chunks c CROSS JOIN generations g ON g.id = c.generation"
             " CROSS JOIN vectors v ON v.key = c.key"
