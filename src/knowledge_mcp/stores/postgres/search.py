@@ -117,8 +117,12 @@ class Search:
             if len(found) >= self.limit:
                 return self._scored(found, vector)
         # no index is on this sum, so that all are compared
-        order = f"(vector OPERATOR({self.extension.schema}.<#>) %s) + 0, chunk_id"
-        return self._scored(self._nearest(order, PostgresVector(vector), self.limit), vector)
+        found: Any = self.session.rows(
+            f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE {self._kept}"
+            f" ORDER BY (vector OPERATOR({self.extension.schema}.<#>) %s) + 0, chunk_id LIMIT %s",
+            (*self.values, PostgresVector(vector), self.limit),
+        )
+        return self._scored(found, vector)
 
     def _scored(self, found: Sequence[tuple[str, bytes]], vector: Vector) -> tuple[LegHit, ...]:
         names = [name for name, _ in found]
@@ -146,13 +150,6 @@ class Search:
     @property
     def _kept(self) -> str:
         return f"collection = {self.place.id}{self.where}"
-
-    def _nearest(self, order: str, vector: PostgresVector, count: int) -> list[tuple[str, bytes]]:
-        found: Any = self.session.rows(
-            f"SELECT chunk_id, vector FROM {SCHEMA}.chunks WHERE {self._kept} ORDER BY {order} LIMIT %s",
-            (*self.values, vector, count),
-        )
-        return found
 
     def lexical(self, terms: Sequence[str]) -> tuple[LegHit, ...]:
         """Rank by BM25 the chunks that hold any of the terms and that the filter keeps."""

@@ -23,7 +23,6 @@ from knowledge_mcp.model.collection import (
     WholeDocument,
 )
 from knowledge_mcp.model.errors import (
-    InternalError,
     KnowledgeError,
     NotFoundError,
     sound,
@@ -60,6 +59,7 @@ from knowledge_mcp.stores.shared.rules import (
     described,
     is_newer,
     now,
+    replaced,
     terms_of,
 )
 from knowledge_mcp.support.batches import grouped
@@ -228,8 +228,7 @@ class PostgresHandle:
         def work(session: PostgresSession) -> PostgresPlace:
             place = self._locked(session, indexes=indexes)
             if place.id != prepared_in.id:
-                message = f"Another collection has just become '{self._name}'."
-                raise InternalError(message, suggestion="Ingest it again.")
+                raise replaced(self._name)
             tried.update(writing.publish(session, self._database.extension, place, group))
             return place
 

@@ -257,14 +257,9 @@ def drop(session: PostgresSession, place: PostgresPlace) -> None:
     session.run(f"DELETE FROM {SCHEMA}.collections WHERE id = %s", bound)
 
 
-def lock_names(session: PostgresSession) -> None:
-    """Keep others from making, renaming and dropping collections until the transaction ends."""
-    _lock(session, ["names"])
-
-
 def rename(session: PostgresSession, names: Mapping[str, str]) -> dict[int, str]:
     """Give collections new names, and return these by id, to which everything else refers."""
-    lock_names(session)
+    _lock(session, ["names"])  # nobody else renames until the transaction ends
     ids = {str(row[1]): int(row[0]) for row in session.rows(f"SELECT id, name FROM {SCHEMA}.collections")}
     changed = checked_renames(names, ids)
     for old in sorted(changed):  # names are unique at every statement, so that all are given up before any is taken

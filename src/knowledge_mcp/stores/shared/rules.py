@@ -157,6 +157,11 @@ def no_collection(name: str) -> NotFoundError:
     return NotFoundError(f"There is no collection '{name}'.")
 
 
+def replaced(name: str) -> InternalError:
+    """Say that the collection of a name is not the one that something was prepared for."""
+    return InternalError(f"Another collection has just become '{name}'.", suggestion="Ingest it again.")
+
+
 def store_closed() -> ConnectionFailedError:
     """Say that a store was closed."""
     return ConnectionFailedError("The store is closed.", suggestion="Open it again.", recoverable=False)

@@ -40,6 +40,7 @@ from knowledge_mcp.stores.shared.rules import (
     described,
     is_newer,
     now,
+    replaced,
     terms_of,
 )
 from knowledge_mcp.stores.sqlite.connection import Database
@@ -281,7 +282,8 @@ class SqliteHandle:
             vectors = [one.vector for one in chunks]
             prepared.append((each, prepare([one.chunk for one in chunks], vectors, self._store.analyser)))
         with self._store.writing(self._name, indexes=indexes) as (connection, place):
-            place.check_same(prepared_in, self._name)
+            if place.id != prepared_in.id:
+                raise replaced(self._name)
             publish(connection, place.id, prepared)
         for each in documents:
             on_published(each.record.id)

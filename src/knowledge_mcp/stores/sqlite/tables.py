@@ -31,7 +31,7 @@ from urllib.parse import quote
 import apsw
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
-from knowledge_mcp.model.errors import ConfigError, InternalError
+from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.shared.payload import space_from_json
 from knowledge_mcp.stores.shared.rules import no_collection
 
@@ -341,15 +341,6 @@ class Place:
     def space(self) -> EmbeddingSpace:
         """Name the space of its vectors."""
         return self.info.space
-
-    def check_same(self, other: Place, name: str) -> None:
-        """Make sure that a name still is the collection that something was prepared in.
-
-        Raises:
-            InternalError: it is another one.
-        """
-        if self.id != other.id:
-            raise InternalError(f"Another collection has just become '{name}'.", suggestion="Ingest it again.")
 
 
 def every_place(connection: Session) -> list[Place]:
