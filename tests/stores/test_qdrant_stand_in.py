@@ -279,3 +279,13 @@ def test_all_that_the_store_asks_can_be_said_in_grpc_too() -> None:
     assert len(local.filters) > 20
     for each in local.filters:
         assert plain(GrpcToRest.convert_filter(RestToGrpc.convert_filter(each))) == plain(each)
+
+
+def test_a_search_that_filters_nothing_sends_no_filter() -> None:
+    """One that every point meets costs a look-up for each point that is compared."""
+    local = Recorded()
+    store = QdrantStore(QdrantConfig("http://local"), EnglishAnalyser(), connect=lambda: local.client)
+    store.create_collection("c", SPACE)
+    put(store, "d", ["alpha words"])
+    store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=3)
+    assert [each.filter for each in local.queries] == [None, None]
