@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.document import Box
     from knowledge_mcp.model.ingest import SourceKind, SourceSpec
     from knowledge_mcp.ports import (
+        Analyser,
         Knowledge,
         OcrEngine,
         Reranker,
@@ -69,10 +70,8 @@ class Start:
 
 def build_store(settings: Settings, backend: str) -> Store:
     """Make one kind of store as the settings describe it; nothing is connected before its use."""
-    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
-
     memory = _index_memory(settings.index_memory_mb)
-    store: Store = registry.load(registry.STORES[backend])(settings, MultilingualAnalyser(), memory)
+    store: Store = registry.load(registry.STORES[backend])(settings, _analyser(), memory)
     return store
 
 
@@ -92,7 +91,6 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
     """
     from knowledge_mcp.engine.core.base import Base
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
-    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
     from knowledge_mcp.lexical.synonyms import from_options as synonyms_of
     from knowledge_mcp.ranking.fusion import fuse
 
@@ -115,7 +113,7 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         store=store,
         collection=COLLECTIONS.get(surface, settings.collection),
         embedder=embedder,
-        analyser=MultilingualAnalyser(),
+        analyser=_analyser(),
         fuse=fuse,
         blends=settings.hybrid_fusion == "scores",
         hybrid=settings.hybrid_search,
@@ -126,6 +124,14 @@ def build_base(settings: Settings, *, surface: str = "standards", start: Start |
         synonyms=synonyms_of(settings.synonym_lists, EnglishAnalyser()) if reranks and settings.synonym_lists else None,
         degraded=degraded,
     )
+
+
+@functools.cache
+def _analyser() -> Analyser:
+    """Make the analyser of every store and search: a question that one has analysed is known to the other."""
+    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
+
+    return MultilingualAnalyser()
 
 
 @functools.cache

@@ -81,3 +81,21 @@ def test_folding_loses_no_hit_and_keeps_the_order(texts: list[str]) -> None:
     places = [hit.citation for hit in kept]
     assert places == sorted(places, key=[hit.citation for hit in given_hits].index)
     assert folded(kept) == kept
+
+
+@given(
+    st.lists(st.text(alphabet="ab 1.", min_size=1, max_size=8).filter(str.strip), min_size=1, max_size=12),
+    st.integers(1, 6),
+)
+def test_the_first_hits_are_the_same_where_only_so_many_are_wanted(texts: list[str], count: int) -> None:
+    hits = hits_of(*texts)
+    every, some = folded(hits), folded(hits, count)
+    assert some[:count] == every[:count]
+    assert (len(some) > count) == (len(every) > count)
+
+
+@pytest.mark.parametrize(("word", "other"), [("do", "don't"), ("can", "can't"), ("can", "cannot")])
+def test_a_short_negation_is_one_too(word: str, other: str) -> None:
+    around = " ".join(f"word{chr(97 + place % 26)}{chr(97 + place // 26)}" for place in range(120))
+    assert len(folded(hits_of(f"{around} they {word} keep {around}", f"{around} they {other} keep {around}"))) == 2
+    assert len(folded(hits_of(f"{around} they {word} keep {around}", f"{around} they {word} hold {around}"))) == 1

@@ -156,4 +156,6 @@ def test_words_stand_together_within_one_text_whatever_blanks_and_marks_are_betw
     assert not Saying("gate valves").holds(phrase)
     assert not Saying("the gate", "valve").holds(phrase)
     assert Saying("one two three four").share("two three four five") == 0.5
+    assert Saying("one two three four").share("two three four five", 0.4) == 0.5
+    assert Saying("one two three four").share("two three four five", 0.5) == 0.0
     assert Saying("one two three").share("one two three") == 0.0

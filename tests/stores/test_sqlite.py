@@ -296,12 +296,14 @@ def test_posting_lists_of_a_segment_come_back(tmp_path: Path, count: int) -> Non
             segment.add(7, {"a": 3})
             postings.add_segment(session, 1, segment.lists(100 * first))
         many = [f"x{number}" for number in range(40)]
-        (slots_of_b, counts_of_b), (slots, counts) = postings.posting_lists(session, 1, ["b", "c", *many, "a"])
+        found = postings.posting_lists(session, 1, ["b", "c", *many, "a"])
+        assert found.keys() == {"a", "b"}
+        (slots_of_b, counts_of_b), (slots, counts) = found["b"], found["a"]
         assert sorted(slots.tolist()) == [place for first in range(count) for place in (100 * first, 100 * first + 7)]
         assert counts.tolist() == [1, 3] * count
         assert sorted(slots_of_b.tolist()) == [100 * first for first in range(count)]
         assert counts_of_b.tolist() == [255] * count
-        assert list(postings.posting_lists(session, 1, ["c"])) == []
+        assert postings.posting_lists(session, 1, ["c"]) == {}
     store.close()
 
 
@@ -378,6 +380,8 @@ def test_a_leg_that_fails_is_told_while_the_other_one_answers(tmp_path: Path, mo
     assert "postings" in legs.lexical_error
     with pytest.raises(InternalError):
         store.open("c").search(vector=None, text="alpha", filter=None, limit=5)
+    store.close()
+    store = open_store(path)  # which has no name at hand
     raw(path, "ALTER TABLE chunks RENAME TO gone_too")
     with pytest.raises(InternalError):
         store.open("c").search(vector=unit_vector("x"), text="alpha", filter=None, limit=5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -11,9 +12,10 @@ _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"(?<![\w\"])\"(?=\S)([^\"\n]{1,300})(?<=\S)\"(?!\w)|[“„]([^“”„\n]{1,300})[”“]|«([^«»\n]{1,300})»")
 """A mark after a letter or digit opens nothing: `5" pipe` is five inches wide."""
 
-_COMPARED = 4
+RUN = 4
 """Words of a run by which texts are compared: three are too often the same by chance."""
-_RUN = 3
+_SAID = 3
+"""Words of a run by which a passage says what a question says."""
 _LEAST_WORDS = 4
 """Words of a question from which its order tells anything: two runs of three."""
 
@@ -27,10 +29,14 @@ def _normal(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
-def word_runs(text: str) -> set[tuple[str, ...]]:
-    """Return the runs of four words by which two texts are compared; case and punctuation are left out."""
-    words: list[str] = _WORD.findall(text.casefold())
-    return set(zip(*(words[at:] for at in range(_COMPARED)), strict=False)) or {tuple(words)}
+def words_of(text: str) -> list[str]:
+    """List the words of a text as they are written; punctuation is left out."""
+    return _WORD.findall(text)
+
+
+def word_runs(words: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return the runs of four words by which two texts are compared."""
+    return set(zip(*(words[at:] for at in range(RUN)), strict=False)) or {tuple(words)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +63,32 @@ class Saying:
         self._texts = texts
 
     @cached_property
+    def _folded(self) -> list[str]:
+        return [_normal(text).casefold() for text in self._texts]
+
+    @cached_property
     def _words(self) -> str:
-        return "\n".join(f" {' '.join(plain_words(text))} " for text in self._texts)
+        return "\n".join(f" {' '.join(words_of(text))} " for text in self._folded)
 
     def holds(self, phrase: Phrase) -> bool:
         """Tell whether the words of a phrase stand together."""
         first = phrase.key.split(maxsplit=1)[0]
-        folded = (_normal(text).casefold() for text in self._texts)
-        return any(first in text and _together(phrase.key).search(text) for text in folded)
+        return any(first in text and _together(phrase.key).search(text) for text in self._folded)
 
-    def share(self, question: str) -> float:
-        """Return the share of a question's runs of three words that the text says; 0 for less than four words."""
+    def share(self, question: str, above: float = 0.0) -> float:
+        """Return the share of a question's runs of three words that the text says.
+
+        It is 0 for a question of less than four words, and where it is clear at once that it is not `above` a bound.
+        """
         words = plain_words(question)
         if len(words) < _LEAST_WORDS:
             return 0.0
-        runs = {f" {' '.join(words[at : at + _RUN])} " for at in range(len(words) - _RUN + 1)}
-        return sum(run in self._words for run in runs) / len(runs)
+        runs = {tuple(words[at : at + _SAID]) for at in range(len(words) - _SAID + 1)}
+        there = {word for word in words if any(word in text for text in self._folded)}
+        possible = [run for run in runs if there.issuperset(run)]
+        if len(possible) <= above * len(runs):
+            return 0.0
+        return sum(f" {' '.join(run)} " in self._words for run in possible) / len(runs)
 
 
 @lru_cache(maxsize=64)

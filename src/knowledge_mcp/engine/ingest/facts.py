@@ -13,7 +13,7 @@ from knowledge_mcp.engine.core.base import Base
 from knowledge_mcp.engine.core.documents import manual_labels, relabel
 from knowledge_mcp.engine.core.editions import BY_HAND, CONFIRMED, Editions, edition_of_record, facts_of
 from knowledge_mcp.language.editions import mark_of, said_in
-from knowledge_mcp.language.phrases import word_runs
+from knowledge_mcp.language.phrases import word_runs, words_of
 from knowledge_mcp.language.titles import plain_name
 from knowledge_mcp.model.collection import (
     CLAIMED,
@@ -243,7 +243,7 @@ def _compare_with_editions(base: Base, record: DocumentRecord, records: Sequence
 
 def _runs(base: Base, record: DocumentRecord) -> set[tuple[str, ...]]:
     parts = base.opened.parts(record.id)
-    return word_runs((parts.text if parts else None) or "")
+    return word_runs(words_of(((parts.text if parts else None) or "").casefold()))
 
 
 def _in_common(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> float:

@@ -411,7 +411,7 @@ def first_verbatim(
 ) -> list[Ranked]:
     """Put first what says most of a question in its own order, the most of it before the rest; at most `limit`."""
     best = [hit.chunk_id for hit in lexical[:BEST_BY_WORDS]]
-    shares = {each.id: _saying(each).share(question) for each in passages.get(best)}
+    shares = {each.id: _saying(each).share(question, _MOSTLY) for each in passages.get(best)}
     said = {chunk_id: share for chunk_id, share in shares.items() if share > _MOSTLY}
     if not said:
         return list(ranked)

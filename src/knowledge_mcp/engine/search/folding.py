@@ -7,21 +7,20 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import islice
 
-from knowledge_mcp.language.phrases import word_runs
+from knowledge_mcp.language.phrases import RUN, word_runs, words_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Hit
 
 ALIKE = 0.9
 """Share of word runs that two passages must have in common to count as one."""
 
-_DECISIVE = re.compile(
-    r"(?=[\dscmwnueo<>≤≥±])"
-    r"(?:\d+(?:[.,]\d+)*|\b(?:shall|should|must|may|might|can|will|not|no|never|none|cannot|without|unless|except|only)"
-    r"\b|n't\b|[<>≤≥±])"
+_NUMBER_OR_SIGN = re.compile(r"[\d<>≤≥±](?:(?<=\d)\d*(?:[.,]\d+)*)?")
+_NEGATED = re.compile(r"n't\b")
+_DECISIVE = frozenset(
+    "shall should must may might can will not no never none cannot without unless except only".split()
 )
-"""Numbers, modal verbs, negations and comparisons: in these, nearly the same is another thing."""
+"""Modal verbs and negations; in these, numbers and comparisons nearly the same is another thing."""
 
 
 class Shape:
@@ -32,17 +31,24 @@ class Shape:
     """
 
     def __init__(self, text: str) -> None:
-        self._text = text.casefold()
-        self._decisive = tuple(sorted(_DECISIVE.findall(self._text)))
+        text = text.casefold()
+        self._words = words_of(text)
+        decisive = [*_NUMBER_OR_SIGN.findall(text), *(word for word in self._words if word in _DECISIVE)]
+        if "n't" in text:
+            decisive += _NEGATED.findall(text)
+        self._decisive = sorted(decisive)
 
     @cached_property
     def _runs(self) -> set[tuple[str, ...]]:
-        return word_runs(self._text)
+        return word_runs(self._words)
 
     @cached_property
-    def _sample(self) -> list[tuple[str, ...]]:
+    def _sample(self) -> set[tuple[str, ...]]:
         """Take more runs than a repetition may lack, so that it has one of them at least."""
-        return list(islice(self._runs, int(len(self._runs) * (1.0 - ALIKE)) + 2))
+        enough = int(len(self._words) * (1.0 - ALIKE)) + 2
+        middle = max(0, len(self._words) - enough - RUN) // 2  # what passages begin with is the same more often
+        sample = word_runs(self._words[middle : middle + enough + RUN])
+        return sample if len(sample) >= enough else self._runs
 
     def repeats(self, other: Shape) -> bool:
         """Tell whether a text says the same as another one."""
@@ -52,7 +58,7 @@ class Shape:
         return common >= ALIKE * (len(self._runs) + len(other._runs) - common)
 
 
-def folded(hits: Sequence[Hit]) -> list[Hit]:
+def folded(hits: Sequence[Hit], count: int | None = None) -> list[Hit]:
     """Leave out hits that repeat a better one; that one names where else it stands (`Hit.also_in`).
 
     Two passages repeat each other when nine tenths of their runs of four words are the same, and all numbers, modal
@@ -61,16 +67,18 @@ def folded(hits: Sequence[Hit]) -> list[Hit]:
 
     Args:
         hits: best first.
+        count: how many are wanted, None for all. One more is given where there is one.
     """
     kept: list[tuple[Hit, Shape]] = []
     for hit in hits:
         shape = Shape(_below_heading(hit.chunk))
-        for place, (better, known) in enumerate(kept):
+        for place, (better, known) in enumerate(kept[:count]):
             if shape.repeats(known):
                 kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, hit.citation)), known)
                 break
         else:
-            kept.append((hit, shape))
+            if count is None or len(kept) <= count:
+                kept.append((hit, shape))
     return [hit for hit, _ in kept]
 
 

@@ -440,9 +440,9 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not definers and not names_in_question(query.text).alone:
         hits = reranked(base, query.text, hits, degraded)
-    shown = folded(hits) if query.fold else hits
-    shown = per_document(shown, query.per_document) if query.per_document is not None else shown
     end = query.offset + query.limit
+    shown = folded(hits, end if query.per_document is None else None) if query.fold else hits
+    shown = per_document(shown, query.per_document) if query.per_document is not None else shown
     page = tuple(shown[query.offset : end])
     found_in = (hit.chunk.document_id for hit in page)
     return SearchAnswer(
@@ -528,9 +528,7 @@ def _blended(
     depth = max(base.depth, query.limit)
     cut = len(lexical) >= depth
     first = blend(dense, lexical, in_full, query.limit, cut=cut)
-    best = [hit[0] for hit in first]
-    passages.get(best)  # most of them stay, so they are fetched together
-    again = feedback(base, passages, vector, best, query.filter, depth)
+    again = feedback(base, passages, vector, [hit[0] for hit in first], query.filter, depth)
     if again is None:
         return first
     nearer = again[1] if only is None else [hit for hit in again[1] if hit.chunk_id in only]

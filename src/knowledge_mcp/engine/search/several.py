@@ -120,8 +120,8 @@ def merged(
     mode = searched[0].mode if searched else query.mode
     if base is not None and mode is not SearchMode.KEYWORD and not names_in_question(query.text).alone:
         hits = list(reranked(base, query.text, hits, failures))
-    shown = folded(hits) if query.fold else hits
     end = query.offset + query.limit
+    shown = folded(hits, end) if query.fold else hits
     page = tuple(shown[query.offset : end])
     places = {hit.collection for hit in page}
     likely = [each.answer.answerability for each in answers if each.name in places]

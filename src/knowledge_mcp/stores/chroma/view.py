@@ -41,7 +41,7 @@ from knowledge_mcp.stores.shared.filters import Simple, absent_in, chunk_ids_in,
 from knowledge_mcp.stores.shared.payload import record_from_json
 from knowledge_mcp.stores.shared.ranking import (
     best_hits,
-    bm25_scores,
+    bm25_weights,
     coded_mask,
     filter_mask,
     length_norms,
@@ -413,7 +413,11 @@ class ChromaView:
         absent = absent_in(filter)
         seen = self._mask(NotIn("document_id", absent, absent=True)) if absent else None
         counted = weighed(seen, self._lengths, state.norms, state.alive, state.chunks)
-        scores = bm25_scores(postings, *counted) * self._mask(filter)
+        scores = np.zeros(self._size, np.float64)
+        for slots, counts in postings:
+            places, weights = bm25_weights(slots, counts, *counted)
+            scores[places] += weights
+        scores *= self._mask(filter)
         slots = likely_slots(scores, limit)
         return best_hits(slots, scores[slots], limit, self._names)
 

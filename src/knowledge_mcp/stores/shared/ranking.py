@@ -121,31 +121,35 @@ def length_norms(lengths: Scores, alive: Mask | None) -> Scores:
     return K1 * (1.0 - B + B * lengths / mean)
 
 
-def bm25_scores(
-    postings: Iterable[tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]],
+def bm25_weights(
+    slots: NDArray[np.unsignedinteger],
+    counts: NDArray[np.unsignedinteger],
     norms: Scores,
     alive: Mask | None,
     chunks: int,
-) -> Scores:
-    """Sum every slot's BM25, `[size]`; dead slots may have any score.
+) -> tuple[NDArray[np.intp], Scores]:
+    """Work out what a term adds to the BM25 of the slots that hold it; dead slots may have any score.
 
     Args:
-        postings: slots and counts of each term of the query; no slot comes twice.
+        slots: that hold it, each once.
+        counts: how often each does.
         norms: of all slots.
-        alive: slots of visible chunks, None where all are. chunks: how many those are.
+        alive: slots of visible chunks, None where all are.
+        chunks: how many those are.
+
+    Returns:
+        The slots, none where no visible one is among them, and what is added to each.
     """
-    scores = np.zeros(len(norms), np.float64)
-    for slots, counts in postings:
-        places = slots.astype(np.intp)
-        holding = len(places) if alive is None else int(np.count_nonzero(alive[places]))
-        if holding:
-            share = counts.astype(np.float64)
-            own_norms = norms[places]
-            own_norms += share
-            share /= own_norms
-            share *= inverse_frequency(chunks, holding)
-            scores[places] += share
-    return scores
+    places = slots.astype(np.intp)
+    holding = len(places) if alive is None else int(np.count_nonzero(alive[places]))
+    if not holding:
+        return places[:0], norms[:0]
+    weights = counts.astype(np.float64)
+    own_norms = norms[places]
+    own_norms += weights
+    weights /= own_norms
+    weights *= inverse_frequency(chunks, holding)
+    return places, weights
 
 
 def weighed(

@@ -17,13 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.stores.sqlite.tables import Session
-from knowledge_mcp.support.batches import batches
 
 SEGMENTS_PER_LEVEL = 8
 BATCH_POSTINGS = 500_000
-
-_TERMS_AT_ONCE = 16
-"""Terms whose posting lists are read by one statement; each may be as long as the collection."""
 
 
 @dataclass
@@ -79,28 +75,24 @@ def add_segment(connection: Session, collection: int, lists: Iterable[tuple[str,
 
 def posting_lists(
     connection: Session, collection: int, terms: Sequence[str]
-) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
-    """Yield the slots and counts of each term that a chunk ever held, in the terms' order; no slot comes twice.
+) -> dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+    """Read the slots and counts of each of some terms that a chunk ever held; no slot comes twice.
 
     Dead slots come too. The slots of one segment ascend; the segments come in any order.
     """
-    for some in batches(terms, _TERMS_AT_ONCE):
-        found: dict[str, list[bytes]] = {}
-        for term, data in connection.rows(
-            "SELECT p.term, p.data FROM segments s CROSS JOIN postings p"
-            f" WHERE s.collection = ? AND p.segment = s.id AND p.term IN ({','.join('?' * len(some))})",
-            (collection, *some),
-        ):
-            found.setdefault(term, []).append(data)
-        for term in some:
-            parts = found.get(term, ())
-            if len(parts) == 1:
-                yield _slots(parts[0]), _counts(parts[0])
-            elif parts:
-                yield (
-                    np.concatenate([_slots(each) for each in parts]),
-                    np.concatenate([_counts(each) for each in parts]),
-                )
+    found: dict[str, list[bytes]] = {}
+    for term, data in connection.rows(
+        "SELECT p.term, p.data FROM segments s CROSS JOIN postings p"
+        f" WHERE s.collection = ? AND p.segment = s.id AND p.term IN ({','.join('?' * len(terms))})",
+        (collection, *terms),
+    ):
+        found.setdefault(term, []).append(data)
+    return {
+        term: (_slots(parts[0]), _counts(parts[0]))
+        if len(parts) == 1
+        else (np.concatenate([_slots(each) for each in parts]), np.concatenate([_counts(each) for each in parts]))
+        for term, parts in found.items()
+    }
 
 
 def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:

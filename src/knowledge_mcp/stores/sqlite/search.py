@@ -11,7 +11,7 @@ they are exact in every snapshot.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
@@ -27,7 +27,7 @@ from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.ranking import (
     STRIDE,
     best_hits,
-    bm25_scores,
+    bm25_weights,
     likely_slots,
     products,
     run_legs,
@@ -36,7 +36,8 @@ from knowledge_mcp.stores.shared.ranking import (
 from knowledge_mcp.stores.sqlite.postings import posting_lists
 from knowledge_mcp.stores.sqlite.reading import visible_keys
 from knowledge_mcp.stores.sqlite.tables import Session
-from knowledge_mcp.stores.sqlite.view import SqliteView, names_of, sign_bits, vectors_of
+from knowledge_mcp.stores.sqlite.view import SqliteView, sign_bits
+from knowledge_mcp.support.batches import batches
 
 COMPARE_ALL_UP_TO, COMPARE_ALL_HELD_UP_TO = 1_500, 8_192
 """Vectors that are rather all compared than chosen by their bits: read from the file, and held in memory."""
@@ -52,6 +53,9 @@ FEWEST_NEAR, NEAR_PER_HIT = 2_400, 12
 
 FEWEST_CANDIDATES, CANDIDATES_PER_HIT = 600, 4
 """Vectors that are chosen of these by comparing bits with the query's numbers, to be compared in full."""
+
+TERMS_AT_ONCE = 16
+"""Terms whose posting lists are read by one statement; each may be as long as the collection."""
 
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32)
 _BLOCK = 32_768
@@ -160,7 +164,9 @@ def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, co
     for values, byte in zip(table, packed, strict=True):
         values.take(byte, out=worth, mode="clip")  # which needs no buffer; a byte is never beyond
         sums += worth
-    return near[np.argpartition(sums, len(sums) - count)[len(sums) - count :]]
+    best = near[np.argpartition(sums, len(sums) - count)[len(sums) - count :]]
+    best.sort()  # vectors are read in the order in which they lie in the file
+    return best
 
 
 def dense_hits(
@@ -170,7 +176,7 @@ def dense_hits(
     query = np.frombuffer(vector, "<f4")
     every = np.arange(len(candidates))
     if view.floats is None:
-        matrix, rows = vectors_of(connection, view.keys[candidates], len(query)), every
+        matrix, rows = view.vectors(connection, candidates), every
     elif len(candidates) * 2 < view.size:
         matrix, rows = view.floats[candidates], every
     else:  # copying nearly all would take longer than comparing the few that are not asked for
@@ -188,21 +194,33 @@ def dense_hits(
     sound = np.isfinite(scores)
     if not sound.all():
         _leave_out(connection, view, candidates[likely[~sound]])
-    return best_hits(candidates[likely[sound]], scores[sound], limit, _names(connection, view))
+    return best_hits(candidates[likely[sound]], scores[sound], limit, partial(view.names_at, connection))
 
 
 def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) -> None:
     """Name chunks whose vectors cannot be compared; their words can still be found."""
-    for name in names_of(connection, view.keys[slots]):
+    for name in view.names_at(connection, slots):
         leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
 
 
 def lexical_scores(
     connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
-    """Sum every slot's BM25, `[size]`; dead slots may have any score. `seen` is as in `weighed`."""
-    postings = posting_lists(connection, view.collection, terms)
-    return bm25_scores(postings, *weighed(seen, view.lengths, view.norms, view.alive, view.chunks))
+    """Sum every slot's BM25, `[size]`, term by term; dead slots may have any score. `seen` is as in `weighed`."""
+    scores = np.zeros(view.size, np.float64)
+    known = view.weights.copy() if seen is None else {}
+    counted = weighed(seen, view.lengths, view.norms, view.alive, view.chunks)
+    for some in batches(terms, TERMS_AT_ONCE):
+        postings = posting_lists(connection, view.collection, [term for term in some if term not in known])
+        for term in some:
+            if term in known:
+                scores += known[term]
+            elif term in postings:
+                slots, weights = bm25_weights(*postings[term], *counted)
+                scores[slots] += weights
+                if seen is None:
+                    view.keep_weights(term, slots, weights)
+    return scores
 
 
 def lexical_hits(
@@ -221,7 +239,7 @@ def lexical_hits(
     if mask is not None:
         scores *= mask
     slots = likely_slots(scores, limit)
-    return best_hits(slots, scores[slots], limit, _names(connection, view))
+    return best_hits(slots, scores[slots], limit, partial(view.names_at, connection))
 
 
 def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[np.uint16]) -> None:
@@ -232,11 +250,3 @@ def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[
         for word in range(first + 1, min(first + 3, len(query))):
             part += np.bitwise_count(block[word] ^ query[word])
         out += part
-
-
-def _names(connection: Session, view: SqliteView) -> Callable[[NDArray[np.int64]], Iterable[str]]:
-    """Give what names slots: what is held, else what the file says."""
-    names = view.names
-    if names is None:
-        return lambda slots: names_of(connection, view.keys[slots])
-    return lambda slots: map(names.__getitem__, slots)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -26,8 +27,21 @@ from knowledge_mcp.support.checkpoints import check_each
 FLOATS_UP_TO = 16_384
 """Slots up to which the vectors themselves are held too, and the names: 24 MiB of 384 components, and 2 MiB."""
 
+RECENT = 16_384
+"""Vectors and names of a larger collection that are kept once they were read, in as much room. A search asks for 600
+vectors twice, of which two thirds are the same, and the next question is often about the same things."""
+
+FREQUENT = 12
+"""A term that one of so many passages holds is frequent: adding a number to every slot takes no longer than finding
+those of its postings."""
+
+_MOST_FREQUENT = 32
+"""Terms whose weights are kept, 8 bytes a slot each: about as many frequent ones as a collection has."""
+
 _AT_ONCE = 2_048
 _INTEGER = sys.getsizeof(1 << 20)
+_NAME = 85
+"""Bytes of a chunk's id of 36 letters."""
 _CLAUSE = 100
 """Bytes that a number of a clause takes beside its place in the map, and a block with its document's id."""
 _BLOCK = 220
@@ -84,6 +98,39 @@ class _Growing(Generic[T]):
         return self._data[:, :size] if self._by_columns else self._data[:size]
 
 
+class _Recent(Generic[T]):
+    """Keep what was read last of slots, whose values never change: slot `n` in place `n % RECENT`. Thread-safe.
+
+    Args:
+        dtype: of the values.
+        width: numbers of a value; None where a value is one item.
+    """
+
+    def __init__(self, dtype: type[T], width: int | None = None) -> None:
+        self._values: NDArray[T] = np.empty(RECENT if width is None else (RECENT, width), dtype)
+        self._slots = np.full(RECENT, -1, np.int64)
+        self._lock = threading.Lock()
+
+    @property
+    def bytes(self) -> int:
+        """Count the bytes that are taken, those yet to be filled too."""
+        return self._values.nbytes + self._slots.nbytes
+
+    def get(self, slots: NDArray[np.int64], read: Callable[[NDArray[np.int64]], NDArray[T]]) -> NDArray[T]:
+        """Give the values of some slots; `read` gives those that are not kept."""
+        places = slots % RECENT
+        with self._lock:
+            values = self._values[places]
+            missing = np.flatnonzero(self._slots[places] != slots)
+        if len(missing):
+            values[missing] = found = read(slots[missing])
+            taken, first = np.unique(places[missing], return_index=True)  # of two slots in one place the first stays
+            with self._lock:
+                self._values[taken] = found[first]
+                self._slots[taken] = slots[missing[first]]
+        return values
+
+
 @dataclass
 class _Buffers:
     """Share between the states of one collection and epoch what only grows; slots without a chunk have code 0."""
@@ -94,6 +141,8 @@ class _Buffers:
     kinds: _Growing[np.uint16]
     clauses: _Growing[np.uint32]
     floats: _Growing[np.float32] | None
+    recent_floats: _Recent[np.float32] | None = None
+    recent_names: _Recent[np.object_] | None = None
     names: list[str] = field(default_factory=list[str])
     slots: dict[str, int] = field(default_factory=dict[str, int])
     kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
@@ -103,12 +152,14 @@ class _Buffers:
     @property
     def bytes(self) -> int:
         """Count what the arrays take, and estimate what names and maps do."""
-        arrays = (self.bits, self.keys, self.lengths, self.kinds, self.clauses, self.floats)
+        growing = (self.bits, self.keys, self.lengths, self.kinds, self.clauses, self.floats)
+        arrays = (*growing, self.recent_floats, self.recent_names)
         name = sys.getsizeof(self.names[-1]) + _INTEGER if self.names else 0
         return (
             sum(each.bytes for each in arrays if each is not None)
             + sum(sys.getsizeof(each) for each in (self.names, self.slots, self.clause_names, self.blocks))
             + name * len(self.names)
+            + (0 if self.recent_names is None else _NAME * RECENT)
             + _CLAUSE * len(self.clause_names)
             + _BLOCK * len(self.blocks)
         )
@@ -120,6 +171,7 @@ class SqliteView:
 
     Attributes:
         collection, epoch, version: which state it is.
+        dimensions: of a vector.
         size: slots, dead ones too; the length of every array.
         chunks: slots alive.
         alive: which slots are visible chunks; None where all are.
@@ -128,12 +180,14 @@ class SqliteView:
         names: chunk ids by slot, those beyond `size` are of later states; None in larger collections.
         keys: `chunks.key` of each slot.
         norms: BM25's length norm of each slot.
-        held: bytes of the arrays and buffers, without the masks of filters.
+        held: bytes of the arrays and buffers, without the masks of filters and the weights.
+        weights: what each frequent term adds to BM25's sum of every slot, of terms that were asked for.
     """
 
     collection: int
     epoch: int
     version: int
+    dimensions: int
     size: int
     chunks: int
     alive: NDArray[np.bool_] | None
@@ -144,12 +198,41 @@ class SqliteView:
     norms: NDArray[np.float64]
     buffers: _Buffers
     held: int
+    weights: dict[str, NDArray[np.float64]] = field(default_factory=dict[str, NDArray[np.float64]])
     _masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
 
     @property
     def bytes(self) -> int:
         """Count what this takes of memory."""
-        return self.held + len(self._masks) * self.size
+        return self.held + (len(self._masks) + 8 * len(self.weights)) * self.size
+
+    def keep_weights(self, term: str, slots: NDArray[np.integer], weights: NDArray[np.float64]) -> None:
+        """Keep what a term adds to the sums of its slots, where it is frequent."""
+        if FREQUENT * len(slots) < self.size:
+            return
+        if len(self.weights) >= _MOST_FREQUENT:
+            self.weights.clear()
+        every = np.zeros(self.size, np.float64)
+        every[slots] = weights
+        self.weights[term] = every
+
+    def vectors(self, connection: Session, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Give the vectors of some slots, `[n, dimensions]`, as `vectors_of` does."""
+        recent, dimensions = self.buffers.recent_floats, self.dimensions
+        assert recent is not None, "what is held is not asked for"
+        return recent.get(slots, lambda missing: vectors_of(connection, self.keys[missing], dimensions))
+
+    def names_at(self, connection: Session, slots: NDArray[np.int64]) -> list[str]:
+        """Give the chunk ids of some slots, as `names_of` does."""
+        names, recent = self.names, self.buffers.recent_names
+        if names is not None:
+            return [names[slot] for slot in slots.tolist()]
+        assert recent is not None
+
+        def read(missing: NDArray[np.int64]) -> NDArray[np.object_]:
+            return np.array(names_of(connection, self.keys[missing]), np.object_)
+
+        return recent.get(slots, read).tolist()
 
     def mask(self, filter: Filter | None) -> NDArray[np.bool_] | None:
         """Tell which slots a search may find, None where it may find all."""
@@ -226,6 +309,8 @@ def next_view(
         alive[:start] = True if last.alive is None else last.alive
     if size > FLOATS_UP_TO:
         buffers.floats, buffers.names, buffers.slots = None, [], {}
+        buffers.recent_floats = buffers.recent_floats or _Recent(np.float32, dimensions)
+        buffers.recent_names = buffers.recent_names or _Recent(np.object_)
     for first, count in connection.rows(_GRAVES, (collection, since)):
         alive[first : first + count] = False
     found = connection.rows(_BLOCKS, (collection, start))
@@ -242,6 +327,7 @@ def next_view(
         collection=collection,
         epoch=epoch,
         version=version,
+        dimensions=dimensions,
         size=size,
         chunks=chunks,
         alive=None if everywhere else alive,

@@ -1,0 +1,99 @@
+"""What the SQLite store keeps of what it read: vectors, names and weights of frequent terms answer as the file does."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.query import Filter, NotIn
+from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.stores.sqlite import search, view
+from knowledge_mcp.stores.sqlite.store import SqliteStore
+from knowledge_mcp.testing.store_search import put
+from knowledge_mcp.testing.store_values import SPACE, unit_vector
+
+ANALYSER = EnglishAnalyser()
+
+
+@pytest.fixture(autouse=True)
+def _few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "FLOATS_UP_TO", 0)
+    monkeypatch.setattr(view, "RECENT", 3)
+    monkeypatch.setattr(view, "_MOST_FREQUENT", 2)
+    monkeypatch.setattr(search, "TERMS_AT_ONCE", 2)
+
+
+class _Pair:
+    """Write to a store and to the one it is compared with."""
+
+    def __init__(self, path: Path) -> None:
+        self.store, self.oracle = SqliteStore(path, ANALYSER), MemoryStore(ANALYSER)
+        for each in (self.store, self.oracle):
+            each.create_collection("c", SPACE)
+
+    def put(self, document_id: str, texts: list[str]) -> None:
+        for each in (self.store, self.oracle):
+            put(each, document_id, texts)
+
+    def check(self, text: str, filter: Filter | None = None) -> None:
+        vector = unit_vector(text)
+        mine, theirs = (
+            each.open("c").search(vector=vector, text=text, filter=filter, limit=7)
+            for each in (self.store, self.oracle)
+        )
+        assert mine == theirs
+
+
+def test_answers_are_the_same_whatever_is_kept_of_earlier_questions(tmp_path: Path) -> None:
+    both = _Pair(tmp_path / "knowledge.db")
+    both.put("a", [f"alpha beta {number}" for number in range(9)])
+    both.put("b", [f"alpha gamma delta {number}" for number in range(5)])
+    questions = ("alpha beta gamma", "delta alpha", "beta beta 3 alpha gamma delta", "epsilon", "alpha")
+    for _ in range(2):
+        for question in questions:
+            both.check(question)
+            both.check(question, NotIn("document_id", ("b",), absent=True))
+    both.put("b", ["alpha epsilon", "gamma"])
+    for question in questions:
+        both.check(question)
+    for each in (both.store, both.oracle):
+        each.open("c").delete("a")
+    for question in questions:
+        both.check(question)
+    both.store.close()
+
+
+def test_values_are_those_of_the_slots_that_are_asked_for() -> None:
+    recent = view._Recent(np.float32, 2)  # pyright: ignore[reportPrivateUsage]
+    asked: list[list[int]] = []
+
+    def read(slots: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        asked.append(slots.tolist())
+        return np.stack([slots, -slots], axis=1).astype(np.float32)
+
+    for slots in ([1, 4, 7, 2], [4, 1, 2], [0, 2, 5, 7]):  # 1, 4 and 7 share a place, and so do 2 and 5
+        assert recent.get(np.array(slots), read).tolist() == [[float(slot), -float(slot)] for slot in slots]
+    assert asked == [[1, 4, 7, 2], [4], [0, 5, 7]]
+
+
+def test_many_threads_get_the_values_of_their_own_slots() -> None:
+    recent = view._Recent(np.float32, 2)  # pyright: ignore[reportPrivateUsage]
+    wrong: list[int] = []
+
+    def ask(seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        for _ in range(300):
+            slots = draw.choice(12, 4, replace=False)
+            found = recent.get(slots, lambda some: np.stack([some, -some], axis=1).astype(np.float32))
+            wrong.extend(slots[found[:, 0] != slots].tolist())
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert wrong == []
