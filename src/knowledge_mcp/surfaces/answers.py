@@ -86,7 +86,10 @@ def size_of(payload: Any) -> int:
 
 def fits(payload: Any, room: int) -> bool:
     """Return whether `size_of` is at most `room`; a short answer costs nothing to tell."""
-    text = compact(payload)
+    return _fits(compact(payload), room)
+
+
+def _fits(text: str, room: int) -> bool:
     if _OF_A_TOKEN * tokens_at_most(text) <= room:
         return True
     return len(text) <= room and _OF_A_TOKEN * tokens_about(text) <= room
@@ -99,8 +102,14 @@ def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACT
     one, counts what is left; `truncated` says what went. `items` names the list; without one the answer is returned as
     it is.
     """
-    if not items or fits(payload, limit):
-        return payload
+    return written(payload, items, limit)[0]
+
+
+def written(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACTERS) -> tuple[dict[str, Any], str]:
+    """Shorten an answer as `shorten` does; returns it with its JSON."""
+    text = compact(payload)
+    if not items or _fits(text, limit):
+        return payload, text
     results = cast("list[dict[str, Any]]", payload.get(items, []))
     room = limit - _RESERVE - size_of({**payload, items: []})
     results_kept = results[: fitting_count(results, room)]
@@ -110,7 +119,7 @@ def shorten(payload: dict[str, Any], items: str, limit: int = MAX_ANSWER_CHARACT
     if "total" in payload:
         shortened["total"] = len(results_kept)
     shortened["truncated"] = Truncation(omitted=len(results) - len(results_kept), note=_NOTE).model_dump()
-    return shortened
+    return shortened, compact(shortened)
 
 
 def fitting_count(results: Sequence[Any], room: int) -> int:

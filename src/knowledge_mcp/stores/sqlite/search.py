@@ -134,22 +134,28 @@ def dense_candidates(view: SqliteView, mask: NDArray[np.bool_] | None, vector: V
     if possible <= all_up_to or len(vector) // 4 < FEWEST_DIMENSIONS:
         return np.arange(view.size) if mask is None else np.flatnonzero(mask)
     query = sign_bits(np.frombuffer(vector, "<f4").reshape(1, -1)).view("<u8")[0]
-    distances = np.empty(view.size, np.uint16)
-    for start in range(0, view.size, _BLOCK):
-        block = view.bits[:, start : start + _BLOCK]
-        _hamming(block, query, distances[start : start + _BLOCK])
+    distances = _hamming(view.bits, query)
     if mask is not None:
         np.copyto(distances, _FARTHEST, where=~mask)
-    bound = _FARTHEST - 1
-    sample = distances[::STRIDE]
-    if len(sample) > depth:  # the sample's n-th nearest is never nearer than the n-th nearest of all
-        bound = min(bound, int(np.partition(sample, depth - 1)[depth - 1]))
-    near = np.flatnonzero(distances <= bound)
+    near = _nearest(distances, depth)
+    return _best_by_signs(view, near, vector, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
+
+
+def _nearest(distances: NDArray[np.uint16], depth: int) -> NDArray[np.int64]:
+    """List the slots of the smallest distances, of equal ones the first, at most `depth`; the farthest is none."""
+    sample = np.sort(distances[::STRIDE])
+    near = np.zeros(0, np.int64)
+    # a fourth more than the share of the sample is nearly always enough; the whole depth of it always is
+    for place in (depth * 5 // (4 * STRIDE), depth):
+        bound = int(sample[place]) if place < len(sample) else _FARTHEST
+        near = np.flatnonzero(distances <= min(bound, _FARTHEST - 1))
+        if len(near) >= depth:
+            break
     if len(near) > depth:
         farthest = np.partition(distances[near], depth - 1)[depth - 1]
         nearer, equal = near[distances[near] < farthest], near[distances[near] == farthest]
         near = np.concatenate([nearer, equal[: depth - len(nearer)]])
-    return _best_by_signs(view, near, vector, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
+    return near
 
 
 def _best_by_signs(view: SqliteView, near: NDArray[np.int64], vector: Vector, count: int) -> NDArray[np.int64]:
@@ -242,11 +248,18 @@ def lexical_hits(
     return best_hits(slots, scores[slots], limit, partial(view.names_at, connection))
 
 
-def _hamming(block: NDArray[np.uint64], query: NDArray[np.uint64], out: NDArray[np.uint16]) -> None:
-    """Count the differing bits of every column; three words at most are summed in one byte."""
-    out[:] = 0
-    for first in range(0, len(query), 3):
-        part = np.bitwise_count(block[first] ^ query[first])
-        for word in range(first + 1, min(first + 3, len(query))):
-            part += np.bitwise_count(block[word] ^ query[word])
-        out += part
+def _hamming(bits: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Count the bits of every column that differ from the query's; three words at most are summed in one byte."""
+    found = np.zeros(bits.shape[1], np.uint16)
+    words = np.empty(_BLOCK, np.uint64)
+    counts, sums = np.empty(_BLOCK, np.uint8), np.empty(_BLOCK, np.uint8)
+    for start in range(0, bits.shape[1], _BLOCK):
+        block, out = bits[:, start : start + _BLOCK], found[start : start + _BLOCK]
+        word, count, part = words[: len(out)], counts[: len(out)], sums[: len(out)]  # made once: fresh memory is slow
+        for first in range(0, len(query), 3):
+            np.bitwise_count(np.bitwise_xor(block[first], query[first], out=word), out=part)
+            for place in range(first + 1, min(first + 3, len(query))):
+                np.bitwise_count(np.bitwise_xor(block[place], query[place], out=word), out=count)
+                part += count
+            out += part
+    return found

@@ -22,11 +22,11 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
 
-from knowledge_mcp.model.call import Call, Progress
+from knowledge_mcp.model.call import Call, Progress, ignore_progress
 from knowledge_mcp.model.errors import AuthError, ErrorCode, InvalidInputError, KnowledgeError
 from knowledge_mcp.model.rights import EVERYBODY
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.surfaces.answers import compact, shorten
+from knowledge_mcp.surfaces.answers import compact, written
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolProxy
 from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
@@ -95,12 +95,15 @@ class ToolRunner:
                 filters=request.filters(),
             )
 
-            async def answer(progress: Progress) -> tuple[dict[str, Any], bytes | None]:
+            async def answer(progress: Progress) -> _Answer:
                 call = Call(progress=progress, cancelled=gave_up.is_set)
                 ask = functools.partial(self._answer, surface, tool, request, call, key)
                 return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
 
-            payload, picture = await (run_with_progress(context, answer) if progress is None else answer(progress))
+            if progress is None and tool.run_long is not None:
+                answered = await run_with_progress(context, answer)
+            else:
+                answered = await answer(progress or ignore_progress)
         except KnowledgeError as exc:
             error = exc
         except anyio.get_cancelled_exc_class():
@@ -109,11 +112,11 @@ class ToolRunner:
         except Exception as exc:  # noqa: BLE001 - logged by crash(); the client must get an answer
             error = crash(f"tool {tool.name}", exc)
         else:
-            count = len(payload[tool.items]) if tool.items in payload else 0
+            count = len(answered.payload.get(tool.items, ()))
             took = _milliseconds(started)
             log_event(logger, logging.INFO, "query_complete", **received, result_count=count, latency_ms=took)
             with_links = protocol_version is None or protocol_version >= FIRST_VERSION_WITH_LINKS
-            return _result(payload, tool, picture, with_links=with_links)
+            return _result(answered, tool, with_links=with_links)
         _log_failure(error, started, received)
         rendered: dict[str, Any] | None = getattr(error, "rendered", None)  # by the surface of another machine
         return _error_result(surface.render_error(error) if rendered is None else rendered)
@@ -122,15 +125,13 @@ class ToolRunner:
         """Run a blocking function on a worker thread, beside the tools that answer soon."""
         return await self._short.run(function)
 
-    def _answer(
-        self, surface: Surface, tool: Tool, request: Any, call: Call, key: Key
-    ) -> tuple[dict[str, Any], bytes | None]:
+    def _answer(self, surface: Surface, tool: Tool, request: Any, call: Call, key: Key) -> _Answer:
         with self.audit(key, tool.name) as documents:
             _need_right(surface, tool, request, key)
             outcome = _run_tool(find_service(self._providers, surface.name, key), tool, request, call)
-            payload = shorten(outcome.payload, tool.items)
+            payload, text = written(outcome.payload, tool.items)
             documents.extend((*documents_in(payload), *outcome.unnamed))
-        return payload, outcome.picture
+        return _Answer(payload, text, outcome.picture)
 
     async def _parse(self, tool: Tool, arguments: Mapping[str, Any], key: Key) -> Any:
         try:
@@ -166,6 +167,15 @@ class _Outcome:
     payload: dict[str, Any]
     unnamed: Sequence[str] = ()
     picture: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Hold an answer that is short enough, its JSON, and its picture (PNG)."""
+
+    payload: dict[str, Any]
+    text: str
+    picture: bytes | None
 
 
 def _run_tool(knowledge: Any, tool: Tool, request: Any, call: Call) -> _Outcome:
@@ -230,13 +240,14 @@ def _log_failure(error: KnowledgeError, started: float, received: Mapping[str, s
     )
 
 
-def _result(payload: dict[str, Any], tool: Tool, picture: bytes | None, *, with_links: bool) -> CallToolResult:
-    content: list[ContentBlock] = [TextContent(type="text", text=compact(payload))]
-    if picture is not None:
-        content.append(ImageContent(type="image", data=base64.b64encode(picture).decode(), mime_type="image/png"))
+def _result(answer: _Answer, tool: Tool, *, with_links: bool) -> CallToolResult:
+    content: list[ContentBlock] = [TextContent(type="text", text=answer.text)]
+    if answer.picture is not None:
+        picture = base64.b64encode(answer.picture).decode()
+        content.append(ImageContent(type="image", data=picture, mime_type="image/png"))
     if with_links and tool.items:
-        content.extend(_links(payload.get(tool.items, [])))
-    return CallToolResult(content=content, structured_content=payload)
+        content.extend(_links(answer.payload.get(tool.items, [])))
+    return CallToolResult(content=content, structured_content=answer.payload)
 
 
 def _links(results: list[dict[str, Any]]) -> list[ContentBlock]:
