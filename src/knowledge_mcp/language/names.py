@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -169,6 +169,29 @@ def term_in_question(question: str) -> str:
     for ending in _QUESTION_ENDINGS:
         term = term.removesuffix(ending)
     return term.strip(_AROUND_TERMS)
+
+
+_BRACKETED = re.compile(r"(?P<words>.*\S)\s*\((?P<inner>[^()]{1,60})\)\s*\Z", re.DOTALL)
+
+
+def term_keys(term: str, key_of: Callable[[str], str]) -> list[str]:
+    """List the keys that a printed term may stand under: whole, without what is in brackets, that alone, synonyms."""
+    forms = [term]
+    bracketed = _BRACKETED.match(term)
+    if bracketed is not None:
+        words, inner = bracketed.group("words"), bracketed.group("inner")
+        forms += [words, *([inner] if _shortens(inner, words) else [])]
+    if ";" in term:
+        forms += term.split(";")
+    return [key for key in dict.fromkeys(map(key_of, forms)) if key]
+
+
+def _shortens(inner: str, words: str) -> bool:
+    """Tell whether all letters of an abbreviation stand in its words in order: (MTTR) in "mean time to repair"."""
+    rest = iter(words.casefold())
+    return inner[:1].casefold() == words[:1].casefold() and all(
+        letter in rest for letter in inner.casefold() if letter.isalpha()
+    )
 
 
 def exactness(chunk: Chunk, name: Name, least: Exactness = Exactness.ABSENT) -> Exactness:

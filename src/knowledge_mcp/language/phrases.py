@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 _WORD = re.compile(r"\w+")
+_TO_BLANKS = {code: " " for code in range(128) if not _WORD.match(chr(code))}
+"""What is no letter, digit or `_`: replacing it and cutting at blanks takes half as long as the expression."""
 _QUOTED = re.compile(r"(?<![\w\"])\"(?=\S)([^\"\n]{1,300})(?<=\S)\"(?!\w)|[“„]([^“”„\n]{1,300})[”“]|«([^«»\n]{1,300})»")
 """A mark after a letter or digit opens nothing: `5" pipe` is five inches wide."""
 
@@ -22,7 +24,7 @@ _LEAST_WORDS = 4
 
 def plain_words(text: str) -> list[str]:
     """List the words of a text without case and punctuation."""
-    return _WORD.findall(_normal(text).casefold())
+    return words_of(_normal(text).casefold())
 
 
 def _normal(text: str) -> str:
@@ -31,7 +33,7 @@ def _normal(text: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """List the words of a text as they are written; punctuation is left out."""
-    return _WORD.findall(text)
+    return text.translate(_TO_BLANKS).split() if text.isascii() else _WORD.findall(text)
 
 
 def word_runs(words: Sequence[str]) -> set[tuple[str, ...]]:

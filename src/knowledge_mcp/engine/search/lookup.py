@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from knowledge_mcp.engine.core.base import PASSING, Base, Records
 from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.core.editions import Editions
+from knowledge_mcp.language.names import term_keys
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer
@@ -63,7 +63,6 @@ _LEAST_SIMILARITY = 0.5
 _MOST_EDITS = 2
 _SHORT = 4
 """Letters of a key up to which a second typing error leaves too little to recognise it by."""
-_BRACKETED = re.compile(r"(?P<words>.*\S)\s*\((?P<inner>[^()]{1,60})\)\s*\Z", re.DOTALL)
 
 
 def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
@@ -82,7 +81,7 @@ def lookup(base: Base, term: str, edition: str = "") -> LookupAnswer:
     Raises:
         InvalidInputError: blank term; no document is of the edition.
     """
-    keys = term_keys(base, term)
+    keys = term_keys(term, base.analyser.term_key)
     if not keys:
         raise InvalidInputError("The term is empty.", suggestion="Give the term to look up.")
     if not base.exists():
@@ -131,18 +130,6 @@ def _of_edition(choice: Choice, edition: str, hits: tuple[DefinitionHit, ...]) -
     return kept if kept or edition.strip() else hits
 
 
-def term_keys(base: Base, term: str) -> list[str]:
-    """List the keys that a printed term may stand under: whole, without what is in brackets, that alone, synonyms."""
-    forms = [term]
-    bracketed = _BRACKETED.match(term)
-    if bracketed is not None:
-        words, inner = bracketed.group("words"), bracketed.group("inner")
-        forms += [words, *([inner] if _shortens(inner, words) else [])]
-    if ";" in term:
-        forms += term.split(";")
-    return [key for key in dict.fromkeys(base.analyser.term_key(form) for form in forms) if key]
-
-
 def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
     """List the definitions that stand in chunks, each once, with citations."""
     chunks = list(chunks)
@@ -160,14 +147,6 @@ def definitions_in(base: Base, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
 
 def _keys(base: Base, names: Iterable[str]) -> set[str]:
     return {base.analyser.term_key(name) for name in names}
-
-
-def _shortens(inner: str, words: str) -> bool:
-    """Tell whether all letters of an abbreviation stand in its words in order: (MTTR) in "mean time to repair"."""
-    rest = iter(words.casefold())
-    return inner[:1].casefold() == words[:1].casefold() and all(
-        letter in rest for letter in inner.casefold() if letter.isalpha()
-    )
 
 
 def _similar_terms(base: Base, term: str, vector: Vector | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

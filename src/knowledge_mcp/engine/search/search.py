@@ -27,7 +27,6 @@ from knowledge_mcp.engine.search.blending import (
     words_in_full,
 )
 from knowledge_mcp.engine.search.folding import folded, per_document
-from knowledge_mcp.engine.search.lookup import term_keys
 from knowledge_mcp.language.names import (
     Exactness,
     Name,
@@ -36,6 +35,7 @@ from knowledge_mcp.language.names import (
     names_in_question,
     names_it,
     term_in_question,
+    term_keys,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
@@ -125,7 +125,7 @@ def pinned(
 def defining(base: Base, question: str, filter: Filter | None) -> list[str]:
     """List the passages that define a term of which only the meaning is asked; identifiers are for `pinned`."""
     term = "" if names_in_question(question).names else term_in_question(question)
-    for key in term_keys(base, term):
+    for key in term_keys(term, base.analyser.term_key):
         chunk_ids = tuple(each.id for each in base.opened.chunks("term", [key]) if _explains(base, each, key))
         if not chunk_ids:
             continue
