@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
-from knowledge_mcp.transports.rest.answers import BEARER, DESCRIPTION, build_openapi
+from knowledge_mcp.transports.rest.answers import DESCRIPTION, build_openapi
 from knowledge_mcp.transports.rest.bodies import BodyGate
 from knowledge_mcp.transports.rest.errors import (
     FAILURE,
@@ -156,16 +156,13 @@ def build_rest_app(
     app = FastAPI(
         title="knowledge-mcp RAG API", version=version, description=DESCRIPTION, openapi_url=None, docs_url=None,
         redoc_url=None, redirect_slashes=False, lifespan=_lifespan(library, tracing, mcp_app),
-        generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
     routers = [ingesting_routes(executor), reading_routes(executor), viewing_routes(executor)]
-    open_router = operating_routes(executor, version, lambda: service.stopping, lambda: build_openapi(app))
     if engine_router is not None:
         routers.append(engine_router)
-    for router in routers:
-        app.include_router(router, dependencies=[BEARER])
-    app.include_router(open_router)
-    routes = [each for router in (*routers, open_router) for each in router.routes if isinstance(each, APIRoute)]
+    routers.append(operating_routes(executor, version, lambda: service.stopping, lambda: build_openapi(app)))
+    routes = [each for router in routers for each in router.routes if isinstance(each, APIRoute)]
+    app.router.routes.extend(routes)  # to include a router builds each of its routes again, in the first request
     _answer_failures(app, routes)
     inner: ASGIApp = BodyGate(app, _limits(options.rag_max_upload_bytes))
     if mcp_app is not None:

@@ -25,6 +25,7 @@ from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.transports.rest.answers import (
+    BEARER,
     AcceptedAnswer,
     CollectionDeleted,
     CollectionsAnswer,
@@ -173,7 +174,7 @@ class _Ingesting:
 def ingesting_routes(executor: RequestExecutor) -> APIRouter:
     """Build the routes."""
     own = _Ingesting(executor)
-    router = APIRouter(route_class=JsonRoute, tags=["ingest"])
+    router = APIRouter(route_class=JsonRoute, tags=["ingest"], dependencies=[BEARER])
     for path, handler, name, more in (
         ("/ingest", own.ingest, "ingest", None),
         ("/ingest_url", own.ingest_url, "ingest_url", None),
@@ -375,7 +376,7 @@ class _Reading:
 def reading_routes(executor: RequestExecutor) -> APIRouter:
     """Build the routes."""
     own = _Reading(executor)
-    router = APIRouter(route_class=JsonRoute)
+    router = APIRouter(route_class=JsonRoute, dependencies=[BEARER])
     lost = failures(404, 422, *_BEHIND)
     table: tuple[tuple[str, str, Any, str, type[BaseModel], dict[int | str, dict[str, Any]], str], ...] = (
         ("POST", "/search", own.search, "search", SearchAnswerBody,

@@ -16,7 +16,7 @@ from knowledge_mcp.engine.tracing.decisions import as_mark_kind
 from knowledge_mcp.model.library import DEFAULT_COLLECTION
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.viewing import compare_clauses, list_sections
-from knowledge_mcp.transports.rest.answers import AcceptedAnswer, JobAnswer, failures
+from knowledge_mcp.transports.rest.answers import BEARER, AcceptedAnswer, JobAnswer, failures
 from knowledge_mcp.transports.rest.bodies import JsonRoute
 from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
@@ -423,7 +423,7 @@ class _Viewing:
 def viewing_routes(executor: RequestExecutor) -> APIRouter:
     """Build the routes over where the work is done."""
     own = _Viewing(executor)
-    router = APIRouter(route_class=JsonRoute)
+    router = APIRouter(route_class=JsonRoute, dependencies=[BEARER])
     table: tuple[tuple[str, Any, str, type[BaseModel], str], ...] = (
         ("/documents/{doc_id}/outline", own.outline, "get_outline", OutlineAnswer, "documents"),
         ("/changes", own.changes, "get_changes", ChangesAnswer, "documents"),
