@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, R
 
 from tests.console.service import KEY
 
-__all__ = ["Console", "new_page", "opened", "probe"]
+__all__ = ["Console", "make_blank", "new_page", "opened", "probe"]
 
 _TOLD_BY_THE_NETWORK = "Failed to load resource:"
 
@@ -121,12 +121,17 @@ def new_page(browser: Browser) -> Page:
     return context.new_page()
 
 
+def make_blank(page: Page) -> None:
+    """Make a shared page an empty one on a light, wide screen, whatever the test before left of it."""
+    page.goto("about:blank")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light", media="null")  # the console has no buttons in print
+
+
 @contextmanager
 def opened(page: Page, base: str) -> Generator[Console]:
     """Watch a page for the time of a test, from an empty one on."""
-    page.goto("about:blank")
-    page.set_viewport_size({"width": 1280, "height": 900})
-    page.emulate_media(color_scheme="light")
+    make_blank(page)
     console = Console(page, base)
 
     def heard(message: ConsoleMessage) -> None:

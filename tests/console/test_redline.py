@@ -14,7 +14,7 @@ from pypdfium2 import PdfDocument
 from knowledge_mcp.cli.knowledge.review.compare import compare_editions, draw_pages, edition_at
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.surfaces import redline
-from tests.console.browser import probe
+from tests.console.browser import make_blank, probe
 from tests.machine import node_clients
 from tests.readers.pdf_files import sheet
 
@@ -58,9 +58,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def shown(page: Page, written: str) -> Generator[Page]:
     """Open the redline; it may neither ask for anything nor fail."""
-    page.goto("about:blank")
-    page.emulate_media(color_scheme="light", media="null")
-    page.set_viewport_size({"width": 1280, "height": 900})
+    make_blank(page)
     asked: list[str] = []
     said: list[str] = []
     listeners: dict[str, Callable[[Any], None]] = {
