@@ -29,9 +29,9 @@ demo: $(VENV)/.installed ## Install into .venv, ingest a sample standard and sea
 	$(BIN)/python examples/demo.py
 
 # Files go to the workers whole, which keeps their shared fixtures to one of them, those with slow tests first
-# (tests/conftest.py). Bytecode is made before, for an environment that forbids writing it: hundreds of processes import
-# the package.
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# (tests/conftest.py). Bytecode is made before, and pytest may write its own too where the environment forbids it:
+# hundreds of processes import the package, and rewriting the asserts of all tests takes each worker 15 s of its own.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder
 COVERAGE ?=
 SLOW ?=
 MEASURED := $(if $(COVERAGE),-p tools.measuring)

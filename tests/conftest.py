@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from tests.machine import in_ci
 from tests.machine import needs as _needs
@@ -63,6 +64,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that have slow tests: a long one that begins last leaves the other workers idle."""
     first = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in first)
+
+
+class _FilesAndRooms(LoadFileScheduling):
+    """Give each process whole files, and one of them all that are shown in a browser: to start it takes a second."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope = str(super()._split_scope(nodeid))
+        return "tests/console" if scope.startswith("tests/console/") else scope
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Hand the tests out as these folders need it."""
+    return _FilesAndRooms(config, log)
 
 
 @pytest.fixture
