@@ -135,24 +135,16 @@ async def test_two_clients_are_served_at_once_and_a_slow_search_holds_up_neither
             assert not answer.is_error
 
 
-async def test_a_query_of_ten_megabytes_is_refused_without_being_repeated() -> None:
-    with anyio.fail_after(60):
-        async with connected("stdio", None, "auto") as client:
-            result = await client.call_tool("knowledge_search", {"query": "x" * 10_000_000})
-            assert result.is_error
-            assert len(result.model_dump_json()) < 2000
-            assert result.structured_content is not None
-            assert result.structured_content["error"]["code"] == "invalid_input"
-            assert not (await client.call_tool("knowledge_stats", {})).is_error
-
-
-def test_standard_output_holds_nothing_but_the_protocol() -> None:
+def test_standard_output_holds_nothing_but_the_protocol_and_a_huge_query_is_not_repeated() -> None:
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
          "params": {"name": "knowledge_search", "arguments": {"query": "crash"}}},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
+         "params": {"name": "knowledge_search", "arguments": {"query": "x" * 10_000_000}}},
+        {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "knowledge_stats", "arguments": {}}},
     ]  # fmt: skip
     with subprocess.Popen(
         [sys.executable, "-m", "tests.transports.server", "stdio"],
@@ -163,16 +155,22 @@ def test_standard_output_holds_nothing_but_the_protocol() -> None:
         for line in lines:
             process.stdin.write(json.dumps(line) + "\n")
             process.stdin.flush()
-        answers = {message["id"]: message for message in (json.loads(process.stdout.readline()) for _ in range(2))}
+        answers = {message["id"]: message for message in (json.loads(process.stdout.readline()) for _ in range(4))}
         assert answers[1]["result"]["serverInfo"]["name"] == "knowledge-mcp"
         assert answers[2]["result"]["isError"] is True
+        refused = answers[3]["result"]
+        assert refused["isError"] is True
+        assert len(json.dumps(refused)) < 2000
+        assert refused["structuredContent"]["error"]["code"] == "invalid_input"
+        assert not answers[4]["result"]["isError"]
         rest, log = process.communicate(timeout=30)
     assert rest == ""
     assert "incident" in log
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+# SIGTERM ends the command itself in tests/cli/test_serve.py, and the next test ends a web server by it
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGINT])
 @pytest.mark.requirement("A-REQ-CLI-002")
 def test_a_signal_ends_a_stdio_server_cleanly(number: signal.Signals) -> None:
     with subprocess.Popen(
@@ -214,6 +212,7 @@ async def test_a_call_under_way_is_answered_before_a_web_server_ends(tmp_path: P
             assert await anyio.to_thread.run_sync(server.process.wait) == 0
 
 
+@pytest.mark.slow  # as the test before and those of the command in tests/cli/test_serve.py
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_web_server_cleanly(number: signal.Signals) -> None:
     with web_server() as server:

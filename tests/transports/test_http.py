@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+from collections.abc import Generator
 from contextlib import closing
 from typing import Any
 
@@ -19,6 +20,7 @@ from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.transports.mcp.http import serve
 from knowledge_mcp.transports.shared.serving import listen
 from tests.transports.spawned import WebServer, connected, web_server
+from tests.waiting import wait_until
 
 
 def fetch(server: WebServer, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
@@ -27,6 +29,23 @@ def fetch(server: WebServer, path: str, body: bytes | None = None, **headers: st
         connection.request("POST" if body is not None else "GET", path, body, headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Generator[WebServer]:
+    """Return a running server that asks for a token."""
+    with web_server("alice=first-token", "bob=second-token") as server:
+        yield server
+
+
+def refusals(server: WebServer, since: int) -> list[str]:
+    """Wait until a refused token is logged, and return all such lines after the first `since` of the log."""
+
+    def found() -> list[str]:
+        return [line for line in server.log[since:] if "authentication failed" in line]
+
+    wait_until(lambda: bool(found()))
+    return found()
 
 
 @pytest.mark.anyio
@@ -49,20 +68,30 @@ def test_a_body_over_the_limit_is_answered_with_413_and_json(web: WebServer) -> 
     assert json.loads(answer)["error"]["code"] == "body_too_large"
 
 
-def test_what_is_no_protocol_message_is_refused_not_crashed_on() -> None:
-    with web_server() as server:
-        for body in (b"", b"{", b"[]", b"\xff\xfe", b'{"jsonrpc":"2.0"}'):
-            status, _ = fetch(
-                server, "/mcp", body, **{"Content-Type": "application/json", "Accept": "application/json"}
-            )
-            assert 400 <= status < 500
-        assert fetch(server, "/health")[0] == 200
-    assert not any("Traceback" in line for line in server.log)
+def test_what_is_no_protocol_message_is_refused_not_crashed_on(guarded: WebServer) -> None:
+    since = len(guarded.log)
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Authorization": "Bearer first-token"}
+    for body in (b"", b"{", b"[]", b"\xff\xfe", b'{"jsonrpc":"2.0"}'):
+        status, _ = fetch(guarded, "/mcp", body, **headers)
+        assert 400 <= status < 500
+        assert status != 401
+    assert fetch(guarded, "/health")[0] == 200
+    assert fetch(guarded, "/mcp")[0] == 401
+    refusals(guarded, since)  # what was logged before this line is there too
+    assert not any("Traceback" in line for line in guarded.log)
+
+
+def test_an_address_that_a_client_claims_is_not_believed(guarded: WebServer) -> None:
+    since = len(guarded.log)
+    claimed = {"X-Forwarded-For": "203.0.113.9", "Authorization": "Bearer wrong"}
+    assert fetch(guarded, "/mcp", b"{}", **claimed)[0] == 401
+    assert not any("203.0.113.9" in line for line in refusals(guarded, since))
 
 
 @pytest.mark.anyio
-async def test_a_session_belongs_to_the_token_that_opened_it() -> None:
-    with web_server("alice=first-token", "bob=second-token") as server, anyio.fail_after(30):
+async def test_a_session_belongs_to_the_token_that_opened_it(guarded: WebServer) -> None:
+    server, since = guarded, len(guarded.log)
+    with anyio.fail_after(30):
         assert fetch(server, "/health")[0] == 200
         assert fetch(server, "/mcp")[0] == 401
 
@@ -89,7 +118,7 @@ async def test_a_session_belongs_to_the_token_that_opened_it() -> None:
             foreign = await raw.post("/mcp", json=ping, headers={"Authorization": "Bearer second-token", **session})
         assert own.status_code == 200
         assert foreign.status_code == 404
-        assert any("authentication failed" in line and "127.0.0.1" in line for line in server.log)
+        assert any("127.0.0.1" in line for line in refusals(server, since))
 
 
 def test_a_port_that_is_taken_is_a_clear_error() -> None:

@@ -59,7 +59,7 @@ def exchange(lines: list[str], expected: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("A-REQ-REL-001")
-def test_a_line_that_is_no_message_is_answered_and_the_session_goes_on() -> None:
+def test_a_line_that_is_no_message_is_answered_before_a_session_too_which_then_goes_on() -> None:
     hello = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
@@ -67,13 +67,12 @@ def test_a_line_that_is_no_message_is_answered_and_the_session_goes_on() -> None
     }
     opening = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
     ping = '{"jsonrpc":"2.0","id":2,"method":"ping"}'
-    answers = exchange([opening, *(line for line, _, _ in ANSWERED), *SILENT, ping], len(ANSWERED) + 2)
+    first = ("no JSON at all", None, -32700)
+    lines = [first[0], opening, *(line for line, _, _ in ANSWERED), *SILENT, ping]
+    answers = exchange(lines, len(ANSWERED) + 3)
+    assert "error" in answers[0]
     failures = [each for each in answers if "error" in each]
-    assert [(each["id"], each["error"]["code"]) for each in failures] == [(ident, code) for _, ident, code in ANSWERED]
+    codes = [(ident, code) for _, ident, code in (first, *ANSWERED)]
+    assert [(each["id"], each["error"]["code"]) for each in failures] == codes
     assert all(each["error"]["data"]["error"]["code"] == "invalid_input" for each in failures)
     assert {each["id"] for each in answers if "result" in each} == {1, 2}
-
-
-def test_a_line_before_the_first_request_is_answered_too() -> None:
-    (answer,) = exchange(["no JSON at all"], 1)
-    assert answer["id"] is None
