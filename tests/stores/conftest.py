@@ -1,12 +1,15 @@
-"""What tests of stores share: one PostgreSQL server for all of them."""
+"""What tests of stores share: one PostgreSQL server and one ChromaDB server for all of them."""
 
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Generator
 
 import pytest
 
+from knowledge_mcp.stores.chroma.client import Address
+from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.servers.postgres_server import PostgresServer
 
 _names = (f"test{number}" for number in itertools.count())
@@ -24,3 +27,19 @@ def postgres() -> Generator[PostgresServer]:
 def database(postgres: PostgresServer) -> Callable[[], str]:
     """Return a function that makes an empty database and gives its address."""
     return lambda: postgres.make_database(next(_names), extension=False)
+
+
+@pytest.fixture(scope="session")
+def chroma() -> Generator[ChromaServer]:
+    """Run a ChromaDB server."""
+    folder = quick_folder()
+    with ChromaServer(folder) as made:
+        yield made
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def chroma_database(chroma: ChromaServer) -> Address:
+    """Make an empty database of it."""
+    chroma.make_database(name := next(_names))
+    return chroma.address(name)

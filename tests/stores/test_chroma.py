@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import shutil
 import ssl
 import tempfile
@@ -38,12 +37,6 @@ def folder() -> Generator[Path]:
     shutil.rmtree(made)
 
 
-@pytest.fixture(scope="module")
-def server(folder: Path) -> Generator[ChromaServer]:
-    with ChromaServer(folder / "server") as running:
-        yield running
-
-
 class TestEmbeddedChroma(StoreContract):
     """With a copy as a specification wants it; whatever a test does, that is right when the store is closed."""
 
@@ -60,23 +53,19 @@ class TestEmbeddedChroma(StoreContract):
 
 @pytest.mark.slow  # the contract again, as without a server
 class TestChromaServer(StoreContract):
-    _numbers = itertools.count()
-
     @pytest.fixture(autouse=True)
-    def _server(self, server: ChromaServer) -> None:
-        self.server = server
-        self.database = f"contract-{next(self._numbers)}"
-        server.make_database(self.database)
+    def _server(self, chroma_database: Address) -> None:
+        self.address = chroma_database
 
     def make_store(self, analyser: Analyser) -> Store:
-        return ChromaStore(self.server.address(self.database), analyser, policy=QUICK)
+        return ChromaStore(self.address, analyser, policy=QUICK)
 
     def open_again(self, store: Store) -> Store | None:
-        return ChromaStore(self.server.address(self.database), self.analyser, policy=QUICK)
+        return ChromaStore(self.address, self.analyser, policy=QUICK)
 
 
 def test_a_server_without_tls_is_opened_without_reading_certificates(
-    server: ChromaServer, monkeypatch: pytest.MonkeyPatch
+    chroma_database: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[object] = []
 
@@ -84,7 +73,7 @@ def test_a_server_without_tls_is_opened_without_reading_certificates(
         read.append(files)
 
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", note)
-    store = ChromaStore(server.address(), StoreContract.analyser, policy=QUICK)
+    store = ChromaStore(chroma_database, StoreContract.analyser, policy=QUICK)
     assert store.collections() == []
     store.close()
     assert read == []
@@ -92,14 +81,14 @@ def test_a_server_without_tls_is_opened_without_reading_certificates(
 
 @pytest.mark.requirement("document-store-api:FR-008")
 @pytest.mark.slow
-def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers_at_once(server: ChromaServer) -> None:
+def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers_at_once(
+    chroma: ChromaServer, chroma_database: Address
+) -> None:
     import chromadb
     from chromadb.config import Settings
 
     name = "application_docs"
-    server.make_database("specified")
-    address = server.address("specified")
-    older = ChromaStore(address, StoreContract.analyser, policy=QUICK, profiles={})
+    older = ChromaStore(chroma_database, StoreContract.analyser, policy=QUICK, profiles={})
     older.create_collection(name, SPACE)
     put(older, "d", [SamplePassage("old words", id="d_001_000")], collection=name)
     older.close()
@@ -112,14 +101,14 @@ def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers
             with contextlib.suppress(InternalError):  # the other writer has discarded or replaced what was staged
                 put(store, "d", passages, collection=name)
 
-    stores = [Checked(address, StoreContract.analyser, policy=QUICK) for _ in range(2)]
+    stores = [Checked(chroma_database, StoreContract.analyser, policy=QUICK) for _ in range(2)]
     threads = [threading.Thread(target=publish, args=(store, range(first, 8, 2))) for first, store in enumerate(stores)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     client: Any = chromadb.HttpClient(
-        "127.0.0.1", server.port, database="specified", settings=Settings(anonymized_telemetry=False)
+        "127.0.0.1", chroma.port, database=chroma_database.database, settings=Settings(anonymized_telemetry=False)
     )
     found = client.get_collection(name, embedding_function=None).get()
     registry = client.get_collection("document_registry", embedding_function=None).get()

@@ -18,12 +18,12 @@ from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import SearchQuery
 from knowledge_mcp.model.rights import Rights
 from knowledge_mcp.ports import Store
+from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from tests.engine.shelf import PUMPS, VALVES, Shelf, ended
-from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.servers.qdrant_server import QdrantServer
 
 
@@ -56,14 +56,15 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture(params=["sqlite", "chromadb", "qdrant"])
-def store(request: pytest.FixtureRequest, steps: list[str], tmp_path: Path) -> Generator[Store]:
+def store(
+    request: pytest.FixtureRequest, chroma_database: Address, steps: list[str], tmp_path: Path
+) -> Generator[Store]:
     del steps  # which listens before anything is opened
     analyser = EnglishAnalyser()
     if request.param == "sqlite":
         yield from _open(lambda: SqliteStore(tmp_path / "held.db", analyser))
     elif request.param == "chromadb":
-        with ChromaServer(quick_folder()) as chroma:
-            yield from _open(lambda: ChromaStore(chroma.address(), analyser))
+        yield from _open(lambda: ChromaStore(chroma_database, analyser))
     else:
         qdrant = QdrantServer()
         yield from _open(lambda: QdrantStore(QdrantConfig(qdrant.url, grpc="off"), analyser))

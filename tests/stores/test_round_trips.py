@@ -15,6 +15,7 @@ from knowledge_mcp.model.evidence import ReadQuery
 from knowledge_mcp.model.library import Deposit
 from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.ports import Store
+from knowledge_mcp.stores.chroma.client import Address
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.postgres.store import PostgresStore
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
@@ -22,7 +23,6 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from tests.engine.shelf import Shelf
 from tests.engine.world import World
 from tests.repositories.world import World as Repositories
-from tests.servers.chroma_server import ChromaServer, quick_folder
 from tests.servers.qdrant_real import REAL
 from tests.servers.qdrant_server import QdrantServer
 
@@ -36,7 +36,7 @@ unfinished, on Qdrant), manifest, counts, legs, passages, records."""
 
 
 @pytest.fixture(params=["qdrant", "chromadb"])
-def store(request: pytest.FixtureRequest) -> Generator[Store]:
+def store(request: pytest.FixtureRequest, chroma_database: Address) -> Generator[Store]:
     if request.param == "qdrant":
         qdrant = QdrantServer()
         opened: Store = QdrantStore(QdrantConfig(qdrant.url, grpc="off"), EnglishAnalyser())
@@ -44,10 +44,9 @@ def store(request: pytest.FixtureRequest) -> Generator[Store]:
         opened.close()
         qdrant.stop()
     else:
-        with ChromaServer(quick_folder()) as chroma:
-            opened = ChromaStore(chroma.address(), EnglishAnalyser())
-            yield opened
-            opened.close()
+        opened = ChromaStore(chroma_database, EnglishAnalyser())
+        yield opened
+        opened.close()
 
 
 @pytest.fixture
