@@ -83,7 +83,10 @@ def tool_asked(service: RemoteTools, name: str, arguments: dict[str, Any]) -> st
     return asked(service, call)
 
 
-@pytest.mark.parametrize("seed", range(3))
+MORE = pytest.mark.slow  # further seeds draw more of the same
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=MORE) for seed in range(1, 3))])
 def test_engines_over_rest_answer_as_where_no_hidden_document_is_stored(tmp_path: Path, seed: int) -> None:
     groups = ("eng",)
     for part in ("all", "seen", "all-keys", "seen-keys"):

@@ -105,6 +105,7 @@ def test_a_large_collection_is_searched_by_its_index_and_ranks_as_the_memory_sto
         assert rows(url, made_for) == [("filters",), ("longs",), ("terms",), ("vectors",)]
 
 
+@pytest.mark.slow
 def test_words_read_in_part_give_the_scores_of_all_words(database: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "INDEX_FROM_CHUNKS", 400)
     monkeypatch.setattr(search, "_READ_FIRST", 30)
