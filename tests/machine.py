@@ -12,7 +12,7 @@ import pytest
 
 from knowledge_mcp.support.locks import hold_lock
 
-__all__ = ["in_ci", "needs", "node22", "node_clients", "run_script"]
+__all__ = ["examples", "in_ci", "needs", "node22", "node_clients", "run_script"]
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALL_LINES = {
@@ -30,6 +30,11 @@ INSTALL_LINES = {
 def in_ci(environment: Mapping[str, str] = os.environ) -> bool:
     """Tell whether this run must not leave anything out: `CI` is set to anything but nothing, 0 or false."""
     return environment.get("CI", "").lower() not in {"", "0", "false"}
+
+
+def examples(number: int) -> int:
+    """Return how many examples to draw: all of them in CI, half elsewhere, as of tests that name no number."""
+    return number if in_ci() else number // 2
 
 
 def needs(program: str, *, environment: Mapping[str, str] = os.environ) -> str:

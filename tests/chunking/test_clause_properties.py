@@ -17,11 +17,12 @@ from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Chunk, Modality
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
 from tests.fakes.documents import Part, PieceMeasure, build_document, documents, parts
+from tests.machine import examples
 
 _SIZES = st.tuples(st.integers(50, 120), st.integers(200, 400), st.integers(0, 49))
 _MEASURES = st.builds(PieceMeasure, max_tokens=st.sampled_from([16, 40, 96, 256, 8192]), piece=st.integers(3, 7))
 _SETTINGS = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 _PROSE = {
     BlockKind.PARAGRAPH,

@@ -13,6 +13,7 @@ from knowledge_mcp.chunking.code.chunker import CodeChunker
 from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.readers.code.reader import CodeReader
 from tests.fakes.documents import PieceMeasure
+from tests.machine import examples
 from tests.readers.source_files import read_text
 
 NAMES = ["a.py", "a.js", "a.go", "a.c", "a.rs", "a.md", "a.txt", "a.toml", "a.yaml", "a.rb", "a.sql", "a.html"]
@@ -33,7 +34,9 @@ FILES = st.lists(st.tuples(LINE, st.integers(1, 6)), min_size=1, max_size=30).ma
 )
 MEASURES = st.builds(PieceMeasure, max_tokens=st.sampled_from([16, 40, 256, 8192]), piece=st.integers(3, 7))
 CHUNKERS = st.builds(CodeChunker, st.integers(50, 120), st.integers(0, 49), max_chunks=st.just(100_000))
-SETTINGS = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+SETTINGS = settings(
+    max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,12 @@ from knowledge_mcp.chunking.prose.sections import ContextualChunker
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Block, BlockKind, Document
 from tests.fakes.documents import PieceMeasure, documents
+from tests.machine import examples
 
 _MOST = st.sampled_from([64, 120, 400, 800])
 _MEASURES = st.builds(PieceMeasure, max_tokens=st.sampled_from([16, 40, 96, 256, 8192]), piece=st.integers(3, 7))
 _SETTINGS = settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 

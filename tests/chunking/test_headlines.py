@@ -11,6 +11,7 @@ from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType
 from tests.fakes.documents import Part, PieceMeasure, build_document, documents
+from tests.machine import examples
 
 _TITLE = "Statement of Harbour Dues (in thousands)"
 
@@ -175,7 +176,7 @@ def test_documents_without_pages_have_no_headlines() -> None:
     assert _over(document, "| Berth fees of quay 2") == ""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(document=documents(), place=st.integers(0, 400))
 def test_a_headline_stands_above_what_it_is_told_of(document: Document, place: int) -> None:
     found = Headlines(document).over(place)

@@ -13,6 +13,7 @@ from knowledge_mcp.chunking.prose.sections import ClauseChunker
 from knowledge_mcp.embedders.services.embedder import RemoteTokenizer
 from knowledge_mcp.model.document import BlockKind, DocumentType
 from tests.fakes.documents import Part, build_document
+from tests.machine import examples
 
 TOKENS = RemoteTokenizer()
 
@@ -82,7 +83,7 @@ class _Narrow:
         return TOKENS.spans(text)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     st.lists(st.text(st.sampled_from("東京都の🎉👩‍é .a"), min_size=1, max_size=400), min_size=1, max_size=4),
     st.sampled_from([16, 40, 8191]),

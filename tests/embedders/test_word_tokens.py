@@ -15,6 +15,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from knowledge_mcp.embedders.local import tokens
 from knowledge_mcp.embedders.local.tokens import WordTokens, stands_alone
 from tests.embedders import tiny
+from tests.machine import examples
 
 BLANKS = " \t\n\r\x0b\x0c\x1c\x1f\x85\xa0\u1680\u2003\u2028\u3000"
 ALPHABET = BLANKS + "\u200b\u200d\ufeff\xad\x00\ufffdaeéE\u0301ßΣς東京[]-.,!CLSx1"
@@ -38,7 +39,7 @@ def whole(tokenizer: Any, text: str) -> tuple[tuple[int, int], ...]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example("the plant[CLS]the [MASK]\x85x\x1fy  every requirement\u2028shall")
 @given(text=st.text(ALPHABET, max_size=40) | st.text(max_size=30))
 def test_words_have_the_tokens_that_they_have_in_the_text(tokenizer: Any, text: str) -> None:

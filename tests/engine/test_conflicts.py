@@ -16,6 +16,7 @@ from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definiti
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InvalidInputError
+from tests.machine import examples
 
 TERMS = EnglishAnalyser().document_terms
 PUMP = "When the tank is full, the pump shall stop within 2 seconds."
@@ -133,7 +134,7 @@ def test_thousands_of_requirements_take_few_comparisons() -> None:
         max_size=40,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_pair_is_lost_that_comparing_all_with_all_would_find(
     sentences: list[tuple[list[str], str, str]],
 ) -> None:

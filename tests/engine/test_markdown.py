@@ -17,6 +17,7 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from tests.fakes.documents import documents
+from tests.machine import examples
 from tests.readers.docx_files import content_item, heading, numbered, p, read_docx, table
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import SENTENCE, item_of, sheet, standard
@@ -96,7 +97,7 @@ def paged(draw: st.DrawFn) -> Document:
     return builder.build(content_item(b"", "made.pdf", "application/pdf"))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(document=paged())
 def test_no_sign_of_the_text_is_taken_for_a_mark(document: Document) -> None:
     if not document.text:
@@ -112,7 +113,7 @@ def _bare(document: Document) -> str:
     return re.sub(r"[•–\s]", "", document.text)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(document=documents())
 def test_sections_and_words_survive_whatever_the_document(document: Document) -> None:
     if not document.text:
@@ -123,7 +124,7 @@ def test_sections_and_words_survive_whatever_the_document(document: Document) ->
 
 
 @pytest.mark.requirement("D-REQ-7.4")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(document=documents(), data=st.data())
 @pytest.mark.slow
 def test_every_passage_keeps_its_pages(document: Document, data: st.DataObject) -> None:

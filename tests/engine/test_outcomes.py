@@ -35,6 +35,7 @@ from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.publishing import PublishingStore
 from tests.engine.world import World
+from tests.machine import examples
 
 _FINAL = {
     IngestEventKind.STORED: "stored",
@@ -153,7 +154,7 @@ _moods = st.lists(st.one_of(st.sampled_from(["well", "some", "many", "all"]), st
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 23), min_size=1, max_size=6),
     slice_=st.integers(1, 17),

@@ -33,6 +33,7 @@ from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.library import FERRIES, PIERS, TIDES
 from tests.engine.overridden import OverriddenStore
 from tests.engine.world import World
+from tests.machine import examples
 
 MEASURE = HashingEmbedder()
 
@@ -280,7 +281,7 @@ TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([" ", "  ", "\n", "\n\n", ". "
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(TEXTS, st.integers(50, 200), st.lists(st.integers(0, 5000), max_size=4))
 def test_any_text_is_read_to_its_end_without_a_word_lost_or_cut(text: str, limit: int, starts: list[int]) -> None:
     cuts = sorted({min(start, len(text)) for start in starts})
@@ -300,7 +301,7 @@ def test_any_text_is_read_to_its_end_without_a_word_lost_or_cut(text: str, limit
     assert "".join(re.sub(r"\s", "", span.of(text)) for span in read) == re.sub(r"\s", "", text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(TEXTS, st.integers(1, 60))
 @example('0 0 0 0 0 0: 0\ud7fc 0::0:0." ¹ ', 17)
 def test_a_cut_never_goes_through_a_word_that_would_fit(text: str, limit: int) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_mcp.language import document_types, force, references, sentences
+from tests.machine import examples
 
 PARSER: Any = vars(re)["_parser"]
 WIDTHLESS = {"AT", "ASSERT", "ASSERT_NOT"}
@@ -98,7 +99,7 @@ def test_a_guard_lets_every_alternative_pass(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", list(REFERENCES))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_every_reference_holds_what_is_looked_for_first(code: str, data: st.DataObject) -> None:
     text = data.draw(st.from_regex(REFERENCES[code]))
@@ -106,7 +107,7 @@ def test_every_reference_holds_what_is_looked_for_first(code: str, data: st.Data
 
 
 @pytest.mark.parametrize("place", range(len(KINDS)))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(data=st.data())
 def test_every_mention_of_a_kind_holds_one_of_its_words(place: int, data: st.DataObject) -> None:
     _, _, stems, pattern = KINDS[place]

@@ -38,6 +38,7 @@ def test_a_noisy_page_is_read_nearly_to_the_letter(engine: TesseractEngine) -> N
     assert error_rate(engine.read(png(noisy(drawn(LETTER)))).text, TEXT) <= 0.02
 
 
+@pytest.mark.slow
 def test_what_a_stamp_hides_is_told_and_rules_are_not(engine: TesseractEngine) -> None:
     page = drawn(LETTER)
     stamped = page.copy()
@@ -59,7 +60,7 @@ def test_a_page_of_grain_is_cleaned(engine: TesseractEngine) -> None:
     assert error_rate(engine.read(png(grainy)).text, "\n".join(LETTER[:5])) <= 0.02
 
 
-@pytest.mark.parametrize("turn", [90, 180, 270])
+@pytest.mark.parametrize("turn", [*(pytest.param(turn, marks=pytest.mark.slow) for turn in (90, 180)), 270])
 def test_a_page_that_lies_turned_is_read_upright(engine: TesseractEngine, turn: int) -> None:
     upright = drawn(LETTER[:5], size=36, width=1100)
     page = engine.read(png(upright.rotate(turn, expand=True)))  # against the clock
@@ -72,7 +73,7 @@ def test_a_page_that_lies_turned_is_read_upright(engine: TesseractEngine, turn: 
     assert first.box[1] < 120
 
 
-@pytest.mark.parametrize("degrees", [-9.0, 4.0])
+@pytest.mark.parametrize("degrees", [pytest.param(-9.0, marks=pytest.mark.slow), 4.0])
 def test_a_page_that_lies_askew_is_straightened(engine: TesseractEngine, degrees: float) -> None:
     page = engine.read(png(tilted(drawn(LETTER[:5], size=36, width=1100), degrees)))
     assert error_rate(page.text, "\n".join(LETTER[:5])) <= 0.01
@@ -93,6 +94,7 @@ def test_a_blank_page_has_no_words_and_is_no_error(engine: TesseractEngine) -> N
     assert (page.words, page.text, page.confidence) == ((), "", 0.0)
 
 
+@pytest.mark.slow
 def test_a_page_too_poor_to_read_has_a_low_confidence(engine: TesseractEngine) -> None:
     page = engine.read(png(noisy(drawn(LETTER[:3], size=30).filter(ImageFilter.GaussianBlur(4.6)))))
     assert page.confidence < 70

@@ -19,6 +19,7 @@ from knowledge_mcp.readers.code import reader as code_module
 from knowledge_mcp.readers.code.parse import GRAMMARS, parse
 from knowledge_mcp.readers.code.reader import CODE_MEDIA_TYPES, CodeReader
 from knowledge_mcp.support.sandbox import Limits
+from tests.machine import examples
 from tests.readers.source_files import item_of, outline_of, read_text
 
 SAMPLES: dict[str, tuple[str, list[str]]] = {
@@ -290,7 +291,7 @@ LINES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(lines=st.lists(LINES, min_size=1, max_size=25), name=st.sampled_from(sorted(SAMPLES)))
 def test_whatever_stands_in_a_file_no_text_is_lost_and_no_line_is_wrong(
     reader_of_all: CodeReader, lines: list[str], name: str

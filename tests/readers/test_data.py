@@ -17,6 +17,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.data.csv import delimiter_of
 from knowledge_mcp.readers.data.reader import DataReader
 from knowledge_mcp.support.sandbox import Limits
+from tests.machine import examples
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
 
@@ -90,7 +91,7 @@ def test_rows_of_unequal_length_and_open_quotation_marks_are_told() -> None:
     assert "3,4" in document.text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.lists(WORDS, min_size=2, max_size=5), min_size=1, max_size=8), st.sampled_from(",;\t"))
 def test_no_cell_of_a_csv_file_is_lost(rows: list[list[str]], delimiter: str) -> None:
     target = io.StringIO()
@@ -164,7 +165,7 @@ def _said(value: Json) -> Iterator[str]:
         yield value if isinstance(value, str) else json.dumps(value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(JSON)
 def test_no_name_and_no_value_of_a_json_file_is_lost(value: Json) -> None:
     text = squeezed(read(json.dumps({"root": value}), "a.json").text).replace("\\|", "|")

@@ -16,6 +16,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.shared import pieces
 from knowledge_mcp.readers.shared.assembly import normalise_text
+from tests.machine import examples
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
 
@@ -218,7 +219,7 @@ TREES: st.SearchStrategy[str] = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(TREES)
 def test_no_word_of_a_page_is_lost_however_its_elements_are_nested(page: str) -> None:
     root: Any = etree.fromstring(f"<body>start {page}</body>".encode(), etree.HTMLParser(encoding="utf-8"))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markdown import MarkdownReader
+from tests.machine import examples
 from tests.readers.test_markdown_structure import read
 
 
@@ -195,7 +196,7 @@ _LINES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(lines=st.lists(_LINES, min_size=1, max_size=14), data=st.data())
 def test_markers_take_no_word_away_and_pages_never_go_back(lines: list[str], data: st.DataObject) -> None:
     places = sorted(data.draw(st.sets(st.integers(0, len(lines)), max_size=4)))

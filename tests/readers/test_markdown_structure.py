@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.document import BlockKind, Document, DocumentType, ReferenceKind
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markdown import MarkdownReader
+from tests.machine import examples
 from tests.readers.docx_files import content_item
 
 
@@ -306,7 +307,7 @@ MARKDOWN = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=30)), mi
 
 
 @given(MARKDOWN)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_is_written_blocks_cover_the_text_in_order_and_references_stand_where_they_say(source: str) -> None:
     item = content_item(source.encode("utf-8", "replace"), "any.md")
     try:

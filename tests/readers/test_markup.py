@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markup.reader import MarkupReader
+from tests.machine import examples
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
 
@@ -242,13 +243,13 @@ def outcome(text: str, name: str) -> str:
         return error.reason
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(st.sampled_from("=-*.|+_`~:#[]<>{}(),;/!^ \nabAB1x"), max_size=200))
 def test_whatever_asciidoc_holds_it_ends_in_a_document_or_is_empty(text: str) -> None:
     assert outcome(f"A{text}", "a.adoc")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(st.sampled_from("=-*.|+_`~:#[]<>{}()\n abAB1x"), max_size=200))
 def test_whatever_restructured_text_holds_it_ends_in_a_document_or_is_empty(text: str) -> None:
     assert outcome(f"A{text}", "a.rst") != UnreadableReason.CORRUPTED

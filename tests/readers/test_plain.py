@@ -15,6 +15,7 @@ from knowledge_mcp.readers.plain.reader import PlainTextReader
 from knowledge_mcp.readers.shared.assembly import normalise_text
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.support.sandbox_worker import Refusal
+from tests.machine import examples
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
 
@@ -233,7 +234,7 @@ def test_any_encoding_is_read(encoding: str) -> None:
     assert bool(document.warnings) is (encoding == "cp1252")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Co", "Cn")) | st.sampled_from("\n\n\t ")))
 @example("o documento")
 def test_no_letter_of_a_text_is_lost(text: str) -> None:

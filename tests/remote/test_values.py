@@ -19,6 +19,7 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, SearchAnswer, SearchMode, SearchQuery, Stats
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.remote.values import RIGHTS, codec_of, method_of
+from tests.machine import examples
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 FIELDS = st.sampled_from(["document_id", "document_type", "chunk_type", "normative", "clause_number"])
@@ -55,13 +56,13 @@ def travelled(hint: Any, value: Any) -> Any:
     return codec.decode(json.loads(json.dumps(codec.encode(value), allow_nan=False)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(QUERIES)
 def test_every_question_travels_with_its_filter(query: SearchQuery) -> None:
     assert travelled(SearchQuery, query) == query
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(CHUNKS, max_size=2))
 def test_every_chunk_travels_with_all_that_is_in_it(chunks: list[Chunk]) -> None:
     assert travelled(list[Chunk], chunks) == chunks

@@ -31,6 +31,7 @@ from knowledge_mcp.transports.rest.app import build_rest_app, run_app
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider, KnowledgeProviders
 from tests.engine.shelf import PUMPS, VALVES, Shelf, ended
+from tests.machine import examples
 from tests.rest.world import Options, keys_file
 
 TEXTS = (PUMPS, VALVES, "# Fires\n\nA valve of the sprinkler stays open.\n")
@@ -241,7 +242,7 @@ def compare_worlds(key: Key, holdings: dict[Place, Held], jobs: list[Held], asks
 WORLDS = given(key=KEYS, holdings=HOLDINGS, jobs=JOBS, asks=ASKS)
 """Draws worlds, and calls of them, for `compare_worlds`."""
 DRAWING = settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],

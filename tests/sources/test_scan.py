@@ -27,7 +27,7 @@ from knowledge_mcp.sources.scan.files import (
     media_type_of,
 )
 from knowledge_mcp.support.files import printable_path
-from tests.machine import needs
+from tests.machine import examples, needs
 from tests.servers.git_server import MadeRepository
 
 CODE = "value = 1\n"
@@ -138,7 +138,7 @@ PATTERNS = st.tuples(
 
 
 @pytest.mark.requirement("C-6.5-gitignore")
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     paths=st.lists(PATHS.map(lambda path: f"{path}.py"), min_size=1, max_size=8, unique=True),
     root=st.lists(PATTERNS, max_size=4),

@@ -126,7 +126,7 @@ def test_pages_and_passages_are_read_and_cursors_lead_on() -> None:
         ask("knowledge_read", document_id="example-standard", last_page=3)
 
 
-@pytest.mark.parametrize("letter", ["x", '"', "\u0001"])
+@pytest.mark.parametrize("letter", ["x", '"', pytest.param("\u0001", marks=pytest.mark.slow)])
 def test_an_answer_that_would_be_too_long_holds_less_and_loses_nothing(letter: str) -> None:
     knowledge = FakeKnowledge([book(24, 6_000, letter)])
     text = knowledge.document_text("book")
