@@ -15,6 +15,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
+from knowledge_mcp.readers.shared import isolation
+from knowledge_mcp.support.sandbox import Sandbox
 from tests.machine import in_ci
 from tests.machine import needs as _needs
 from tests.requirements.manifest import summary
@@ -67,11 +69,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _FilesAndRooms(LoadFileScheduling):
-    """Give each process whole files, and one of them all that are shown in a browser: to start it takes a second."""
+    """Give each process whole files, and folders whose fixtures of a package take seconds to make whole, too."""
+
+    _FOLDERS = ("tests/console", "tests/house")
+    """What they share is a browser, and the trees of all our code."""
 
     def _split_scope(self, nodeid: str) -> str:
         scope = str(super()._split_scope(nodeid))
-        return "tests/console" if scope.startswith("tests/console/") else scope
+        return next((folder for folder in self._FOLDERS if scope.startswith(f"{folder}/")), scope)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -84,6 +89,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 def needs() -> Callable[[str], str]:
     """Return a function that gives a program's path, skips where it is missing, and fails there in CI."""
     return _needs
+
+
+class _Warm(Sandbox):
+    """A sandbox whose children no reader and no command ends."""
+
+    def close(self) -> None:
+        """Leave them to the next one."""
+
+
+@pytest.fixture(scope="session")
+def warm() -> Generator[Sandbox]:
+    """Keep the children in which files are parsed: to start one for each test takes longer than the rest of it."""
+    made = _Warm()
+    yield made
+    Sandbox.close(made)
+
+
+@pytest.fixture
+def warm_readers(warm: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let readers that are made for one test use the children that are kept."""
+    monkeypatch.setattr(isolation, "Sandbox", lambda: warm)
 
 
 @pytest.fixture

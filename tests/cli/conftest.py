@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import pytest
 from knowledge_mcp import registry, wiring
 from knowledge_mcp.cli import ingest as ingest_command
 from knowledge_mcp.cli.knowledge import main
-from knowledge_mcp.readers.shared import isolation
 from knowledge_mcp.settings import Settings, variables
 from knowledge_mcp.sources.synced import web
 from knowledge_mcp.support.sandbox import Sandbox
@@ -53,32 +52,17 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeKnowledge:
     return knowledge
 
 
-class _Warm(Sandbox):
-    """A sandbox whose children no command ends."""
-
-    def close(self) -> None:
-        """Leave them to the next command."""
-
-
-@pytest.fixture(scope="session")
-def warm() -> Generator[Sandbox]:
-    """Keep the children in which files are parsed: to start one for each command takes longer than the rest of it."""
-    made = _Warm()
-    yield made
-    Sandbox.close(made)
-
-
 @pytest.fixture
 def call(
     home: Path,
     warm: Sandbox,
+    warm_readers: None,
     logging_restored: None,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Command:
     """Call a command's entry point with some arguments; returns what it left."""
-    for module in (isolation, web):
-        monkeypatch.setattr(module, "Sandbox", lambda: warm)
+    monkeypatch.setattr(web, "Sandbox", lambda: warm)
 
     def run(entry: Callable[[], None], *arguments: str) -> Finished:
         monkeypatch.setattr(sys, "argv", ["command", *arguments])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.house.dependencies import declared, imported, normal, unexplained
+from tests.house.source import nodes, package_modules
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RECORD = ROOT / "docs" / "decisions" / "0001-dependencies.md"
@@ -36,6 +39,21 @@ def test_every_declared_dependency_is_locked() -> None:
     names = re.findall(r"^[a-z0-9-]+", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
     locked = {normal(name) for name in names}
     assert declared(ROOT) - locked == set()
+
+
+def test_every_extra_that_a_hint_names_exists() -> None:
+    named = {
+        node.args[0].value
+        for module in package_modules(ROOT)
+        for node in nodes(module.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "install_command"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert named
+    assert named <= set(project["optional-dependencies"])
 
 
 def test_declared_names_are_read_without_versions_extras_and_markers(tmp_path: Path) -> None:

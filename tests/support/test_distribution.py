@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.metadata
 import tomllib
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ import pytest
 
 from knowledge_mcp.support import distribution
 from knowledge_mcp.support.distribution import distribution_name, install_command
-from tests.house.source import nodes, package_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -82,17 +80,3 @@ def test_a_distribution_that_only_bears_our_name_is_not_taken_for_ours(
     monkeypatch.setattr(distribution.importlib.metadata, "distributions", lambda: strangers)
     assert distribution_name() is None
     assert "knowledge-mcp" not in install_command("office")
-
-
-def test_every_extra_that_a_hint_names_exists() -> None:
-    named = {
-        node.args[0].value
-        for module in package_modules(ROOT)
-        for node in nodes(module.tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "install_command"
-        and isinstance(node.args[0], ast.Constant)
-    }
-    assert named
-    assert named <= set(PROJECT["optional-dependencies"])
