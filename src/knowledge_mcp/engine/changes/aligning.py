@@ -8,28 +8,23 @@ The best pairs are joined first, each clause once; clauses that are left are loo
 from __future__ import annotations
 
 import functools
-import heapq
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.pairs import ClausePairs
-from knowledge_mcp.engine.changes.wording import holders, is_contained, plain, words_of
+from knowledge_mcp.engine.changes.sides import RARE, EditionSide, Terms, rarity_of
+from knowledge_mcp.engine.changes.wording import holders, is_contained, own_runs_in_common, plain, words_of
 from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
 """What heading, number and place each count for: as much as half of the words in common, and none is enough alone."""
-_RARE = 40
-"""Clauses of the other edition up to which a term is looked up to find candidates."""
-_CANDIDATES = 12
 _ROUNDS = 3
 """How often pairs are scored with what the round before joined: a clause's place is known only then."""
-
-Terms = Callable[[str], Sequence[str]]
 
 
 class LinkKind(StrEnum):
@@ -68,6 +63,7 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
     links = [ClauseLink(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
     links.extend(matcher.followed(pairs))
     links.extend(matcher.contained(pairs, links))
+    links = _with_parts(links)
     gone = {id(link.old) for link in links if link.old is not None}
     come = {id(link.new) for link in links if link.new is not None}
     links += [
@@ -83,82 +79,19 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
     return _in_order(links, pairs)
 
 
-class _Side:
-    """Hold the weighted terms of one edition's clauses."""
+def _with_parts(links: Sequence[ClauseLink]) -> list[ClauseLink]:
+    """Call a clause that went elsewhere under another heading one of the parts, where others went with it."""
+    apart = {id(link.old) for link in links if link.kind is LinkKind.SPLIT}
+    together = {id(link.new) for link in links if link.kind is LinkKind.MERGED}
 
-    def __init__(self, clauses: Sequence[Clause], terms: Terms) -> None:
-        self.clauses = clauses
-        self.counts = [Counter(terms(clause.text)) for clause in check_each(clauses)]
-        self.titles = [frozenset(terms(clause.heading)) for clause in clauses]
-        self.heads = [_own_head(clause, clauses) for clause in clauses]
-        self.heads_like = Counter(self.heads)
-        self.siblings = Counter(
-            (clause.file, clause.parent, head) for clause, head in zip(clauses, self.heads, strict=True)
-        )
-        self.tops = Counter(clause.file for clause in clauses if clause.parent is None and clause.level)
-        self.paths: list[tuple[str, ...]] = []
-        for place, clause in enumerate(clauses):  # without the document's title, which says the edition
-            above = self.paths[clause.parent] if clause.parent is not None else ()
-            self.paths.append(() if self.is_title(place) else (*above, plain(clause.heading)))
-        self.weights: list[dict[str, float]] = []
-        self.lengths: list[float] = []
-        self.by_term: defaultdict[str, list[int]] = defaultdict(list)
-        for place, counted in enumerate(self.counts):
-            for term in counted:
-                self.by_term[term].append(place)
+    def kind(link: ClauseLink) -> LinkKind:
+        assert link.old is not None
+        assert link.new is not None
+        if link.kind not in {LinkKind.MOVED, LinkKind.RENAMED} or plain(link.old.heading) == plain(link.new.heading):
+            return link.kind
+        return LinkKind.SPLIT if id(link.old) in apart else LinkKind.MERGED if id(link.new) in together else link.kind
 
-    def weigh(self, rarity: Mapping[str, float]) -> None:
-        for counted in self.counts:
-            weights = {term: (1 + math.log(count)) * rarity[term] for term, count in counted.items()}
-            self.weights.append(weights)
-            self.lengths.append(math.sqrt(sum(weight * weight for weight in weights.values())))
-
-    def most_alike(self, weights: Mapping[str, float]) -> list[int]:
-        """List the clauses that share most of a text's weightier terms, in reading order."""
-        found: defaultdict[int, float] = defaultdict(float)
-        for term, weight in weights.items():
-            places = self.by_term.get(term, ())
-            if len(places) <= _RARE:
-                for place in places:
-                    found[place] += weight * self.weights[place][term] / self.lengths[place]
-        return sorted(heapq.nlargest(_CANDIDATES, found, key=lambda place: (found[place], -place)))
-
-    def cosine(self, place: int, other: _Side, there: int) -> float | None:
-        """Tell how many words two clauses have in common; None where neither has any."""
-        weights, others = self.weights[place], other.weights[there]
-        if not weights and not others:
-            return None
-        if not weights or not others:
-            return 0.0
-        if len(weights) > len(others):
-            weights, others = others, weights
-        shared = sum(weight * others[term] for term, weight in weights.items() if term in others)
-        return shared / (self.lengths[place] * other.lengths[there])
-
-    def usual(self, place: int) -> float:
-        """Tell how much a clause has in common with the clause of its own edition that is most like it."""
-        near = (other for other in self.most_alike(self.weights[place]) if other != place)
-        return max((self.cosine(place, self, other) or 0.0 for other in near), default=0.0)
-
-    def vocabulary(self, place: int) -> frozenset[str]:
-        """Return the terms of a clause's text and of its heading."""
-        return self.titles[place].union(self.counts[place])
-
-    def is_title(self, place: int) -> bool:
-        """Tell whether a clause is its document's title, or what stands before its first heading."""
-        clause = self.clauses[place]
-        if clause.level == 0 or clause.parent is not None:
-            return clause.level == 0
-        is_first = place == 0 or self.clauses[place - 1].file != clause.file
-        return self.tops[clause.file] == 1 or (is_first and not clause.text)
-
-    def is_at_top(self, clause: Clause) -> bool:
-        """Tell whether nothing stands above a clause, or only its document's title."""
-        return clause.parent is None or self.is_title(clause.parent)
-
-    def is_only_sibling(self, place: int) -> bool:
-        clause = self.clauses[place]
-        return self.siblings[clause.file, clause.parent, self.heads[place]] == 1
+    return [replace(link, kind=kind(link)) for link in links]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +106,15 @@ class _Evidence:
 
 class _Matcher:
     def __init__(self, old: Edition, new: Edition, terms: Terms) -> None:
-        self._old, self._new = _Side(old.clauses, terms), _Side(new.clauses, terms)
+        self._old, self._new = EditionSide(old.clauses, terms), EditionSide(new.clauses, terms)
         everywhere = [*self._old.counts, *self._new.counts]
-        rarity = _rarity(everywhere)
+        rarity = rarity_of(everywhere)
         self._old.weigh(rarity)
         self._new.weigh(rarity)
-        self._vocabulary_rarity = _rarity(
+        self._vocabulary_rarity = rarity_of(
             [side.vocabulary(place) for side in (self._old, self._new) for place in range(len(side.clauses))]
         )
-        self._title_rarity = _rarity([*self._old.titles, *self._new.titles])
+        self._title_rarity = rarity_of([*self._old.titles, *self._new.titles])
         self._usual_old, self._usual_new = functools.cache(self._old.usual), functools.cache(self._new.usual)
         self._files = _same_files(old, new)
         self._by_name: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -189,6 +122,22 @@ class _Matcher:
             for name in self._called(self._new, place, clause.file):
                 self._by_name[name].append(place)
         self._notes = dict(self._told(old, new))
+        self._runs = own_runs_in_common(old.clauses, new.clauses)
+        self._numbers_stay = self._most_numbers_stay()
+
+    def _most_numbers_stay(self) -> bool:
+        """Tell whether clauses whose heading each edition has once mostly kept their numbers, where such have any."""
+        headed = {
+            head: self._new.clauses[place].number
+            for place, head in enumerate(self._new.heads)
+            if head and self._new.heads_like[head] == 1
+        }
+        pairs = [
+            (clause.number, headed[head])
+            for clause, head in zip(self._old.clauses, self._old.heads, strict=True)
+            if clause.number and self._old.heads_like[head] == 1 and headed.get(head)
+        ]
+        return 2 * sum(one == other for one, other in pairs) >= len(pairs)
 
     # ---- joining
 
@@ -198,13 +147,37 @@ class _Matcher:
             for one in check_each(range(len(self._old.clauses)))
             for other in self._near(one)
         }
+        for one, other in self._runs:
+            if self._runs[one, other][0] > _QUARTER and (one, other) not in evidence and self._may_join(one, other):
+                evidence[one, other] = self._evidence(one, other)
         pairs: ClausePairs | None = None
         for _ in range(_ROUNDS):
             pairs = self._round(evidence, pairs)
+            self._files |= self._files_that_went(pairs)
+            for one, other in self._above(pairs):
+                if (one, other) not in evidence:
+                    evidence[one, other] = self._evidence(one, other)
         assert pairs is not None
         self._part_what_went_elsewhere(pairs, evidence)
         self._join_same_words(pairs)
+        self._join_by_runs(pairs)
         return pairs
+
+    def _files_that_went(self, pairs: ClausePairs) -> dict[str, str]:
+        """Map files that are no more to the new ones that more than half of their clauses went to."""
+        sizes = [Counter(clause.file for clause in side.clauses) for side in (self._old, self._new)]
+        went = Counter((one.file, other.file) for one, other in pairs.items_in_order())
+        return {
+            file: there
+            for (file, there), count in went.items()
+            if file not in sizes[1] and there not in sizes[0] and 2 * count > max(sizes[0][file], sizes[1][there])
+        }
+
+    def _above(self, pairs: ClausePairs) -> Iterator[tuple[int, int]]:
+        """Yield the clauses that hold joined ones: they may belong together, though they have no word in common."""
+        for one, other in pairs.items_in_order():
+            if one.parent is not None and other.parent is not None and self._may_join(one.parent, other.parent):
+                yield one.parent, other.parent
 
     def _part_what_went_elsewhere(self, pairs: ClausePairs, evidence: Mapping[tuple[int, int], _Evidence]) -> None:
         """Part clauses of different headings where the words of one are not in the other, but in another clause."""
@@ -251,8 +224,19 @@ class _Matcher:
                 if is_above_joined or not is_common:
                     pairs.join(one.index, other.index)
 
+    def _join_by_runs(self, pairs: ClausePairs) -> None:
+        """Join what is left by runs of words that only two have: a quarter of the longer, or half of the shorter."""
+        found = [
+            (-longer, one, other)
+            for (one, other), (longer, shorter) in self._runs.items()
+            if (longer > _QUARTER or shorter > _HALF) and self._may_join(one, other)
+        ]
+        for _, one, other in sorted(found):
+            if one not in pairs.forward and other not in pairs.backward:
+                pairs.join(one, other)
+
     @staticmethod
-    def _called(side: _Side, place: int, file: str) -> Iterator[tuple[str, ...]]:
+    def _called(side: EditionSide, place: int, file: str) -> Iterator[tuple[str, ...]]:
         """Yield what a clause may be found by: its names, and that it is the title of its document."""
         clause = side.clauses[place]
         yield ("path", file, *side.paths[place])
@@ -263,12 +247,19 @@ class _Matcher:
     def _near(self, one: int) -> list[int]:
         """List the clauses of the new edition that an old one may have become; none where a note says what it did."""
         clause = self._old.clauses[one]
-        if clause.is_only_a_note or (one in self._notes and self._notes[one].went_to):
+        if self._is_told(one):
             return []
         near = set(self._new.most_alike(self._old.weights[one]))
         for name in self._called(self._old, one, self._files.get(clause.file, clause.file)):
-            near.update(self._by_name.get(name, ())[:_RARE])
+            near.update(self._by_name.get(name, ())[:RARE])
         return [place for place in sorted(near) if not self._new.clauses[place].is_only_a_note]
+
+    def _is_told(self, one: int) -> bool:
+        """Tell whether a note says what an old clause became, or it is a note itself."""
+        return self._old.clauses[one].is_only_a_note or bool(one in self._notes and self._notes[one].went_to)
+
+    def _may_join(self, one: int, other: int) -> bool:
+        return not self._is_told(one) and not self._new.clauses[other].is_only_a_note
 
     def _evidence(self, one: int, other: int) -> _Evidence:
         old, new = self._old, self._new
@@ -276,7 +267,7 @@ class _Matcher:
         shared, apart = (sum(self._title_rarity[term] for term in each) for each in (titles & others, titles ^ others))
         like = 2 * shared / (2 * shared + apart) if shared else 0.0
         number = old.clauses[one].number
-        same_number = bool(number) and number == new.clauses[other].number
+        same_number = self._numbers_stay and bool(number) and number == new.clauses[other].number
         like /= max(old.heads_like[old.heads[one]], new.heads_like[new.heads[other]])
         return _Evidence(
             words=self._in_common(one, other, like),
@@ -289,14 +280,14 @@ class _Matcher:
         """Tell how far the words of two clauses speak for the pair.
 
         Words count beyond what clauses of their own editions have in common anyway; as they are, where the headings
-        belong together.
+        belong together; and so do runs of words that no other clause has.
         """
         words = self._old.cosine(one, self._new, other)
         if words is None:
             return None
         usual = min(self._usual_old(one), self._usual_new(other))
         beyond = (words - usual) / (1 - usual) if usual < 1 else 0.0
-        return max(beyond, words * like_head)
+        return max(beyond, words * like_head, self._runs.get((one, other), (0.0, 0.0))[0])
 
     def _round(self, evidence: Mapping[tuple[int, int], _Evidence], known: ClausePairs | None) -> ClausePairs:
         scored: list[tuple[bool, float, int, int, int]] = []
@@ -305,8 +296,9 @@ class _Matcher:
             in_place = together and self._is_named_alike(one, other, each)
             score = self._score(one, other, each, known, together=together, in_place=in_place)
             says_nothing = each.words is not None and each.words < _NOTHING
-            is_named = in_place or each.same_head or each.number >= _HALF
-            if score > _HALF and (is_named or not says_nothing):  # a clause number alone is shifted by every insertion
+            says_little = each.words is not None and each.words < _QUARTER and not together
+            is_named = in_place or each.number >= _HALF or (each.same_head and (together or self._is_telling(one)))
+            if score > _HALF and (is_named or not (says_nothing or says_little)):  # insertions shift clause numbers
                 scored.append((says_nothing or not in_place, -score, abs(one - other), one, other))
         pairs = ClausePairs(self._old.clauses, self._new.clauses)
         for _, _, _, one, other in sorted(scored):
@@ -314,11 +306,17 @@ class _Matcher:
                 pairs.join(one, other)
         return pairs
 
+    def _is_telling(self, one: int) -> bool:
+        """Tell whether a heading names its subject by rare words, as "Configuration" and "Overview" do not."""
+        titles = self._old.titles[one]
+        return sum(self._title_rarity[term] for term in titles) > math.log(len(self._old.heads) + len(self._new.heads))
+
     def _stand_together(self, one: int, other: int, known: ClausePairs | None) -> bool:
         """Tell whether what holds two clauses belongs together, or what stands beside them; at first, by their path."""
         old, new = self._old.clauses[one], self._new.clauses[other]
         if known is not None:
-            return known.hold(old, new, self._files) or known.neighbours_went(old, new)
+            held = known.hold(old, new, self._files) or known.neighbours_went(old, new)
+            return held or self._stands_at_the_top(old, new)
         paths = self._old.paths[one], self._new.paths[other]
         return paths[0][:-1] == paths[1][:-1] and self._files.get(old.file, old.file) == new.file
 
@@ -346,7 +344,7 @@ class _Matcher:
             return LinkKind.MOVED
         if self._old.heads[old.index] != self._new.heads[new.index]:
             return LinkKind.RENAMED
-        if old.number != new.number:
+        if old.number and new.number and old.number != new.number:
             return LinkKind.RENUMBERED
         return LinkKind.SAME if words_of(old.text) == words_of(new.text) else LinkKind.EDITED
 
@@ -405,7 +403,7 @@ class _Matcher:
             yield ClauseLink(LinkKind.SPLIT, holder, clause)
 
     def _held(
-        self, side: _Side, there: _Side, clauses: Sequence[Clause], links: Iterable[tuple[int, int]]
+        self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], links: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[Clause, Clause]]:
         """Yield clauses with those of the other edition that hold them: word for word, else in other words.
 
@@ -427,26 +425,29 @@ class _Matcher:
         yield from self._taken_up(side, there, [each for each in clauses if each.index not in indexes], known)
 
     def _taken_up(
-        self, side: _Side, there: _Side, clauses: Sequence[Clause], known: Mapping[int, frozenset[str]]
+        self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], known: Mapping[int, frozenset[str]]
     ) -> Iterator[tuple[Clause, Clause]]:
         """Yield clauses with the one of the other edition that took them up in other words.
 
         It gained more than half of the weight of those of their words that `known`, what it is linked with, did not
-        have, and more of them than one of as many clauses gains by chance.
+        have, and more of them than one of as many pairs of clauses has by chance.
         """
         gained: defaultdict[str, list[int]] = defaultdict(list)
         for place, words in check_each(known.items()):
             for term in there.vocabulary(place) - words:
                 gained[term].append(place)
+        tries = len(known) * sum(bool(side.counts[clause.index]) for clause in clauses)
         for clause in clauses:
+            if not side.counts[clause.index]:  # a heading alone
+                continue
             words = side.vocabulary(clause.index)
-            near = {place for term in words if len(gained.get(term, ())) <= _RARE for place in gained.get(term, ())}
+            near = {place for term in words if len(gained.get(term, ())) <= RARE for place in gained.get(term, ())}
             best = (_HALF, -1)
             for place in sorted(near):
                 own = words - known[place]
                 taken = own & there.vocabulary(place)
                 chance = sum(math.log(len(known) / len(gained[term])) for term in taken)
-                if chance > math.log(len(known)):
+                if chance > math.log(tries):
                     best = max(best, (self._weight(taken) / self._weight(own), place))
             if best[1] >= 0:
                 yield clause, there.clauses[best[1]]
@@ -455,22 +456,10 @@ class _Matcher:
         return sum(self._vocabulary_rarity[term] for term in terms)
 
 
-def _rarity(texts: Sequence[Iterable[str]]) -> dict[str, float]:
-    frequency = Counter(term for text in texts for term in text)
-    return {term: math.log(1 + len(texts) / count) for term, count in frequency.items()}
-
-
 _IDENTIFIER = re.compile(r"[A-Za-z]\W?\d|\d\W?[A-Za-z]")
 _QUARTER = 0.25
 _NOTHING = 0.1
 """Likeness below which two texts have next to nothing in common."""
-
-
-def _own_head(clause: Clause, clauses: Sequence[Clause]) -> str:
-    """Return a heading as it is compared, without the heading above it where it repeats that."""
-    head = plain(clause.heading)
-    above = plain(clauses[clause.parent].heading) if clause.parent is not None else ""
-    return head.removeprefix(f"{above} ") if above else head
 
 
 def _names_of(clause: Clause) -> Iterator[tuple[str, ...]]:

@@ -9,9 +9,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.engine.changes.aligning import Terms, align
+from knowledge_mcp.engine.changes.aligning import align
 from knowledge_mcp.engine.changes.clauses import Clause, Edition, EditionPart, edition_of
 from knowledge_mcp.engine.changes.differences import ClauseChange, Weights, changes_of, word_weights
+from knowledge_mcp.engine.changes.sides import Terms
 from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.engine.core.designations import Directory, mentioned
 from knowledge_mcp.engine.core.editions import Editions, Family, edition_of_record, facts_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.engine.changes.clauses import Clause
@@ -15,18 +15,22 @@ class ClausePairs:
         self._old, self._new = old, new
         self.forward: dict[int, int] = {}
         self.backward: dict[int, int] = {}
-        self._homes: dict[int, int] | None = None
+        self._went: Counter[tuple[int | None, int | None]] | None = None
+        self._below: defaultdict[int | None, list[int]] = defaultdict(list)
+        for clause in old:
+            self._below[clause.parent].append(clause.index)
+        self._count_below = Counter(clause.parent for clause in new)
 
     def join(self, one: int, other: int) -> None:
         """Join an old clause with a new one, by their places; neither is joined yet."""
         self.forward[one] = other
         self.backward[other] = one
-        self._homes = None
+        self._went = None
 
     def part(self, one: int) -> None:
         """Part an old clause from the new one that it is joined with."""
         del self.backward[self.forward.pop(one)]
-        self._homes = None
+        self._went = None
 
     def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
         """Yield the pairs in the order of the new edition."""
@@ -35,25 +39,21 @@ class ClausePairs:
 
     def share_below(self, one: int, other: int) -> float:
         """Tell which share of the clauses right below two are joined with each other."""
-        below = [clause for clause in self._old if clause.parent == one]
-        others = sum(clause.parent == other for clause in self._new)
-        partners = [self._new[self.forward[each.index]] for each in below if each.index in self.forward]
+        below = self._below.get(one, ())
+        partners = [self._new[self.forward[each]] for each in below if each in self.forward]
         joined = sum(partner.parent == other for partner in partners)
-        return joined / max(len(below), others, 1)
+        return joined / max(len(below), self._count_below[other], 1)
 
     def neighbours_went(self, one: Clause, other: Clause) -> bool:
         """Tell whether most clauses beside the one, below the same clause, are joined with such beside the other."""
-        if self._homes is None:
-            below = Counter(clause.parent for clause in self._old if clause.parent is not None)
-            went = Counter(
+        if one.parent is None or other.parent is None:
+            return False
+        if self._went is None:
+            self._went = Counter(
                 (self._old[place].parent, self._new[partner].parent) for place, partner in self.forward.items()
             )
-            self._homes = {
-                home: there
-                for (home, there), count in went.items()
-                if home is not None and there is not None and 2 * count > below[home]
-            }
-        return one.parent is not None and other.parent is not None and self._homes.get(one.parent) == other.parent
+        went = self._went[one.parent, other.parent] - (self.forward.get(one.index) == other.index)
+        return 2 * went > len(self._below[one.parent]) - 1 > 0
 
     def hold(self, one: Clause, other: Clause, files: Mapping[str, str]) -> bool:
         """Tell whether the clauses above two are joined, or both stand at the top of the same document."""

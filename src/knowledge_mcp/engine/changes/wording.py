@@ -70,6 +70,31 @@ def holders(
         yield from ((clause, others[place]) for place, gained in taken.items() if gained == most)
 
 
+def own_runs_in_common(olds: Sequence[Clause], news: Sequence[Clause]) -> dict[tuple[int, int], tuple[float, float]]:
+    """Map pairs of clauses to their share of runs of four words that no other clause of either edition has.
+
+    Returns:
+        By the places of both, the share of the longer one's runs and that of the shorter one's.
+    """
+    homes: dict[int, int] = {}
+    sizes: tuple[list[int], list[int]] = ([], [])
+    for place, clause in enumerate(check_each(olds)):
+        runs = _runs_of(clause.text)
+        sizes[0].append(len(runs))
+        for run in map(hash, runs):
+            homes[run] = -1 if run in homes else place
+    went: dict[int, int] = {}
+    for place, clause in enumerate(check_each(news)):
+        runs = _runs_of(clause.text)
+        sizes[1].append(len(runs))
+        for run in map(hash, runs):
+            if homes.get(run, -1) >= 0:
+                went[run] = -1 if run in went else place
+    shared = Counter((homes[run], place) for run, place in went.items() if place >= 0)
+    lengths = {pair: sorted((sizes[0][pair[0]], sizes[1][pair[1]])) for pair in shared}
+    return {pair: (count / lengths[pair][1], count / lengths[pair][0]) for pair, count in shared.items()}
+
+
 def in_common(old: Edition, new: Edition) -> float:
     """Tell which share of the shorter edition's words stands in the other too, in runs of four; 0 to 1.
 

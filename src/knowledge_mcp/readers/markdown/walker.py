@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _BULLET = "•"
 _ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?\{:?\s*+(?:#(?P<id>[\w.:-]++))?+(?P<pairs>[^{}]*+)\}\s*$")
+_CLOSING_MARKS = re.compile(r"(?<![\s#])[ \t]++#+\s*\Z")
+"""What closes a heading, and is read as its words where attributes follow: `## Scope ## {#scope}`."""
 _LEVEL = re.compile(r"(?:^|\s)level=\"?(\d{1,3})\"?(?=\s|$)")
 _NUMBER = re.compile(r"(?:^|\s)number=(\"[^\"]*\"|\S+)")
 _ALERT = re.compile(r"\[!(?P<kind>NOTE|TIP|IMPORTANT|WARNING|CAUTION|EXAMPLE)\]\s*", re.IGNORECASE)
@@ -156,7 +158,7 @@ class MarkdownWalker:
         attributes = _ATTRIBUTES.search(words)
         pairs = ""
         if attributes and not inline.content.rstrip().endswith("\\}"):
-            words, pairs = words[: attributes.start()], attributes.group("pairs")
+            words, pairs = _CLOSING_MARKS.sub("", words[: attributes.start()]), attributes.group("pairs")
             names.append(attributes.group("id") or "")
         self._section(level, words, informative_statement(following), names, pairs)
 
