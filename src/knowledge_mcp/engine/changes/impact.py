@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
-from knowledge_mcp.engine.changes.code import stands_in
 from knowledge_mcp.engine.changes.comparing import EditionPair
 from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.subjects import Subject, SubjectKind, Subjects, subjects_of
+from knowledge_mcp.engine.changes.wording import plain
 from knowledge_mcp.engine.core.designations import (
     Designation,
     Directory,
@@ -23,7 +24,7 @@ from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import NotIn, SearchMode, SearchQuery
+from knowledge_mcp.model.query import In, NotIn, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -59,7 +60,8 @@ class Touched:
         reference: as printed.
         dated: the edition that it names, empty where it names none.
         clause: the clause that it names, empty where it names the document only.
-        change: what became of that clause; None where no clause is named, so that the whole edition counts.
+        change: what became of that clause, or of the one whose term, requirement or heading is named; None where none
+            is, so that the whole edition counts.
     """
 
     document_id: str
@@ -78,7 +80,7 @@ class Impact:
     """List what is touched, by document.
 
     Attributes:
-        touched: places that name a clause that changed, or the document as a whole.
+        touched: places that name what changed, or the document as a whole.
         untouched: references to clauses that did not change.
         degraded: what could not be looked at.
     """
@@ -91,7 +93,9 @@ class Impact:
 def impact_of(knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseChange]) -> Impact:
     """Find the places of other documents that refer to an edition or to its clauses.
 
-    A reference that names the edition ("ACME 100:2018") is dated; one that does not follows the current edition.
+    A reference that names the edition ("ACME 100:2018") is dated; one that does not follows the current edition. Terms
+    whose definition changed, and requirements, are looked for in the documents that refer to the family; such a place
+    is dated where all references of its document name one edition.
     """
     own = {each.id for each in pair.family.records} if pair.family is not None else {pair.old.id, pair.new.id}
     members = pair.family.records if pair.family is not None else (pair.old, pair.new)
@@ -102,31 +106,76 @@ def impact_of(knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseC
     degraded: list[str] = []
     if not names:
         degraded.append(f"Neither title nor id of '{pair.new.id}' is a designation that others could refer to it by.")
-    numbered = _by_number(changes)
-    found: dict[tuple[str, int, str], Touched] = {}
-    untouched = 0
+    identifiers = _identifiers(knowledge, pair, changes, degraded)
+    subjects = subjects_of(changes, identifiers)
+    search = _Search(directory, _by_number(changes), Subjects(subjects))
     named = [(chunk, place, "") for chunk, place in check_each(_naming(knowledge, names, own, degraded))]
     named += [(chunk, place, "code") for chunk, place in _code(knowledge, names, degraded)]
     for chunk, citation, kind in named:
+        search.look_for_references(chunk, citation, kind)
+    there = In("document_id", tuple(sorted(search.editions)))
+    for subject in check_each(subjects):
+        if subject.kind is SubjectKind.IDENTIFIER:
+            search.look_for_subject(_code(knowledge, [subject.name], degraded), subject, "code")
+        if subject.kind is not SubjectKind.HEADING and search.editions:
+            search.look_for_subject(list(_passages(knowledge, subject.name, there, degraded)), subject, "")
+    ordered = sorted(search.found.items(), key=lambda item: item[0])
+    return Impact(tuple(each for _, each in ordered), search.untouched, tuple(dict.fromkeys(degraded)))
+
+
+class _Search:
+    """Collect the places that refer to what changed, each once.
+
+    Attributes:
+        found: by document, start and name.
+        untouched: references to clauses that did not change.
+        editions: documents that refer to the family, with the editions that they name; an empty one for none.
+    """
+
+    def __init__(self, directory: Directory, numbered: Mapping[str, ClauseChange], subjects: Subjects) -> None:
+        self._directory, self._numbered, self._subjects = directory, numbered, subjects
+        self.found: dict[tuple[str, int, str], Touched] = {}
+        self.untouched = 0
+        self.editions: dict[str, set[str]] = {}
+
+    def look_for_references(self, chunk: Chunk, citation: str, kind: str) -> None:
+        """Take the references of a passage to the document; where they name no clause, by what their sentence names."""
         for link, designation, clause in _referring(chunk):
-            if all(each.is_part for each in directory.alike(designation)):
+            if all(each.is_part for each in self._directory.alike(designation)):
                 continue
-            change = numbered.get(clause.removeprefix("Annex ").strip()) if clause else None
+            if not kind:
+                self.editions.setdefault(chunk.document_id, set()).add(designation.edition)
+            change = self._numbered.get(clause.removeprefix("Annex ").strip()) if clause else None
             if change is not None and _is_unchanged(change):
-                untouched += 1
+                self.untouched += 1
                 continue
+            if not clause:
+                named = self._subjects.named_in(_sentence(chunk, link.span))
+                change = named.change if named is not None else None
             key = (chunk.document_id, link.span.start, link.target)
-            found.setdefault(key, _touched(chunk, citation, link, designation.edition, clause, change, kind))
-    for identifier, change in _identifiers(knowledge, pair, changes, degraded).items():
-        for chunk, citation in _code(knowledge, [identifier], degraded):
-            at = stands_in(identifier, chunk.content)
-            if at is not None:
-                span = Span(chunk.span.start + at, chunk.span.start + at + len(identifier))
-                link = Reference(chunk.content[at : at + len(identifier)], ReferenceKind.DOCUMENT, identifier, span)
-                key = (chunk.document_id, span.start, identifier)
-                found.setdefault(key, _touched(chunk, citation, link, "", "", change, "code"))
-    ordered = sorted(found.items(), key=lambda item: item[0])
-    return Impact(tuple(each for _, each in ordered), untouched, tuple(dict.fromkeys(degraded)))
+            self.found.setdefault(key, _touched(chunk, citation, link, designation.edition, clause, change, kind))
+
+    def look_for_subject(self, passages: Iterable[tuple[Chunk, str]], subject: Subject, kind: str) -> None:
+        """Take the first place of each passage that uses a term or names a requirement.
+
+        A document that defines the term itself means its own.
+        """
+        passages = list(passages)
+        name = plain(subject.name)
+        own = {chunk.document_id for chunk, _ in passages for each in chunk.definitions if plain(each.term) == name}
+        said = {(document, each.text) for (document, _, _), each in self.found.items() if each.change is subject.change}
+        for chunk, citation in passages:
+            named = subject.place_in(chunk.content)
+            if named is None or chunk.document_id in own:
+                continue
+            start, end = named
+            span = Span(chunk.span.start + start, chunk.span.start + end)
+            link = Reference(chunk.content[start:end], ReferenceKind.DOCUMENT, subject.name, span)
+            editions = self.editions.get(chunk.document_id, set())
+            dated = min(editions) if len(editions) == 1 else ""
+            touched = _touched(chunk, citation, link, dated, "", subject.change, kind)
+            if (chunk.document_id, touched.text) not in said:
+                self.found.setdefault((chunk.document_id, span.start, subject.name), touched)
 
 
 def _referring(chunk: Chunk) -> Iterator[tuple[Reference, Designation, str]]:
@@ -166,18 +215,25 @@ def _naming(
     seen: set[str] = set()
     others = NotIn("document_id", tuple(sorted(own)))
     for name in names:
-        for offset in range(0, _MOST, _PAGE):
-            query = SearchQuery(name, limit=_PAGE, mode=SearchMode.KEYWORD, filter=others, offset=offset)
-            answer = knowledge.search(query)
-            degraded.extend(answer.degraded)
-            for hit in answer.hits:
-                if hit.chunk.id not in seen:
-                    seen.add(hit.chunk.id)
-                    yield hit.chunk, hit.citation
-            if not answer.more:
-                break
-        else:
-            degraded.append(f"Only the {_MOST:,} passages that fit '{name}' best were looked through.")
+        for chunk, citation in _passages(knowledge, name, others, degraded):
+            if chunk.id not in seen:
+                seen.add(chunk.id)
+                yield chunk, citation
+
+
+def _passages(
+    knowledge: Knowledge, words: str, documents: In | NotIn, degraded: list[str]
+) -> Iterator[tuple[Chunk, str]]:
+    """Yield the passages of some documents that hold words, as far as a search reaches."""
+    for offset in range(0, _MOST, _PAGE):
+        query = SearchQuery(words, limit=_PAGE, mode=SearchMode.KEYWORD, filter=documents, offset=offset)
+        answer = knowledge.search(query)
+        degraded.extend(answer.degraded)
+        for hit in answer.hits:
+            yield hit.chunk, hit.citation
+        if not answer.more:
+            return
+    degraded.append(f"Only the {_MOST:,} passages that fit '{words}' best were looked through.")
 
 
 def _is_unchanged(change: ClauseChange) -> bool:
@@ -246,8 +302,12 @@ def _touched(
         if statement.span.contains(link.span):
             kind, text = "requirement", statement.text
             identifier = statement.identifier or statement.clause_number or identifier
-    if not text:
-        start = max(link.span.start - chunk.span.start, 0)
-        span = Span(start, min(max(link.span.end - chunk.span.start, start), len(chunk.content)))
-        text = sentence_around(chunk.content, span, Span(0, len(chunk.content))).of(chunk.content)
+    text = text or _sentence(chunk, link.span)
     return Touched(chunk.document_id, kind, identifier, text, citation, link.text, dated, clause, change)
+
+
+def _sentence(chunk: Chunk, place: Span) -> str:
+    """Return the sentence of a passage that holds a place of its document."""
+    start = max(place.start - chunk.span.start, 0)
+    span = Span(start, min(max(place.end - chunk.span.start, start), len(chunk.content)))
+    return sentence_around(chunk.content, span, Span(0, len(chunk.content))).of(chunk.content)
