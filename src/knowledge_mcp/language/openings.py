@@ -175,6 +175,8 @@ PART_WORDS = r"chapter|chapitre|kapitel|capítulo|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages that standards have."""
 NUMBERED_WORDS = rf"{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|schedule"
 """These, and those before the numbers of clauses."""
+STATUS_WORDS = r"(?:national|normative|informative|mandatory|non-?mandatory)\s+"
+"""What some publishers print before the word of an annex."""
 _PART = r"(?:\d{1,4}[a-z]?|[A-Za-z])"
 _TAIL = r"(?:\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
 DEEP_NUMBER = (
@@ -185,8 +187,8 @@ DEEP_NUMBER = (
 UNTITLED = re.compile(rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:[.*]{{0,2}}\s+(?![a-zß-ÿ\d])|\*?\Z)")
 """How a clause without a title begins, or its number alone on a line."""
 _KEYWORD = re.compile(
-    rf"(?:national\s+)?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
-    rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|([A-Z])\3)(?:\.{_PART})*{_TAIL})"
+    rf"(?:(?P<status>{STATUS_WORDS})(?={ANNEX_WORDS}))?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
+    rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
     r"(?=[\s.):,;–—-]|$))?",
     re.IGNORECASE,
 )
@@ -199,6 +201,10 @@ _BARE = re.compile(
 )
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SEPARATOR = re.compile(r"[.):,;*\s]*(?:[–—-]\s+)?")
+_ROW = re.compile(r"\d{1,3}(?:\s+[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}){2,}(?=\s)")
+"""A row of figures with its name behind them: "782 628 25 19 Growth"."""
+_INITIALS = re.compile(r"[A-HJ-UWYZ]\.[A-Z](?:\.[A-Z])*")
+"""An abbreviation ("U.S."); a first letter that is a Roman numeral may number a part ("I.A")."""
 _TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
 """Annexes of a nation or of Europe, and of the parts of a standard that adds to another: NA, ZA, AA."""
 _FORCE_IN_BRACKETS = re.compile(
@@ -232,8 +238,12 @@ def split_clause_number(text: str) -> NumberedTitle:
         return NumberedTitle(None, plain, informative, keyword)
     title = title[_end_of_separator(title) :]
     if keyword:
+        status = (match["status"] or "").strip().lower()
+        if informative is None and status not in {"", "national"}:
+            informative = status not in {"normative", "mandatory"}
         return NumberedTitle(number, title.lstrip("–—- ") or plain, informative, keyword)
     is_name = "-" in number and number[0].isalpha() and title[:1].islower()  # "IL-6 in mice"
+    is_name = is_name or _ROW.match(plain) is not None
     if is_name or not any(character.isalpha() for character in title) or not _is_possible(number):
         return NumberedTitle(None, plain, informative)
     return NumberedTitle(number, title, informative)
@@ -273,4 +283,6 @@ def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
 
 
 def _is_possible(number: str) -> bool:
+    if _INITIALS.fullmatch(number):
+        return False
     return not number.isalpha() or len(number) == 1 or _ROMAN.fullmatch(number) is not None

@@ -75,12 +75,13 @@ def find_statements(
 
     Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. Nor do forewords,
     unnumbered introductions and definitions, except where capitals are used: those are written on purpose. A list item
-    without force of its own has its lead-in's, with the words of the items above it; one that goes on with the
-    lead-in's sentence (small first letter) has the stronger; items behind "such as:" inherit none. A statement without
-    identifier of its own has its block's or lead-in's, else that of the heading or property table above it. Where the
-    document labels its requirements ("SRS 7 - ..."), a label makes its first sentence one even without force, and
-    "will" obliges behind it. What follows "Rationale:" in a paragraph is left out. Unless words in capitals alone carry
-    the force, numbered items, steps and stories below a heading that announces requirements are weak requirements
+    without force of its own has its lead-in's, with the words of the items above it; one that goes on with the lead-
+    in's sentence (small first letter) has the stronger; items behind "such as:" inherit none. A statement without
+    identifier of its own has its block's or lead-in's, that which stands alone above its block, else that of the
+    heading or property table above it. Where the document labels its requirements ("SRS 7 - ..."), a label makes its
+    first sentence one even without force, and "will" obliges behind it. What follows "Rationale:" in a paragraph is
+    left out. Unless words in capitals alone carry the force, numbered items, steps and stories below a heading that
+    announces requirements are weak requirements
     (`with_weak`). Where a file lists its items, each has its statements, and one that states something without force
     is weak (`with_declared`).
 
@@ -111,10 +112,12 @@ class _Finder:
         self._exempt = [] if convention.capitals else sorted(exempt)
         self._leads: list[_LeadIn] = []
         self._heading_ids: dict[int | None, str | None] = {None: None}
+        self._announced: str | None = None  # an identifier that stands alone above its requirement
 
     def take(self, block: Block) -> None:
         if block.kind is BlockKind.HEADING:
             self._leads.clear()
+            self._announced = None
             return
         if block.kind is BlockKind.TABLE:
             found = table_identifier(block.span.of(self.text))
@@ -125,11 +128,15 @@ class _Finder:
         if block.kind is BlockKind.TABLE:
             self._take_table(block)
             return
-        stated = stated_identifier(block.span.of(self.text)) if len(block.span) <= _LONGEST_PROPERTY else None
+        short = block.span.of(self.text).strip() if len(block.span) <= _LONGEST_PROPERTY else ""
+        stated = stated_identifier(short) if short else None
         if stated is not None:
             self._heading_ids[block.section] = stated
+        elif block.kind is BlockKind.PARAGRAPH and heading_identifier(short) == short != "":
+            self._announced = short
         else:
             self._take_prose(block)
+            self._announced = None
 
     def _silent(self, block: Block) -> bool:
         if self.facts.is_informative(block.section):
@@ -167,7 +174,7 @@ class _Finder:
             return
         label = self.labels.opening(sentences[0].of(self.text))
         convention = self.convention if label is None else self._labelled
-        identifier = label or trailing_tag(sentences[-1].of(self.text))
+        identifier = label or trailing_tag(sentences[-1].of(self.text)) or self._announced
         last: tuple[Span, Modality, bool] | None = None
         inherited_last = False
         for position, span in enumerate(check_each(sentences)):

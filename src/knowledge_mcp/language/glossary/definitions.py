@@ -31,10 +31,11 @@ _PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _QUOTED_TERM = (
     r"(?:(?:“|«\s?)(?P<curly>[^”»\n]{2,60}?)(?:”|\s?»)|„(?P<low>[^“”\n]{2,60})[“”]"
-    r"|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|\*\*(?P<bold>[^*\n]{2,60})\*\*)"
+    r"|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|(?<!\w)['‘](?P<single>[^'‘’\n]{2,60})['’](?!\w)|\*\*(?P<bold>[^*\n]{2,60})\*\*)"
 )
+_QUOTED_GROUPS = ("curly", "low", "straight", "single", "bold")
 _MEANS = re.compile(
-    r"\W{0,3}(?:(?:The|A|An|the|In this \w+,?|Le|La|El|Der|Die|Das|Ein|Eine)\s+"
+    r"(?:\(?[a-z0-9]{1,3}[.)]\s+)?\W{0,3}(?:(?:The|A|An|the|In this \w+,?|Le|La|El|Der|Die|Das|Ein|Eine)\s+"
     r"(?:(?:terms?|terme|término|Begriff|Ausdruck|words?|expression|phrase)\s+)?)?"
     rf"{_QUOTED_TERM}(?:\s+\([^)]{{2,60}}\))?,?\s+"
     r"(?:means|refers\s+to|denotes|is\s+defined\s+as|are\s+defined\s+as|shall\s+mean|stands\s+for|bezeichnet|bedeutet"
@@ -70,7 +71,11 @@ _MEANING_HEADER = re.compile(
     r"(?:\s*(?:/|or|and|und|et|y)\s*\w+)?",
     re.IGNORECASE,
 )
-_ELSEWHERE = re.compile(r"\s*See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    r"\s*(?:See\s+(?:Appendix|Annex|Section|Clause|Table|Figure|\d)|(?:[a-z1-9][.)]\s+)?For\s+the\s+purposes?\s+of\s)",
+    re.IGNORECASE,
+)
+"""Openings of what is no meaning: a reference, or the sentence that introduces terms."""
 _PAIRED_TERM = re.compile(r"[^\W_][^\n.:;!?]{1,70}\Z")
 _PAGES = re.compile(r",\s?\d{1,4}(?:[–-]\d{1,4})?\Z")
 """The end of an index's entry."""
@@ -342,7 +347,7 @@ class _Finder:
         for span in sentence_spans(self.text, block.span.start, block.span.end):
             match = _MEANS.match(self.text, span.start, span.end)
             if match is not None:
-                term = match.group("curly") or match.group("low") or match.group("straight") or match.group("bold")
+                term = next(match[name] for name in _QUOTED_GROUPS if match[name])
             else:
                 match = _DEFINED_AS.match(self.text, span.start, span.end)
                 term = match.group("plain") if match is not None else ""

@@ -181,6 +181,11 @@ def _sentence_goes_on(text: str, line: Line) -> bool:
 
 
 _PLAIN = Opening(BlockKind.PARAGRAPH, "")
+_DIGIT, _LETTER = re.compile(r"\d+"), re.compile(r"[A-Za-z]+")
+_LONGEST_MARK = 7
+"""Letters of an item's mark at most: "(xviii)"."""
+_SAME_INDENT = 5.0
+"""Points by which the marks of items of one depth are apart at most."""
 
 
 @dataclass(slots=True)
@@ -225,6 +230,8 @@ class _Stream:
         self._inside = {id(line) for heading in headings for line in heading.lines[1:]}
         self._open: _Open | None = None
         self._indents: list[float] = []
+        self._leading: tuple[float, str] | None = None  # where an item that leads into others begins, and its mark
+        self._form = ""  # of the last item's mark: "(a)" for "(b)"
         self._footnotes: list[_Open] = []
 
     def run(self) -> Iterator[dict[str, Any]]:
@@ -247,6 +254,7 @@ class _Stream:
 
     def _heading(self, heading: Heading) -> Iterator[dict[str, Any]]:
         self._indents.clear()
+        self._leading = None
         printed = heading.lines[0].text
         for line in heading.lines[1:]:
             printed = self._words.join(printed, line.text)
@@ -281,9 +289,10 @@ class _Stream:
             opening = Opening(BlockKind.CODE, "")
         self._open = _Open(opening or _PLAIN, line.text, line, line.x0, [line.page], Extent([line]), code=[line])
         if opening is not None and opening.kind is BlockKind.LIST_ITEM:
-            self._open.depth = self._depth(line.x0)
-        elif opening is None:
+            self._open.depth = self._depth(line.x0) + self._is_led(line.x0, opening.marker)
+        elif opening is None and _mark(line.text) is None:
             self._indents.clear()
+            self._leading = None
 
     def _belongs(self, current: _Open, line: Line, opening: Opening | None) -> bool:
         kind = current.opening.kind
@@ -308,6 +317,9 @@ class _Stream:
             joined = f"{current.text} {line.text}"
         else:
             joined = self._words.join(current.text, line.text)
+        if current.opening is _PLAIN and (mark := _mark(current.text)) is not None:  # it hangs far before its text
+            current.opening = mark
+            current.depth = self._depth(current.hang) + self._is_led(current.hang, mark.marker)
         if line.page != current.last.page:
             current.pages.append(line.page)
             current.breaks.append(len(joined) - len(line.text))
@@ -317,14 +329,25 @@ class _Stream:
         current.code.append(line)
 
     def _depth(self, left: float) -> int:
-        while self._indents and left < self._indents[-1] - 5:
+        while self._indents and left < self._indents[-1] - _SAME_INDENT:
             self._indents.pop()
-        if not self._indents or left > self._indents[-1] + 5:
+        if not self._indents or left > self._indents[-1] + _SAME_INDENT:
             self._indents.append(left)
         return len(self._indents) - 1
 
+    def _is_led(self, left: float, marker: str) -> bool:
+        """Tell an item below one that ends in a colon, though it begins where that one does: its mark is another."""
+        form = _DIGIT.sub("1", _LETTER.sub("a", marker))
+        if self._leading is not None and (form == self._leading[1] or abs(left - self._leading[0]) > _SAME_INDENT):
+            self._leading = None
+        self._form = form
+        return self._leading is not None
+
     def _close(self) -> Iterator[dict[str, Any]]:
         current, self._open = self._open, None
+        if current is not None and self._leading is None:
+            item = current.opening.kind is BlockKind.LIST_ITEM and current.text.endswith(":")
+            self._leading = (current.hang, self._form) if item else None
         if current is not None:
             yield _printed(current)
         footnotes, self._footnotes = self._footnotes, []
@@ -352,6 +375,12 @@ class _Stream:
         marker = line.text.split()[0] if _begins_footnote(line) else ""
         opening = Opening(BlockKind.FOOTNOTE, marker)
         self._footnotes.append(_Open(opening, line.text, line, line.x0, [line.page], Extent([line])))
+
+
+def _mark(text: str) -> Opening | None:
+    """Read the mark of an item where it is all that a line says."""
+    opening = opening_of(f"{text} x") if len(text) <= _LONGEST_MARK else None
+    return opening if opening is not None and (opening.kind, opening.marker) == (BlockKind.LIST_ITEM, text) else None
 
 
 def _begins_footnote(line: Line) -> bool:

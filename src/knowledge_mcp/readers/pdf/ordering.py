@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
@@ -50,7 +51,11 @@ class _Row:
 
 
 def tables_of(
-    block: LayoutBlock, lines: list[Line], page: int, items: Sequence[TextItem] = ()
+    block: LayoutBlock,
+    lines: list[Line],
+    page: int,
+    items: Sequence[TextItem] = (),
+    outside: Sequence[Line] = (),
 ) -> list[Line | Table] | None:
     """Make the tables of one region, with any heading lines between them; None where the region is no table.
 
@@ -59,12 +64,14 @@ def tables_of(
         lines: of the region.
         page: physical page from 1.
         items: of the region, from which the words of cells are taken as they are printed.
+        outside: lines to the left of the region, at the height of its lines: they may be the names of its rows.
     """
     rows = [_row(cells, items) for cells in [block.header or [], *(block.rows or [])] if cells]
+    lines = [*_named_by(rows, outside), *lines]
     width = max((len(row.cells) for row in rows), default=0)
     if width < 2 or len(rows) < 2 or sum(line.code for line in lines) > 0.6 * len(lines):
         return None
-    if _is_running_text(lines, rows):
+    if _is_running_text(lines, rows) or _is_hanging(rows):
         return None
     for row in rows:
         row.cells += [""] * (width - len(row.cells))
@@ -81,6 +88,41 @@ def tables_of(
         inside = [line for row in some for line in row.lines]
         found.extend(inside if is_text else _whole(some, inside, page) or inside)
     return found if any(isinstance(element, Table) for element in found) else None
+
+
+_NAME_WORDS, _NAME_COLUMNS = 8, 3
+"""Words of a row's name at most, and columns of names: a parameter, its condition, its symbol."""
+_SAME_COLUMN = 12.0
+"""Points by which names of one column begin apart at most."""
+
+
+def _named_by(rows: Sequence[_Row], outside: Sequence[Line]) -> Sequence[Line]:
+    """Put names that stand to the left of figures before them, in columns of their own, and return their lines.
+
+    The engine leaves them out where the head has no words above them. All rows but one have a name, and no name is a
+    line of running text.
+    """
+    figures = sum(is_figures(next(filter(None, row.cells), "")) for row in rows)
+    if 2 * figures < len(rows) or any(len(line.text.split()) > _NAME_WORDS for line in outside):
+        return []
+    homes = [
+        [line for line in outside if row.top - _AROUND <= (line.y0 + line.y1) / 2 <= row.bottom + _AROUND]
+        for row in rows
+    ]
+    if sum(map(bool, homes)) < max(2, len(rows) - 1) or sum(map(len, homes)) != len(outside):
+        return []
+    columns: list[float] = []
+    for line in sorted(outside, key=lambda line: line.x0):
+        if not columns or line.x0 > columns[-1] + _SAME_COLUMN:
+            columns.append(line.x0)
+    if len(columns) > _NAME_COLUMNS:
+        return []
+    for row, names in zip(rows, homes, strict=True):
+        cells = [""] * len(columns)
+        for line in names:
+            cells[bisect_right(columns, line.x0) - 1] = line.text
+        row.cells[:0] = cells
+    return outside
 
 
 def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
@@ -127,6 +169,17 @@ def _is_running_text(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
     clauses = sum(_CLAUSE.fullmatch(row.cells[0]) is not None for row in rows)
     words = [len(cell.split()) for row in rows for cell in row.cells[1:] if cell]
     return clauses * 2 >= len(rows) and sum(words) > 12 * len(words)
+
+
+def _is_hanging(rows: Sequence[_Row]) -> bool:
+    """Tell items and notes whose marks hang beside them from a table of two columns: a table has names or a head."""
+    marks = [row.cells[0] for row in rows if row.cells[0]]
+    opened = [opening_of(f"{mark} x") for mark in marks]
+    return (
+        all(len(row.cells) <= 2 for row in rows)
+        and bool(marks)
+        and all(each is not None and each.marker == mark for each, mark in zip(opened, marks, strict=True))
+    )
 
 
 def _gap(line: Line) -> float:
@@ -261,7 +314,12 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
-    gutter = gutter_of(items, page.width) if all(_is_drawn(block, tables) for block in blocks) else None
+    gutter = gutter_of(items, page.width)
+    if gutter is not None and not all(_is_drawn(block, tables) for block in blocks):
+        rows = [[line_of(part, page.number, places) for part in row] for row in _parts(items, places)]
+        found = _guessed(rows, blocks, drawn, tables, page.number, items, places)
+        if any(isinstance(element, Table) for some in found.values() for element in some):
+            gutter = None
     if gutter is not None:
         gutter = gutter.crossed(table.top for table in tables if table.left < gutter.x < table.box[2])
         places.update({id(item): gutter.place(item.x, item.x + item.width, item.y + item.height / 2) for item in items})
@@ -276,7 +334,7 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     mark_underlined([line for row in rows_of_lines for line in row], parsed.vector_graphics)
     places.update({id(item): _place(item, areas, tops) for item in slanted})
     rotated = [line_of([item], page.number, places) for item in (*items, *slanted) if is_rotated(item)]
-    guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places)
+    guessed = _guessed(rows_of_lines, blocks if gutter is None else [], drawn, tables, page.number, items, places)
     columns = gutter is not None or _has_columns(rows_of_lines, page.width, blocks)
     page.elements = _in_order(rows_of_lines, tables, guessed, columns)
     if (not asides and _is_loose(page.lines, columns)) or not all(aside.clear for aside in asides):
@@ -403,11 +461,26 @@ def _guessed(
         taken = inside[float(index)]
         if not taken or any(table.overlaps(taken) for table in tables) or drawn.is_drawing(_around(taken), taken):
             continue
-        found = tables_of(blocks[index], taken, page, [item for item in items if places[id(item)] == index])
+        names = _left_of(taken, rows, guesses)
+        found = tables_of(blocks[index], taken, page, [item for item in items if places[id(item)] == index], names)
         if found is not None:
+            held = {id(line) for each in found for line in (each.lines if isinstance(each, Table) else [each])}
+            replaced.update({id(line): [] for line in names if id(line) in held})
             replaced.update({id(line): [] for line in taken})
             replaced[id(taken[0])] = found
     return replaced
+
+
+def _left_of(lines: Sequence[Line], rows: Sequence[Sequence[Line]], tables: Sequence[int]) -> list[Line]:
+    """List the lines to the left of some, in their rows, that are of no table."""
+    own, left = set(map(id, lines)), min(line.x0 for line in lines)
+    return [
+        line
+        for row in rows
+        if any(id(each) in own for each in row)
+        for line in row
+        if line.x1 < left and line.block not in tables
+    ]
 
 
 def _around(lines: Sequence[Line]) -> tuple[float, float, float, float]:

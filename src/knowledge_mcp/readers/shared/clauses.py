@@ -17,6 +17,10 @@ from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, numbe
 _LONGEST_TITLE = 120
 _STOP = re.compile(r"[.:]?\s*(?:[–—-]\s*)?")
 _STOPS = " .:–—-"
+_FEWEST_TITLES, _MOST_TITLES = 2, 0.5
+"""Bold paragraphs that are headings at least, and the share of all blocks up to which they are: more is a bold text."""
+_BOLD_ALONE = 0.6
+"""How sure it is: as for lines of a PDF that only their print makes headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class ClauseFinder:
         self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]
     ) -> tuple[list[Block], list[HeadingDraft]]:
         """Return blocks and headings with the clauses found put in at their places."""
+        if not headings:
+            blocks, headings = self._bold_titles(blocks)
         found: dict[int, _Found] = {}
         for block in blocks:
             if block.kind is BlockKind.HEADING and block.section is not None:
@@ -76,6 +82,40 @@ class ClauseFinder:
         sure = self._count.is_sure(each.key for each in found.values() if not each.heading.title)
         kept = found if sure else {place: each for place, each in found.items() if each.heading.title}
         return self._joined(*self._parted(blocks, headings, kept))
+
+    def _bold_titles(self, blocks: Sequence[Block]) -> tuple[list[Block], list[HeadingDraft]]:
+        """Make headings of the short paragraphs that stand out as a whole, where nothing in the file is a heading.
+
+        Those in capitals stand above the others. Two at least: one alone is the document's title.
+        """
+        titles = [
+            place
+            for place, block in enumerate(blocks)
+            if block.kind is BlockKind.PARAGRAPH and place + 1 < len(blocks) and self._is_title(block)
+        ]
+        if len(titles) < _FEWEST_TITLES or len(titles) > _MOST_TITLES * len(blocks):
+            return list(blocks), []
+        capitals = {place for place in titles if blocks[place].span.of(self._text).isupper()}
+        out = list(blocks)
+        drafts: list[HeadingDraft] = []
+        for place in titles:
+            block = blocks[place]
+            parts = split_clause_number(block.span.of(self._text))
+            level = 1 if place in capitals or not capitals else 2
+            title = parts.title.rstrip(_STOPS)
+            drafts.append(
+                HeadingDraft(
+                    level, parts.number, title, block.span, HeadingSource.TYPOGRAPHY, _BOLD_ALONE, parts.informative
+                )
+            )
+            out[place] = replace(block, kind=BlockKind.HEADING, section=len(drafts) - 1)
+        return out, drafts
+
+    def _is_title(self, block: Block) -> bool:
+        words = block.span.of(self._text)
+        whole = 0 < len(words) <= min(self._leads.get(block.span.start, 0), _LONGEST_TITLE)
+        reads = "\n" not in words and words[-1] not in ".,;" and any(map(str.isalpha, words))
+        return whole and reads and block.span.start not in self._plain and caption_label(words, is_sure=True) is None
 
     def _take(self, key: NumberKey, level: int) -> None:
         self._count.take(key)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.readers.pdf.lines import rows_of, size_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _EVEN = 0.75
 """Share of the wider column's width that the other has at least; its last lines are short."""
 _FULL, _RUNNING = 0.6, 0.5
 """Share of its column's width that a line of running text fills, and share of the rows that do."""
+_OFF_CENTRE = 6.0
+"""Points by which the sum of both ends of a centred line is off at most: three on either side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,22 @@ def gutter_of(items: Sequence[TextItem], width: float) -> Gutter | None:
     wide = [end - start for start, end in spans]
     if spans[1][0] - spans[0][1] < _NARROWEST or min(wide) < _EVEN * max(wide) or max(wide) < 0.3 * width:
         return None
-    for side, across in zip(sides, wide, strict=True):
-        full = [row[-1].x + row[-1].width - row[0].x > _FULL * across and not _has_gap(row) for row in side]
-        if statistics.mean(full) < _RUNNING:
-            return None
+    if any(_running(side, span) < _RUNNING for side, span in zip(sides, spans, strict=True)):
+        return None
     return Gutter((spans[0][1] + spans[1][0]) / 2, tuple(sorted(crossing)))
+
+
+def _running(side: Sequence[Sequence[TextItem]], span: tuple[float, float]) -> float:
+    """Measure the share of running text: full lines and the last ones below such; centred titles do not count."""
+    found: list[bool] = []
+    was_full = False
+    for row in side:
+        start, end = row[0].x, row[-1].x + row[-1].width
+        full = end - start > _FULL * (span[1] - span[0]) and not _has_gap(row)
+        if full or abs(start + end - sum(span)) > _OFF_CENTRE:
+            found.append(full or was_full)
+        was_full = full
+    return statistics.mean(found) if found else 0.0
 
 
 def _crosses(item: TextItem, x: float) -> bool:
@@ -85,5 +99,7 @@ def _crosses(item: TextItem, x: float) -> bool:
 
 
 def _has_gap(row: Sequence[TextItem]) -> bool:
-    """Tell a row of cells from a line of text."""
+    """Tell a row of cells from a line of text; what stands behind the mark of an item is no gap."""
+    mark = opening_of(f"{row[0].text} x")
+    row = row[mark is not None and mark.marker == row[0].text :]
     return any(two.x - one.x - one.width > 1.5 * size_of(one) for one, two in itertools.pairwise(row))

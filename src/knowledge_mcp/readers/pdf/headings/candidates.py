@@ -7,7 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.language.openings import DEEP_NUMBER, NUMBERED_WORDS, NumberedTitle, split_clause_number
+from knowledge_mcp.language.openings import (
+    DEEP_NUMBER,
+    NUMBERED_WORDS,
+    STATUS_WORDS,
+    NumberedTitle,
+    split_clause_number,
+)
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows, number_key
 
@@ -55,7 +61,7 @@ _ALONE = re.compile(rf"(?:(?:{NUMBERED_WORDS})\s+)?[A-Z0-9][\w.]{{0,12}}[.:–�
 _LONGEST_ALONE = 23
 """Letters of a keyword, a blank and a number at most."""
 _KEYWORD_ALONE = re.compile(
-    rf"(?:{NUMBERED_WORDS})\s+[A-Z0-9]{{1,4}}[.:–—-]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
+    rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+[A-Z0-9]{{1,4}}[.:–—-]?(?:\s*\((?:informativ[eo]?|normativ[eo]?)\))?",
     re.IGNORECASE,
 )
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
@@ -306,8 +312,9 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     line = lines[index]
     if (
         index + 1 >= len(lines)
-        or len(line.text) > _LONGEST_ALONE
-        or not _ALONE.fullmatch(line.text)
+        or not (
+            (len(line.text) <= _LONGEST_ALONE and _ALONE.fullmatch(line.text)) or _KEYWORD_ALONE.fullmatch(line.text)
+        )
         or not re.search(rf"\d|{NUMBERED_WORDS}", line.text, re.I)
     ):
         return 1

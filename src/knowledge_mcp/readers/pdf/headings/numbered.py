@@ -13,7 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.language.openings import is_deep, split_clause_number
+from knowledge_mcp.language.clauses import SectionRole, role_of_title
+from knowledge_mcp.language.openings import NumberedTitle, is_deep, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
     STOP_WITHIN,
@@ -24,9 +25,16 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     is_semi_strong,
     is_strong,
 )
-from knowledge_mcp.readers.pdf.headings.unnumbered import Numbered, lettered_run_ins, levels_of, unnumbered
+from knowledge_mcp.readers.pdf.headings.unnumbered import (
+    Numbered,
+    labels_of,
+    lettered_run_ins,
+    levels_of,
+    margin_titles,
+    unnumbered,
+)
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
-from knowledge_mcp.readers.shared.numbering import by_hundreds, follows, number_key
+from knowledge_mcp.readers.shared.numbering import NumberKey, by_hundreds, follows, number_key
 
 _NOTE = re.compile(r"note\s+(?P<number>\d{1,2})[A-Z]?\s*(?:[.:–—]|-\s)\s*[A-Z(]", re.IGNORECASE)
 _FEWEST = 4
@@ -130,6 +138,7 @@ def detect_headings(
     kept = _unlisted(named, listed, body)
     headings = [*listed, *_numbered_headings(kept, listed, body)]
     opening: set[int] = set()  # headings that are notes
+    margin: set[int] = set()  # first lines of titles in the margin
     if not numbered_only:
         findings = _findings(chosen, listed, body, pages)
         taken = {id(candidate) for candidate in chosen}
@@ -144,12 +153,51 @@ def detect_headings(
                 opening.add(id(headings[-1]))
         used = {id(line) for heading in headings for line in heading.lines}
         lettered = lettered_run_ins([each for each in rest if id(each.lines[0]) not in used], body)
-        headings += [heading_of(each, _UNPLACED, HeadingSource.TYPOGRAPHY, 0.7) for each in lettered]
+        beside = [each for each in margin_titles(found, body) if id(each.lines[0]) not in used]
+        margin = {id(each.lines[0]) for each in beside}
+        headings += [heading_of(each, _UNPLACED, HeadingSource.TYPOGRAPHY, 0.7) for each in [*lettered, *beside]]
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
     headings.sort(key=lambda heading: place[id(heading.lines[0])])
+    headings = _without_terms(headings, margin)
+    _take_back_numbers(headings)
     _put_below(headings, {id(heading) for heading in listed}, opening)
     _put_letters_below(headings)
     return headings
+
+
+def _without_terms(headings: Sequence[Heading], margin: Collection[int]) -> list[Heading]:
+    """Leave out titles in the margin that are the terms of a glossary: its heading says so."""
+    kept: list[Heading] = []
+    role = SectionRole.BODY
+    for heading in headings:
+        is_beside = id(heading.lines[0]) in margin
+        role = role if is_beside else role_of_title(heading.title)
+        if not is_beside or role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS}:
+            kept.append(heading)
+    return kept
+
+
+def _take_back_numbers(headings: Sequence[Heading]) -> None:
+    """Take the numbers of titles back that only their print shows, where they fit none beside them: "906 of the Act".
+
+    A title that goes over from another line, or begins with a figure, has its number as a part of its words.
+    """
+    keys = [number_key(heading.number) if heading.number else None for heading in headings]
+    numbered = [place for place, key in enumerate(keys) if key]
+    for at, place in enumerate(numbered):
+        heading, key = headings[place], keys[place] or ()
+        line = " ".join(line.text for line in heading.lines)
+        is_bare = heading.source is HeadingSource.TYPOGRAPHY and line.startswith(heading.number or " ")
+        if not is_bare or not (heading.number or "").isdigit() or heading.number in _FIRST_NUMBERS:
+            continue
+        before, after = (keys[numbered[other]] or key for other in (max(at - 1, 0), min(at + 1, len(numbered) - 1)))
+        if not (_is_beside(before, key) or _is_beside(key, after)):
+            heading.number, heading.title = None, line if heading.cut is None else line[: heading.cut].rstrip(" .:–—-")
+
+
+def _is_beside(one: NumberKey, other: NumberKey) -> bool:
+    """Tell what may come right after a number, none being missed between their first parts."""
+    return follows(one, other) and other[0] - one[0] <= 1
 
 
 _UNPLACED = 99
@@ -257,7 +305,7 @@ def _is_counted(number: str | None) -> bool:
 
 def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection[int]) -> list[HeadingCandidate]:
     """Pick the numbered candidates that are links of the document's numbering."""
-    tight = _tight_lists(found, body)
+    tight, labels = _tight_lists(found, body), labels_of(found)
     led = {each.line.style for each in found if each.key and each.breaks and _LEADING_TITLE.match(each.numbered.title)}
     possible: list[HeadingCandidate] = []
     for candidate in found:
@@ -265,6 +313,8 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             continue
         if _is_anchored(candidate, anchors):
             possible.append(candidate)
+        elif id(candidate) in labels and _is_plain_count(candidate.numbered):
+            continue  # pins of a circuit, marks of an axis
         elif (id(candidate) not in tight or _is_led(candidate)) and _may_be_numbered(candidate, body):
             _cut_run_in(candidate, body, led)
             if candidate.cut is not None or not _is_text(candidate, body):
@@ -283,6 +333,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             candidate.score += _LISTED_BONUS if _is_anchored(candidate, anchors) else 0.0
         links = best_chain(keys, [candidate.score for candidate in possible])
         chain = set(links) - _lists(links, possible, body, alone)
+    chain -= _out_of_sequence(sorted(chain), possible, anchors)
     chain |= _copied(chain, possible) | _series(possible, body)
     styles = Counter(possible[index].line.style for index in chain)
     return [
@@ -292,6 +343,34 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         or _is_anchored(candidate, anchors)
         or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
     ]
+
+
+def _out_of_sequence(chain: Sequence[int], possible: Sequence[HeadingCandidate], anchors: Collection[int]) -> set[int]:
+    """Find links whose number belongs to no sequence: one or two numbers that count on from nothing, as in a row.
+
+    A number with a word before it, one of several parts, a letter, and one that the contents name say by themselves
+    what they are; two links that begin a sequence are one. Behind a figure ("14 16 VIO") a number has to come next.
+    """
+    runs: list[list[int]] = []
+    for link in chain:
+        if runs and follows(possible[runs[-1][-1]].key or (), possible[link].key or ()):
+            runs[-1].append(link)
+        else:
+            runs.append([link])
+    odd: set[int] = set()
+    for run in runs:
+        first = possible[run[0]]
+        begins = len(run) > 1 and first.numbered.number in _FIRST_NUMBERS
+        if len(run) < _FEWEST_LINKS and not begins and all(len(possible[link].key or ()) == 1 for link in run):
+            odd.update(run)
+        odd.update(run[:1] if _FIGURE.match(first.numbered.title) else ())
+    return {
+        link for link in odd if _is_plain_count(possible[link].numbered) and not _is_anchored(possible[link], anchors)
+    }
+
+
+def _is_plain_count(numbered: NumberedTitle) -> bool:
+    return (numbered.number or "").isdigit() and not numbered.keyword
 
 
 def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
@@ -308,6 +387,10 @@ def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
     return chosen
 
 
+_FEWEST_LINKS = 3
+"""Links from which on numbers are a sequence wherever they begin: two labels of a drawing may follow by chance."""
+_FIRST_NUMBERS = frozenset({"0", "1"})
+_FIGURE = re.compile(r"[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}(?:\s|\Z)")
 _BLANK = 0.5
 """Times its size that is free above and below a line that stands alone."""
 _COPIED = 0.5

@@ -134,7 +134,7 @@ def unnumbered(
     rest: Sequence[HeadingCandidate], findings: Numbered, found: Sequence[HeadingCandidate]
 ) -> list[HeadingCandidate]:
     """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
-    labels = _labels(found)
+    labels = labels_of(found)
     texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
     styles = Counter(line.style for candidate in found for line in candidate.lines)
     total = max(styles.total(), 1)
@@ -160,7 +160,7 @@ _BESIDE = 12.0
 """Points by which labels begin apart at least: titles and items begin below each other, or are centred."""
 
 
-def _labels(found: Sequence[HeadingCandidate]) -> set[int]:
+def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
     """Find the labels of maps, charts and drawings: short lines strewn over the page, among others of their kind.
 
     Others are near in the text, and no figures: a table elsewhere on the page makes no labels. What begins where
@@ -219,6 +219,33 @@ def _is_led(candidate: HeadingCandidate, end: int, body: Body) -> bool:
     if candidate.cut is not None:
         return abs(candidate.cut - end) <= 1
     return candidate.line.bold and not body.bold and len(candidate.text) > end + 1
+
+
+_TITLE_WORDS = 8
+_SAME_PLACE = 3.0
+"""Words of a title in the margin at most, and points by which the texts beside such titles begin apart."""
+
+
+def margin_titles(found: Sequence[HeadingCandidate], body: Body) -> list[HeadingCandidate]:
+    """Pick bold titles in the left margin whose text stands beside them: two and more on one page, texts flush."""
+    titles: list[HeadingCandidate] = []
+    for _, members in itertools.groupby(found, key=lambda each: each.page):
+        places: defaultdict[tuple[int, int], list[HeadingCandidate]] = defaultdict(list)
+        for each, other in itertools.pairwise(members):
+            line, text = each.line, other.lines[0]
+            beside = abs(line.y0 - text.y0) < 0.4 * line.size and text.x0 > line.x1 + line.size
+            if beside and len(each.lines) == 1 and _is_in_margin(line, text, body):
+                places[round(line.x0 / _SAME_PLACE), round(text.x0 / _SAME_PLACE)].append(each)
+        titles += [each for some in places.values() if len(some) > 1 for each in some]
+    return titles
+
+
+def _is_in_margin(line: Line, text: Line, body: Body) -> bool:
+    """Tell a bold title from the cells of a row: what stands beside it is a sentence in plain print."""
+    title, words = line.text, text.text.split()
+    bold = line.bold and not (body.bold or text.bold or line.is_italic or line.code)
+    named = title[:1].isupper() and title[-1] not in ".,;" and len(title.split()) <= _TITLE_WORDS
+    return bold and named and len(words) > _TITLE_WORDS // 2 and not is_figures(text.text)
 
 
 def _purity(found: Sequence[HeadingCandidate]) -> dict[_Style, float]:
