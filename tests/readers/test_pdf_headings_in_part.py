@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.readers.pdf import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import SENTENCE, item_of, sheet
 from tests.readers.sheets import Sheets, found_in, report
 
 
@@ -123,3 +126,21 @@ def test_units_in_brackets_under_a_title_are_no_heading() -> None:
     found = [title for _, title, _ in found_in(made)]
     assert "Statement of Cash Flows" in found
     assert not [title for title in found if title.startswith("(")]
+
+
+@pytest.mark.parametrize("bookmarked", [True, False])
+def test_a_chapters_number_on_a_line_of_its_own_is_that_of_its_title(bookmarked: bool) -> None:
+    pages = sheet()
+    for number, name in enumerate(("Overview", "Operation", "Errors"), 1):
+        pages.y = 200
+        pages.line(f"Chapter {number}", size=20, font="Helvetica-Bold", step=25)
+        pages.heading(name, 24, bookmark=0 if bookmarked else None)
+        for part in (1, 2):
+            pages.paragraph(*[SENTENCE] * 4)
+            pages.heading(f"{number}.{part} Part {'ab'[part - 1] * number}", 14, bookmark=1 if bookmarked else None)
+            pages.paragraph(*[SENTENCE] * 4)
+        pages.next_page()
+    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+    chapters = [(each.number, each.title) for each in document.sections if each.level == 1]
+    assert chapters == [("1", "Overview"), ("2", "Operation"), ("3", "Errors")]
+    assert document.text.startswith("Chapter 1 Overview\n")

@@ -65,6 +65,8 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
                 used.update(id(line) for line in taken)
                 heading = _heading(taken, cut, entry.level, HeadingSource.OUTLINE)
                 heading.number = heading.number or split_clause_number(entry.title).number
+                _take_label(heading, lines[number])
+                used.update(id(line) for line in heading.lines)
                 found.append(heading)
                 break
         else:
@@ -72,6 +74,17 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
     if not exact:
         found.extend(_locate_entries(missing, found, pages))
     return _in_order(found, pages)
+
+
+def _take_label(heading: Heading, lines: Sequence[Line]) -> None:
+    """Give a heading the line right above it that holds its number alone: "Chapter 2" above "Operation"."""
+    place = next(index for index, line in enumerate(lines) if line is heading.lines[0])
+    label = split_clause_number(lines[place - 1].text) if place else None
+    if label is None or not (label.number and label.keyword) or heading.number not in {None, label.number}:
+        return
+    if label.title == lines[place - 1].text.strip():
+        heading.number = label.number
+        heading.lines.insert(0, lines[place - 1])
 
 
 def _locate_entries(
