@@ -10,6 +10,7 @@ only it would understand is seen. It can fail in all the ways a server and a net
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import socket
@@ -57,6 +58,10 @@ class _Seen:
     largest: int = 0
 
 
+HOST = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
+"""Qdrant's client opens a connection for each request where the address is 127.0.0.1, and keeps them elsewhere."""
+
+
 class QdrantServer:
     """Serve one local Qdrant to any number of clients, on a free port of the loopback.
 
@@ -71,6 +76,7 @@ class QdrantServer:
         self.api_key = api_key
         self.faults: deque[Fault] = deque()
         self.seen = _Seen()
+        self.connections = set[socket.socket]()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         server = self
@@ -78,7 +84,7 @@ class QdrantServer:
         class Handler(_Handler):
             owner = server
 
-        self._http = _Quiet(("127.0.0.1", port), Handler)
+        self._http = _Quiet((HOST, port), Handler)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
@@ -90,7 +96,7 @@ class QdrantServer:
     @property
     def url(self) -> str:
         """Return its address."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{HOST}:{self.port}"
 
     def stop(self) -> None:
         """Stop answering at once; what was kept stays in `local`."""
@@ -98,6 +104,9 @@ class QdrantServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+        for connection in tuple(self.connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def fault_for(self, path: str) -> Fault | None:
         """Take the next fault if it may hit this path."""
@@ -125,6 +134,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     owner: QdrantServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else what follows the headers waits for the client's acknowledgement
+
+    def setup(self) -> None:
+        """Let the server end this connection when it stops."""
+        super().setup()
+        self.owner.connections.add(self.connection)
+
+    def finish(self) -> None:
+        """Forget the connection."""
+        self.owner.connections.discard(self.connection)
+        super().finish()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep still."""
