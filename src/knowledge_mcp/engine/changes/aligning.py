@@ -17,8 +17,8 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.pairs import ClausePairs
-from knowledge_mcp.engine.changes.sides import RARE, EditionSide, Terms, rarity_of
-from knowledge_mcp.engine.changes.wording import holders, is_contained, own_runs_in_common, plain, words_of
+from knowledge_mcp.engine.changes.sides import EditionSide, Terms, rarity_of
+from knowledge_mcp.engine.changes.wording import RARE, holders, is_contained, own_runs_in_common, plain, words_of
 from knowledge_mcp.support.checkpoints import check_each
 
 _HALF = 0.5
@@ -63,7 +63,7 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
     links = [ClauseLink(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
     links.extend(matcher.followed(pairs))
     links.extend(matcher.contained(pairs, links))
-    links = _with_parts(links)
+    links = matcher.with_parts(links, pairs)
     gone = {id(link.old) for link in links if link.old is not None}
     come = {id(link.new) for link in links if link.new is not None}
     links += [
@@ -77,21 +77,6 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
         if id(clause) not in come and not clause.is_only_a_note
     ]
     return _in_order(links, pairs)
-
-
-def _with_parts(links: Sequence[ClauseLink]) -> list[ClauseLink]:
-    """Call a clause that went elsewhere under another heading one of the parts, where others went with it."""
-    apart = {id(link.old) for link in links if link.kind is LinkKind.SPLIT}
-    together = {id(link.new) for link in links if link.kind is LinkKind.MERGED}
-
-    def kind(link: ClauseLink) -> LinkKind:
-        assert link.old is not None
-        assert link.new is not None
-        if link.kind not in {LinkKind.MOVED, LinkKind.RENAMED} or plain(link.old.heading) == plain(link.new.heading):
-            return link.kind
-        return LinkKind.SPLIT if id(link.old) in apart else LinkKind.MERGED if id(link.new) in together else link.kind
-
-    return [replace(link, kind=kind(link)) for link in links]
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +332,45 @@ class _Matcher:
         if old.number and new.number and old.number != new.number:
             return LinkKind.RENUMBERED
         return LinkKind.SAME if words_of(old.text) == words_of(new.text) else LinkKind.EDITED
+
+    def with_parts(self, links: Sequence[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
+        """Call a clause that went elsewhere under another heading one of the parts, where others went with it.
+
+        A heading that only stands above the clause that its text went to is a part too.
+        """
+        apart = {id(link.old) for link in links if link.kind is LinkKind.SPLIT}
+        together = {id(link.new) for link in links if link.kind is LinkKind.MERGED}
+        come = {link.new.index for link in links if link.new is not None}
+        gone = {link.old.index for link in links if link.old is not None}
+        found: list[ClauseLink] = []
+        for one, other in pairs.items_in_order():
+            above = self._heading_above(self._new, other.index, self._old.heads[one.index])
+            if above is not None and above not in come:
+                come.add(above)
+                apart.add(id(one))
+                found.append(ClauseLink(LinkKind.SPLIT, one, self._new.clauses[above]))
+            above = self._heading_above(self._old, one.index, self._new.heads[other.index])
+            if above is not None and above not in gone:
+                gone.add(above)
+                together.add(id(other))
+                found.append(ClauseLink(LinkKind.MERGED, self._old.clauses[above], other))
+        return [replace(link, kind=self._kind_of_part(link, apart, together)) for link in links] + found
+
+    def _kind_of_part(self, link: ClauseLink, apart: set[int], together: set[int]) -> LinkKind:
+        assert link.old is not None
+        assert link.new is not None
+        alike = self._old.titles[link.old.index] == self._new.titles[link.new.index]
+        if alike or link.kind not in {LinkKind.MOVED, LinkKind.RENAMED}:
+            return link.kind
+        return LinkKind.SPLIT if id(link.old) in apart else LinkKind.MERGED if id(link.new) in together else link.kind
+
+    @staticmethod
+    def _heading_above(side: EditionSide, place: int, head: str) -> int | None:
+        """Find the clause above another one that has this heading and no text."""
+        above = side.clauses[place].parent if head else None
+        while above is not None and (side.heads[above] != head or side.clauses[above].text):
+            above = side.clauses[above].parent
+        return above
 
     def _stands_at_the_top(self, old: Clause, new: Clause) -> bool:
         """Tell whether two clauses stand at the top of one document, of which only one is read with a title above."""

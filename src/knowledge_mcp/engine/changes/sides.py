@@ -8,11 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.wording import plain
+from knowledge_mcp.engine.changes.wording import RARE, plain
 from knowledge_mcp.support.checkpoints import check_each
 
-RARE = 40
-"""Clauses of the other edition up to which a term is looked up to find candidates."""
 _CANDIDATES = 12
 
 Terms = Callable[[str], Sequence[str]]

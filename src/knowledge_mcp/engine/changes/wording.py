@@ -13,6 +13,8 @@ from knowledge_mcp.support.checkpoints import check_each
 _NOT_WORD = re.compile(r"[\W_]+")
 _RUN = 4
 """Words in a run: fewer stand in any two texts, more are cut by every edit."""
+RARE = 40
+"""Clauses of the other edition up to which a term or a run of words is looked up to find candidates."""
 _HALF = 0.5
 """Share of a clause's runs that whoever took it up holds: the greater part."""
 
@@ -43,14 +45,17 @@ def holders(
 ) -> Iterator[tuple[Clause, Clause]]:
     """Yield clauses with the joined ones of the other edition that hold most of them: over half, in runs of four words.
 
-    Runs that a holder's partner, whose text `partners` has, holds too do not count: they came from there.
+    Runs that a holder's partner, whose text `partners` has, holds too do not count: they came from there. Nor do those
+    that are in so many clauses that they tell none.
     """
     wanted = {clause.index: _runs_of(clause.text) for clause in clauses}
     sought = {run for each in wanted.values() for run in each}
     found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, other in enumerate(check_each(others) if sought else ()):
         for run in _runs_of(other.text) & sought:
-            found[run].append(place)
+            if len(found[run]) <= RARE:
+                found[run].append(place)
+    found = defaultdict(list, {run: places for run, places in found.items() if len(places) <= RARE})
 
     @functools.cache  # one clause may be a candidate for hundreds
     def runs(text: str) -> set[tuple[str, ...]]:
