@@ -344,3 +344,8 @@ def test_comments_that_nothing_closes_end_nothing() -> None:
     assert "shown also" in " ".join(document.text.split())
     assert "<!--" not in document.text
     assert time.process_time() - started < 5
+
+
+def test_marks_that_close_a_heading_before_its_attributes_are_not_in_its_title() -> None:
+    document = read("# Code\n\n## Scope ## {#scope}\n\nText.\n\n## C# {#c}\n\nText.\n")
+    assert [title for _, _, title in outline(document)] == ["Code", "Scope", "C#"]
