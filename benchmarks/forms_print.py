@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from benchmarks.forms import BOLD, ITALIC, WIDTH, Gold, Made, Sheet
 
@@ -55,6 +55,11 @@ def space() -> Made:
     sheet.hang("NOTE 2", gold.say("A voltage alone does not."), 140, 48, 380, 9)
     sheet.title(gold.heading("4.2", "Interfaces"), 13)
     require("a.", "The interface temperature of a unit shall be measured at its reference point.")
+    _space_annex(sheet, gold)
+    return Made(".pdf", sheet.finished(), gold)
+
+
+def _space_annex(sheet: Sheet, gold: Gold) -> None:
     sheet.text("Table 4-1: Margins by category of heritage", font=BOLD, size=9)
     sheet.table(
         [
@@ -71,18 +76,13 @@ def space() -> Made:
     sheet.title(gold.heading("A.1", "DRD identification"), 13)
     sheet.title(gold.heading("A.1.1", "Requirement identification and source document"), 11)
     sheet.text(gold.say("This description is called from clause 4.1.1."))
-    return Made(".pdf", sheet.finished(), gold)
 
 
 def bilingual() -> Made:
     """Make a guideline of engineers with German to the left and English to the right."""
     gold = Gold("")
 
-    def running(sheet: Sheet) -> None:
-        sheet.at(60, 50, "GRI 6042 Blatt 2 / Part 2", BOLD, 8)
-        sheet.at(500, 50, f"- {sheet.page} -", size=8)
-
-    sheet = Sheet(running)
+    sheet = Sheet(lambda sheet: sheet.at(60, 50, f"GRI 6042 Blatt 2 / Part 2 {' ' * 60} - {sheet.page} -", BOLD, 8))
 
     def pair(german: str, english: str, font: str = "Helvetica", size: float = 9.5) -> None:
         left, right = sheet.lines(german, 222, font, size), sheet.lines(english, 222, font, size)
@@ -194,6 +194,11 @@ def datasheet() -> Made:
         size=8,
         grid="rows",
     )
+    _description(sheet, gold)
+    return Made(".pdf", sheet.finished(), gold)
+
+
+def _description(sheet: Sheet, gold: Gold) -> None:
     sheet.turn()
     sheet.title(gold.heading("8", "Detailed Description"), 14)
     sheet.title(gold.heading("8.1", "Overview"), 11)
@@ -220,7 +225,74 @@ def datasheet() -> Made:
     sheet.text(gold.say("where RBOT is the lower resistor in kilohms."))
     sheet.title(gold.heading("8.3.2", "Soft Start"), 10)
     sheet.text(gold.say("The time of the soft start is fixed at 2.1 ms."))
-    return Made(".pdf", sheet.finished(), gold)
+
+
+_ARTICLES = (
+    (
+        "1",
+        "Subject matter and scope",
+        [
+            (
+                "1.",
+                "This Directive lays down rules on labels of hand tools that are made or sold "
+                "in the territory of the Union, whatever the place of business of their maker.",
+            ),
+            (
+                "2.",
+                "It does not apply to tools that are driven by motors, "
+                "nor to tools that are sold for use in laboratories only.",
+            ),
+        ],
+    ),
+    (
+        "2",
+        "Definitions",
+        [
+            ("", "For the purposes of this Directive, the following definitions apply:"),
+            ("(1)", "‘hand tool’ means a tool that is driven by the force of its user;"),
+            ("(2)", "‘placing on the market’ means the first making available of a tool in the Union;"),
+            ("(3)", "‘label’ means a sign that is fixed to a tool or to its package."),
+        ],
+    ),
+    (
+        "3",
+        "Obligations of makers",
+        [
+            (
+                "1.",
+                "Makers shall fix a label to each hand tool before it is placed "
+                "on the market, and shall keep a copy of it for ten years.",
+            ),
+            ("2.", "The label shall state:"),
+            ("(a)", "the mass of the tool, measured without its package and rounded to ten grams;"),
+            ("(b)", "the name of the maker, with the address of a place at which the maker can be reached."),
+        ],
+    ),
+    (
+        "4",
+        "Penalties",
+        [
+            (
+                "",
+                "Member States shall lay down rules on penalties for infringements "
+                "and shall take all measures that are necessary to apply them.",
+            )
+        ],
+    ),
+    (
+        "5",
+        "Entry into force",
+        [
+            (
+                "",
+                "This Directive enters into force on the twentieth day following "
+                "that of its publication in the Official Journal of the Assembly.",
+            )
+        ],
+    ),
+)
+_DUTIES = ("Makers shall fix", "Member States shall")
+"""How the sentences of articles begin that oblige somebody."""
 
 
 def directive() -> Made:
@@ -262,80 +334,14 @@ def directive() -> Made:
         "across borders is concerned, but can rather be reached at the level of the Union.",
     )
     para("HAS ADOPTED THIS DIRECTIVE:")
-    for number, title, parts in (
-        (
-            "1",
-            "Subject matter and scope",
-            [
-                (
-                    "1.",
-                    "This Directive lays down rules on labels of hand tools that are made or sold "
-                    "in the territory of the Union, whatever the place of business of their maker.",
-                ),
-                (
-                    "2.",
-                    "It does not apply to tools that are driven by motors, "
-                    "nor to tools that are sold for use in laboratories only.",
-                ),
-            ],
-        ),
-        (
-            "2",
-            "Definitions",
-            [
-                ("", "For the purposes of this Directive, the following definitions apply:"),
-                ("(1)", "‘hand tool’ means a tool that is driven by the force of its user;"),
-                ("(2)", "‘placing on the market’ means the first making available of a tool in the Union;"),
-                ("(3)", "‘label’ means a sign that is fixed to a tool or to its package."),
-            ],
-        ),
-        (
-            "3",
-            "Obligations of makers",
-            [
-                (
-                    "1.",
-                    gold.need(
-                        "Makers shall fix a label to each hand tool before it is placed "
-                        "on the market, and shall keep a copy of it for ten years."
-                    ),
-                ),
-                ("2.", gold.need("The label shall state:")),
-                ("(a)", "the mass of the tool, measured without its package and rounded to ten grams;"),
-                ("(b)", "the name of the maker, with the address of a place at which the maker can be reached."),
-            ],
-        ),
-        (
-            "4",
-            "Penalties",
-            [
-                (
-                    "",
-                    gold.need(
-                        "Member States shall lay down rules on penalties for infringements "
-                        "and shall take all measures that are necessary to apply them."
-                    ),
-                )
-            ],
-        ),
-        (
-            "5",
-            "Entry into force",
-            [
-                (
-                    "",
-                    "This Directive enters into force on the twentieth day following "
-                    "that of its publication in the Official Journal of the Assembly.",
-                )
-            ],
-        ),
-    ):
+    for number, title, parts in _ARTICLES:
         gold.headings.append((number, title))
         centred(f"Article {number}")
         centred(title, BOLD)
         for mark, words in parts:
+            if words.startswith(_DUTIES):
+                gold.need(words)
             (hang(mark, words) if mark else para(words))
-    del gold.requirements["The label shall state:"]
     gold.requirements |= {
         "the mass of the tool, measured without its package and rounded to ten grams;": "",
         "the name of the maker, with the address of a place at which the maker can be reached.": "",
@@ -345,6 +351,12 @@ def directive() -> Made:
         "placing on the market": "the first making available of a tool in the Union",
         "label": "a sign that is fixed to a tool or to its package",
     }
+    _set_in_columns(sheet, flow)
+    _annex(sheet, gold)
+    return Made(".pdf", sheet.finished(), gold)
+
+
+def _set_in_columns(sheet: Sheet, flow: Sequence[Callable[[float], None]]) -> None:
     top, column, x = sheet.y + 10, 0, 60.0
     sheet.y = top
     for draw in flow:
@@ -355,6 +367,9 @@ def directive() -> Made:
             sheet.turn()
             top = sheet.y
         draw(x)
+
+
+def _annex(sheet: Sheet, gold: Gold) -> None:
     sheet.turn()
     for words in ("ANNEX I", "CONTENT OF LABELS"):
         sheet.text(words, (WIDTH - sheet.canvas.stringWidth(words, BOLD, 10)) / 2, 400, BOLD, 10)
@@ -368,7 +383,6 @@ def directive() -> Made:
         [200, 180],
     )
     sheet.at(60, 770, "(1) OJ C 75, 10.3.2017, p. 40.", size=7)
-    return Made(".pdf", sheet.finished(), gold)
 
 
 FORMS = (space, bilingual, datasheet, directive)

@@ -12,11 +12,7 @@ def vessels() -> Made:
     """Make a code for vessels: letters before numbers, bars and years of changes in the margin."""
     gold = Gold("PART DV RULES FOR SMALL VESSELS")
 
-    def running(sheet: Sheet) -> None:
-        sheet.at(72, 45, "DV-1 - DV-22", BOLD, 9)
-        sheet.at(420, 45, "SECTION IX DIVISION 4", BOLD, 9)
-
-    sheet = Sheet(running)
+    sheet = Sheet(lambda sheet: sheet.at(72, 45, f"DV-1 - DV-22 {' ' * 60} SECTION IX DIVISION 4", BOLD, 9))
     sheet.title("PART DV", 15, 260)
     sheet.title("RULES FOR SMALL VESSELS", 13, 215, before=0)
     gold.headings.append(("DV", "RULES FOR SMALL VESSELS"))
@@ -75,12 +71,7 @@ def recommendations() -> Made:
     """Make a national code of practice: commentary in italics, a table with lettered notes, a terms clause."""
     gold = Gold("Lighting of stairs in public buildings – Code of practice")
 
-    def running(sheet: Sheet) -> None:
-        sheet.at(72, 45, "BRITISH STANDARD" if sheet.page % 2 else "BX 8206-4:2018", BOLD, 9)
-        sheet.at(440, 45, "BX 8206-4:2018" if sheet.page % 2 else "", BOLD, 9)
-        sheet.at(72, 812, f"{sheet.page} • © The Institution 2018", size=7)
-
-    sheet = Sheet(running)
+    sheet = Sheet(lambda sheet: sheet.at(72, 812, f"{sheet.page} • © The Institution 2018", size=7))
     sheet.title(gold.title, 14)
     sheet.title(gold.heading("0", "Introduction"), 12)
     sheet.text(gold.say("Most falls in buildings happen on stairs, and many of these in poor light."))

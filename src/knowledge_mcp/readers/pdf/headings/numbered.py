@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
-from knowledge_mcp.language.openings import NumberedTitle, is_deep, split_clause_number
+from knowledge_mcp.language.openings import is_deep, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.candidates import (
     STOP_WITHIN,
@@ -24,6 +24,13 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     candidates,
     is_semi_strong,
     is_strong,
+)
+from knowledge_mcp.readers.pdf.headings.sequences import (
+    FIRST_NUMBERS,
+    copied,
+    is_anchored,
+    is_plain_count,
+    out_of_sequence,
 )
 from knowledge_mcp.readers.pdf.headings.unnumbered import (
     Numbered,
@@ -134,7 +141,7 @@ def detect_headings(
         if not any(id(line) in repeated for line in candidate.lines)
     ]
     chosen = _numbered(found, body, anchors)
-    named = [candidate for candidate in chosen if not _is_anchored(candidate, anchors)]
+    named = [candidate for candidate in chosen if not is_anchored(candidate, anchors)]
     kept = _unlisted(named, listed, body)
     headings = [*listed, *_numbered_headings(kept, listed, body)]
     opening: set[int] = set()  # headings that are notes
@@ -143,7 +150,7 @@ def detect_headings(
         findings = _findings(chosen, listed, body, pages)
         taken = {id(candidate) for candidate in chosen}
         taken |= _titles(found, findings)
-        rest = [candidate for candidate in found if id(candidate) not in taken and not _is_anchored(candidate, anchors)]
+        rest = [candidate for candidate in found if id(candidate) not in taken and not is_anchored(candidate, anchors)]
         notes = numbered_notes(rest, body)
         noted = {id(candidate) for candidate in notes}
         others = [candidate for candidate in rest if id(candidate) not in noted]
@@ -188,7 +195,7 @@ def _take_back_numbers(headings: Sequence[Heading]) -> None:
         heading, key = headings[place], keys[place] or ()
         line = " ".join(line.text for line in heading.lines)
         is_bare = heading.source is HeadingSource.TYPOGRAPHY and line.startswith(heading.number or " ")
-        if not is_bare or not (heading.number or "").isdigit() or heading.number in _FIRST_NUMBERS:
+        if not is_bare or not (heading.number or "").isdigit() or heading.number in FIRST_NUMBERS:
             continue
         before, after = (keys[numbered[other]] or key for other in (max(at - 1, 0), min(at + 1, len(numbered) - 1)))
         if not (_is_beside(before, key) or _is_beside(key, after)):
@@ -273,10 +280,6 @@ def _titles(found: Sequence[HeadingCandidate], findings: Numbered) -> set[int]:
     return set() if outside or not findings.begins or size <= findings.body.size + _LARGER else set(map(id, titles))
 
 
-def _is_anchored(candidate: HeadingCandidate, anchors: Collection[int]) -> bool:
-    return any(id(line) in anchors for line in candidate.lines)
-
-
 def _findings(
     chosen: Sequence[HeadingCandidate], listed: Sequence[Heading], body: Body, pages: Sequence[PageLayout]
 ) -> Numbered:
@@ -284,7 +287,7 @@ def _findings(
     findings = Numbered(body, listed_from=min((heading.page for heading in listed), default=0))
     anchors = {id(line) for heading in listed for line in heading.lines}
     for candidate in chosen:
-        if not _is_anchored(candidate, anchors):
+        if not is_anchored(candidate, anchors):
             depth = len(candidate.key or ())
             findings.add(candidate.line, candidate.numbered.title, depth, candidate.page, numbered=True)
     for heading in listed:
@@ -311,9 +314,9 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
     for candidate in found:
         if not candidate.key:
             continue
-        if _is_anchored(candidate, anchors):
+        if is_anchored(candidate, anchors):
             possible.append(candidate)
-        elif id(candidate) in labels and _is_plain_count(candidate.numbered):
+        elif id(candidate) in labels and is_plain_count(candidate.numbered):
             continue  # pins of a circuit, marks of an axis
         elif (id(candidate) not in tight or _is_led(candidate)) and _may_be_numbered(candidate, body):
             _cut_run_in(candidate, body, led)
@@ -330,47 +333,19 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         settings = Counter(_setting(possible[index]) for index in chain)
         for candidate in possible:
             candidate.score = _score(candidate, body, settings)
-            candidate.score += _LISTED_BONUS if _is_anchored(candidate, anchors) else 0.0
+            candidate.score += _LISTED_BONUS if is_anchored(candidate, anchors) else 0.0
         links = best_chain(keys, [candidate.score for candidate in possible])
         chain = set(links) - _lists(links, possible, body, alone)
-    chain -= _out_of_sequence(sorted(chain), possible, anchors)
-    chain |= _copied(chain, possible) | _series(possible, body)
+    chain -= out_of_sequence(sorted(chain), possible, anchors)
+    chain |= copied(chain, possible) | _series(possible, body)
     styles = Counter(possible[index].line.style for index in chain)
     return [
         candidate
         for index, candidate in enumerate(possible)
         if index in chain
-        or _is_anchored(candidate, anchors)
+        or is_anchored(candidate, anchors)
         or (is_strong(candidate.line, body) and styles[candidate.line.style] >= 3 and len(candidate.key or ()) > 1)
     ]
-
-
-def _out_of_sequence(chain: Sequence[int], possible: Sequence[HeadingCandidate], anchors: Collection[int]) -> set[int]:
-    """Find links whose number belongs to no sequence: one or two numbers that count on from nothing, as in a row.
-
-    A number with a word before it, one of several parts, a letter, and one that the contents name say by themselves
-    what they are; two links that begin a sequence are one. Behind a figure ("14 16 VIO") a number has to come next.
-    """
-    runs: list[list[int]] = []
-    for link in chain:
-        if runs and follows(possible[runs[-1][-1]].key or (), possible[link].key or ()):
-            runs[-1].append(link)
-        else:
-            runs.append([link])
-    odd: set[int] = set()
-    for run in runs:
-        first = possible[run[0]]
-        begins = len(run) > 1 and first.numbered.number in _FIRST_NUMBERS
-        if len(run) < _FEWEST_LINKS and not begins and all(len(possible[link].key or ()) == 1 for link in run):
-            odd.update(run)
-        odd.update(run[:1] if _FIGURE.match(first.numbered.title) else ())
-    return {
-        link for link in odd if _is_plain_count(possible[link].numbered) and not _is_anchored(possible[link], anchors)
-    }
-
-
-def _is_plain_count(numbered: NumberedTitle) -> bool:
-    return (numbered.number or "").isdigit() and not numbered.keyword
 
 
 def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
@@ -387,37 +362,8 @@ def _series(possible: Sequence[HeadingCandidate], body: Body) -> set[int]:
     return chosen
 
 
-_FEWEST_LINKS = 3
-"""Links from which on numbers are a sequence wherever they begin: two labels of a drawing may follow by chance."""
-_FIRST_NUMBERS = frozenset({"0", "1"})
-_FIGURE = re.compile(r"[(–—-]?[$€£¥]?\d[\d.,]*[%)]{0,2}(?:\s|\Z)")
 _BLANK = 0.5
 """Times its size that is free above and below a line that stands alone."""
-_COPIED = 0.5
-"""Share of a numbering that stands once more, title by title, from which on the document is in the file again."""
-
-
-def _copied(chain: Collection[int], possible: Sequence[HeadingCandidate]) -> set[int]:
-    """Find the headings of further copies of a document in one file: the same numbers with the same titles, in order.
-
-    They need not be set as headings are: their twins tell.
-    """
-    twins = {(possible[index].key, letters_of(possible[index].text)) for index in chain}
-    again = [
-        index
-        for index, each in enumerate(possible)
-        if index not in chain and (each.key, letters_of(each.text)) in twins
-    ]
-    copied: set[int] = set()
-    run: list[int] = []
-    for index in [*again, None]:
-        if index is None or (run and (possible[index].key or ()) <= (possible[run[-1]].key or ())):
-            if len(run) >= max(_FEWEST, _COPIED * len(chain)):
-                copied.update(run)
-            run = []
-        if index is not None:
-            run.append(index)
-    return copied
 
 
 def _setting(candidate: HeadingCandidate) -> tuple[float, bool, str, bool]:
