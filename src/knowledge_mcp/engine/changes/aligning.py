@@ -454,13 +454,12 @@ class _Matcher:
         """Yield clauses with the one of the other edition that took them up in other words.
 
         It gained more than half of the weight of those of their words that `known`, what it is linked with, did not
-        have, and more of them than one of as many pairs of clauses has by chance.
+        have, and more of them than one of as many clauses gains by chance.
         """
         gained: defaultdict[str, list[int]] = defaultdict(list)
         for place, words in check_each(known.items()):
             for term in there.vocabulary(place) - words:
                 gained[term].append(place)
-        tries = len(known) * sum(bool(side.counts[clause.index]) for clause in clauses)
         for clause in clauses:
             if not side.counts[clause.index]:  # a heading alone
                 continue
@@ -471,7 +470,7 @@ class _Matcher:
                 own = words - known[place]
                 taken = own & there.vocabulary(place)
                 chance = sum(math.log(len(known) / len(gained[term])) for term in taken)
-                if chance > math.log(tries):
+                if chance > math.log(len(known)):
                     best = max(best, (self._weight(taken) / self._weight(own), place))
             if best[1] >= 0:
                 yield clause, there.clauses[best[1]]
