@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.language.demands import condition_of, section_demanded, without_own_label
+from knowledge_mcp.language.demands import condition_of, limits, section_demanded, without_own_label
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,8 @@ def test_a_section_that_is_asked_for_is_named(sentence: str, section: str) -> No
 def test_a_label_in_front_is_left_out() -> None:
     assert without_own_label("FR 12 - The pump shall stop.") == "The pump shall stop."
     assert without_own_label("The pump shall stop.") == "The pump shall stop."
+
+
+def test_a_uuid_is_no_number() -> None:
+    sentence = 'The "guid" is "11111111-1111-1111-8888-111111111111" and holds for 30 s.'
+    assert [mark.text for mark in limits(sentence)] == ["30 s"]

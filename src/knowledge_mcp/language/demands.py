@@ -71,7 +71,7 @@ _PLACE_REFERENCE = re.compile(
     r"|examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer|Beispiel"
     r"|Anmerkung|tableau|annexe|exemple"
     r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
-    r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
+    r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|\b[0-9a-f]{6,8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6,12}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
     re.IGNORECASE,
 )
 
@@ -126,7 +126,7 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
 
 
 def mask_places(sentence: str) -> str:
-    """Put letters in place of references, editions, addresses and dates, whose numbers limit nothing; lengths stay."""
+    """Put letters in place of references, editions, addresses, dates and UUIDs, which limit nothing; lengths stay."""
     return _PLACE_REFERENCE.sub(lambda match: "x" * len(match.group()), sentence)
 
 
