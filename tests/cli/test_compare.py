@@ -138,9 +138,10 @@ def test_folders_are_compared_file_by_file_and_what_is_not_read_is_named(knowled
         (tmp_path / name / "part").mkdir(parents=True)
         (tmp_path / name / "part" / "lifts.md").write_text(text)
         (tmp_path / name / "tool.bin").write_bytes(b"\0\1")
+        (tmp_path / name / "plan.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     done = knowledge("compare", str(tmp_path / "v1"), str(tmp_path / "v2"), "--json")
     assert {each["new"]["file"] for each in json.loads(done.out)["alignment"]} == {"part/lifts.md"}
-    assert "Not compared: tool.bin" in done.err
+    assert "Not compared: plan.png, tool.bin" in done.err
 
 
 def test_a_pdf_is_compared_with_its_own_text(knowledge: Command, tmp_path: Path, editions: tuple[str, str]) -> None:

@@ -140,9 +140,14 @@ def edition_at(settings: Settings, name: str) -> Edition:
 def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
     from rich.progress import track
 
-    found = list(files_below(folder))
-    files = [(path, name) for path, name in found if media_type_of(path.name) != UNKNOWN]
-    skipped = [name for path, name in found if media_type_of(path.name) == UNKNOWN]
+    files: list[tuple[Path, str]] = []
+    skipped: list[str] = []
+    for path, name in files_below(folder):
+        kind = media_type_of(path.name)
+        if kind == UNKNOWN or kind.startswith("image/"):  # figures of documents beside them
+            skipped.append(name)
+        else:
+            files.append((path, name))
     if not files:
         raise InvalidInputError(f"No file of {folder} is of a kind that is read.", suggestion="Give another folder.")
     tracked = track(files, folder.name, console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty())
