@@ -144,3 +144,16 @@ def test_a_chapters_number_on_a_line_of_its_own_is_that_of_its_title(bookmarked:
     chapters = [(each.number, each.title) for each in document.sections if each.level == 1]
     assert chapters == [("1", "Overview"), ("2", "Operation"), ("3", "Errors")]
     assert document.text.startswith("Chapter 1 Overview\n")
+
+
+def test_a_parts_number_is_not_that_of_the_item_below_it() -> None:
+    pages = sheet()
+    for number, name in enumerate(("Business", "Risk Factors", "Properties"), 1):
+        pages.y = 90
+        pages.line("PART I", size=14, font="Helvetica-Bold", step=20)
+        pages.heading(f"Item {number}. {name}", 12, bookmark=0)
+        pages.paragraph(*[SENTENCE] * 4)
+        pages.next_page()
+    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+    assert [each.number for each in document.sections if each.title.startswith("Item")] == [None] * 3
+    assert "PART I Item" not in document.text

@@ -24,6 +24,10 @@ _CUT_TITLE, _LOOSE = 40, 3
 _LISTED, _LISTED_SHARE = 0.95, 0.25
 
 
+_COUNTED = re.compile(r"[^\W\d_]+\s+(?:\d{1,3}[A-Z]?|[IVX]+)[.:]\s")
+"""A title that begins with a word and its number."""
+
+
 def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -> list[Heading]:
     """Find the lines that bookmarks name; empty where fewer than three or less than 40 % of them can be found.
 
@@ -65,7 +69,7 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
                 used.update(id(line) for line in taken)
                 heading = _heading(taken, cut, entry.level, HeadingSource.OUTLINE)
                 heading.number = heading.number or split_clause_number(entry.title).number
-                _take_label(heading, lines[number])
+                _take_label(heading, free)
                 used.update(id(line) for line in heading.lines)
                 found.append(heading)
                 break
@@ -76,15 +80,20 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
     return _in_order(found, pages)
 
 
-def _take_label(heading: Heading, lines: Sequence[Line]) -> None:
-    """Give a heading the line right above it that holds its number alone: "Chapter 2" above "Operation"."""
-    place = next(index for index, line in enumerate(lines) if line is heading.lines[0])
-    label = split_clause_number(lines[place - 1].text) if place else None
+def _take_label(heading: Heading, free: Sequence[Line]) -> None:
+    """Give a heading the line right above it that holds its number alone: "Chapter 2" above "Operation".
+
+    Args:
+        heading: whose title counts nothing by a word of its own ("Item 1. Business" below "PART I").
+        free: lines of its page that no other heading has, in order.
+    """
+    place = next(index for index, line in enumerate(free) if line is heading.lines[0])
+    label = split_clause_number(free[place - 1].text) if place else None
     if label is None or not (label.number and label.keyword) or heading.number not in {None, label.number}:
         return
-    if label.title == lines[place - 1].text.strip():
+    if label.title == free[place - 1].text.strip() and not _COUNTED.match(heading.title):
         heading.number = label.number
-        heading.lines.insert(0, lines[place - 1])
+        heading.lines.insert(0, free[place - 1])
 
 
 def _locate_entries(
