@@ -26,9 +26,9 @@ from tests.repositories.world import World as Repositories
 from tests.servers.qdrant_real import REAL
 from tests.servers.qdrant_server import QdrantServer
 
-MOST = {"qdrant": 6, "chromadb": 7}
-"""Requests of a blended search: collection, both legs, passages, their vectors, the dense leg, records; in ChromaDB the
-state too."""
+MOST = {"qdrant": 7, "chromadb": 7}
+"""Requests of a blended search: collection, both legs, two passages, their vectors, the dense leg, the other passages,
+records; in ChromaDB the state too."""
 
 MOST_OF_CODE = {"qdrant": 15, "chromadb": 8}
 """Requests of a search of all repositories, where there is one: names (with changes of names that a killed server left
