@@ -1,0 +1,302 @@
+"""Tables that the engine guesses from gaps: which of them are tables, and what is printed in their cells."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.readers.pdf.lines import line_of, rows_of
+from knowledge_mcp.readers.shared.layout import Line, Table, is_figures, letters_of
+
+if TYPE_CHECKING:
+    from liteparse.types import LayoutBlock, LayoutCell, TextItem
+
+_CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*")
+_NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?(?:\s+[^\W\d_]|\Z)")
+_HANGING = re.compile(rf"{_CLAUSE.pattern}|[^\w\s(\"'“‘<\[]\s")
+_STANDS_OUT = 0.9
+"""Points by which a bold line with a clause's number is larger than a table's print at least where it is a heading."""
+
+_REPEATED = 1.5
+_WRITTEN = re.compile(r"[$\\\\{}]")
+_AROUND = 2.0
+"""Points by which small and raised letters stand out of the box of their cell."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """One row: its cells' words, its extent down the page, where its cells but the first begin, the lines in it."""
+
+    cells: list[str]
+    top: float
+    bottom: float
+    sides: list[float] = field(default_factory=list[float])
+    lines: list[Line] = field(default_factory=list[Line])
+
+
+def tables_of(
+    block: LayoutBlock,
+    lines: list[Line],
+    page: int,
+    items: Sequence[TextItem] = (),
+    outside: Sequence[Line] = (),
+) -> list[Line | Table] | None:
+    """Make the tables of one region, with any heading lines between them; None where the region is no table.
+
+    Args:
+        block: the engine's table.
+        lines: of the region.
+        page: physical page from 1.
+        items: of the region, from which the words of cells are taken as they are printed.
+        outside: lines to the left of the region, at the height of its lines: they may be the names of its rows.
+    """
+    rows = [_row(cells, items) for cells in [block.header or [], *(block.rows or [])] if cells]
+    lines = [*_named_by(rows, outside), *lines]
+    width = max((len(row.cells) for row in rows), default=0)
+    if width < 2 or len(rows) < 2 or sum(line.code for line in lines) > 0.6 * len(lines):
+        return None
+    if _is_running_text(lines, rows) or _is_hanging(rows):
+        return None
+    for row in rows:
+        row.cells += [""] * (width - len(row.cells))
+    shared, beside = _share_out(lines, rows), _beside(lines)
+    if _is_woven(rows, beside):
+        return None
+    if not shared:
+        return _up_to_clause(rows, lines, page)
+    found: list[Line | Table] = []
+    modal = Counter(line.size for line in lines).most_common(1)[0][0]
+    apart = [_is_heading(row, modal) or _is_text(row, modal, beside) for row in rows]
+    for is_text, group in itertools.groupby(zip(rows, apart, strict=True), key=lambda pair: pair[1]):
+        some = [row for row, _ in group]
+        inside = [line for row in some for line in row.lines]
+        found.extend(inside if is_text else _whole(some, inside, page) or inside)
+    return found if any(isinstance(element, Table) for element in found) else None
+
+
+_NAME_WORDS, _NAME_COLUMNS = 8, 3
+"""Words of a row's name at most, and columns of names: a parameter, its condition, its symbol."""
+_SAME_COLUMN = 12.0
+"""Points by which names of one column begin apart at most."""
+
+
+def _named_by(rows: Sequence[_Row], outside: Sequence[Line]) -> Sequence[Line]:
+    """Put names that stand to the left of figures before them, in columns of their own, and return their lines.
+
+    The engine leaves them out where the head has no words above them. All rows but one have a name, and no name is a
+    line of running text.
+    """
+    figures = sum(is_figures(next(filter(None, row.cells), "")) for row in rows)
+    if 2 * figures < len(rows) or any(len(line.text.split()) > _NAME_WORDS for line in outside):
+        return []
+    homes = [
+        [line for line in outside if row.top - _AROUND <= (line.y0 + line.y1) / 2 <= row.bottom + _AROUND]
+        for row in rows
+    ]
+    if sum(map(bool, homes)) < max(2, len(rows) - 1) or sum(map(len, homes)) != len(outside):
+        return []
+    columns: list[float] = []
+    for line in sorted(outside, key=lambda line: line.x0):
+        if not columns or line.x0 > columns[-1] + _SAME_COLUMN:
+            columns.append(line.x0)
+    if len(columns) > _NAME_COLUMNS:
+        return []
+    for row, names in zip(rows, homes, strict=True):
+        cells = [""] * len(columns)
+        for line in names:
+            cells[bisect_right(columns, line.x0) - 1] = line.text
+        row.cells[:0] = cells
+    return outside
+
+
+def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
+    boxes = [cell.bbox for cell in cells if cell.bbox is not None and cell.text.strip()]
+    top = min((box.y for box in boxes), default=0.0)
+    bottom = max((box.y + box.height for box in boxes), default=0.0)
+    near = [item for item in items if top - _AROUND <= item.y + item.height / 2 <= bottom + _AROUND]
+    sides = [cell.bbox.x for cell in cells[1:] if cell.bbox is not None and cell.text.strip()]
+    return _Row([_printed(cell, near) for cell in cells], top, bottom, sides)
+
+
+def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
+    """Return a cell's words as they are printed: the engine writes formulas for small and raised letters."""
+    guessed, box = _clean(cell.text), cell.bbox
+    if box is None or not _WRITTEN.search(guessed):
+        return guessed
+    inside = [
+        item
+        for item in items
+        if box.x - _AROUND <= item.x + item.width / 2 <= box.x + box.width + _AROUND
+        and box.y - _AROUND <= item.y + item.height / 2 <= box.y + box.height + _AROUND
+    ]
+    if not inside:
+        return guessed
+    places = dict.fromkeys(map(id, inside), 0.0)
+    return " ".join(line_of(row, 0, places).text for row in rows_of(inside))
+
+
+def _clean(text: str) -> str:
+    plain = text.replace("<br>", " ").replace("\\|", "|").replace("**", "")
+    return " ".join(plain.split())
+
+
+def _is_running_text(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
+    """Tell paragraphs from a table: many lines run from the left edge over most of the width without a gap."""
+    left, right = min(line.x0 for line in lines), max(line.x1 for line in lines)
+    width = max(right - left, 1.0)
+    full = sum(
+        line.x0 < left + 0.05 * width and line.x1 - line.x0 > 0.7 * width and gap_of(line) < 1.2 * line.size
+        for line in lines
+    )
+    if full > 0.25 * len({round(line.y0) for line in lines}):
+        return True
+    if _have_three(rows):
+        return False  # requirements with their numbers, texts and levels
+    clauses = sum(_CLAUSE.fullmatch(row.cells[0]) is not None for row in rows)
+    words = [len(cell.split()) for row in rows for cell in row.cells[1:] if cell]
+    return clauses * 2 >= len(rows) and sum(words) > 12 * len(words)
+
+
+def _have_three(rows: Sequence[_Row]) -> bool:
+    """Tell whether most rows have three cells and more: a number that hangs before its text makes two."""
+    return 2 * sum(sum(map(bool, row.cells)) > 2 for row in rows) >= len(rows)
+
+
+def _is_hanging(rows: Sequence[_Row]) -> bool:
+    """Tell items and notes whose marks hang beside them from a table of two columns: a table has names or a head."""
+    marks = [row.cells[0] for row in rows if row.cells[0]]
+    opened = [opening_of(f"{mark} x") for mark in marks]
+    return (
+        all(len(row.cells) <= 2 for row in rows)
+        and bool(marks)
+        and all(each is not None and each.marker == mark for each, mark in zip(opened, marks, strict=True))
+    )
+
+
+def gap_of(line: Line) -> float:
+    """Measure the widest gap between words, but for the one after a number or bullet that hangs before its text."""
+    hanging = line.gap < 2.6 * line.size and _HANGING.match(line.text) is not None
+    return 0.0 if hanging else line.gap
+
+
+def _beside(lines: Sequence[Line]) -> dict[int, float]:
+    """Find the lines that stand beside another one: each with the leftmost edge to its right, if there is one."""
+    found: dict[int, float] = {}
+    ordered = sorted(lines, key=lambda line: line.y0)
+    for index, line in enumerate(ordered):
+        for other in itertools.islice(ordered, index + 1, None):
+            if other.y0 - line.y0 >= 0.4 * line.size:
+                break
+            left, right = (line, other) if line.x0 <= other.x0 else (other, line)
+            found.setdefault(id(right), math.inf)
+            found[id(left)] = min(found.get(id(left), math.inf), right.x0)
+    return found
+
+
+def _is_text(row: _Row, modal: float, beside: dict[int, float]) -> bool:
+    """Tell lines of text from cells: alone at their height, without a gap, yet shared out to several cells."""
+    if sum(map(bool, row.cells)) < 2 or not row.lines:
+        return False
+    second = min(beside.values(), default=math.inf)
+    stacked = len(row.lines) > 1 or row.lines[0].size >= modal + 1.0
+    numbered = sum(map(bool, row.cells)) > 2 and any(_breaks(line, row) for line in row.lines)
+    return stacked and not (
+        numbered
+        or any(gap_of(line) >= 1.2 * line.size or line.x0 > second - 5 or id(line) in beside for line in row.lines)
+    )
+
+
+_WOVEN = 0.25
+"""Share of the rows of several cells from which on these are cut out of running lines, and the table is none."""
+_BLANK = 0.6
+"""Times the print's size above which a gap is no blank of a justified line."""
+
+
+def _is_woven(rows: Sequence[_Row], beside: Mapping[int, float]) -> bool:
+    """Tell whether cells are words of sentences: rows of several cells whose lines run on without a gap."""
+    several = [row for row in rows if sum(map(bool, row.cells)) > 1 and row.lines]
+    breaks = _breaks if _have_three(rows) else None
+    running = sum(
+        not any(
+            gap_of(line) >= _BLANK * line.size or id(line) in beside or (breaks is not None and breaks(line, row))
+            for line in row.lines
+        )
+        for row in several
+    )
+    over = sum(_runs_over(line, row.sides) for row in several for line in row.lines if id(line) not in beside)
+    return running >= max(2.0, _WOVEN * len(several)) or over > max(2.0, _WOVEN * sum(len(row.lines) for row in rows))
+
+
+def _breaks(line: Line, row: _Row) -> bool:
+    """Tell whether the widest gap of a line, behind a hanging number too, lies before one of the row's cells."""
+    if line.split is None or line.gap < _BLANK * line.size:
+        return False
+    return any(line.split[1] - line.gap - 1 < side < line.split[1] + 1 for side in row.sides)
+
+
+def _runs_over(line: Line, sides: Sequence[float]) -> bool:
+    """Tell whether a line runs without a gap from one cell into another."""
+    near = line.size
+    return gap_of(line) < _BLANK * near and any(line.x0 < side - near < side + near < line.x1 for side in sides)
+
+
+def _share_out(lines: Sequence[Line], rows: Sequence[_Row]) -> bool:
+    """Give each row its lines; tells whether the cells of every row then hold all letters of its lines."""
+    for line in lines:
+        middle = (line.y0 + line.y1) / 2
+        home = min(rows, key=lambda row: max(row.top - middle, middle - row.bottom, 0.0))
+        home.lines.append(line)
+    return not any(_letters(row.lines) - Counter(letters_of("".join(row.cells))) for row in rows)
+
+
+def _is_heading(row: _Row, modal: float) -> bool:
+    """Tell headings from cells: larger than the table's print, and without a gap but the one behind a bold number."""
+    return bool(row.lines) and (
+        all(_is_clause(line, modal) for line in row.lines)
+        or all(line.size >= modal + 1.5 and gap_of(line) < 1.2 * line.size for line in row.lines)
+    )
+
+
+def _is_clause(line: Line, modal: float) -> bool:
+    return line.bold and line.size >= modal + _STANDS_OUT and _NUMBERED.match(line.text) is not None
+
+
+def _up_to_clause(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Table] | None:
+    """Make one table of rows whose places on the page are not known; a clause that begins among them ends it."""
+    modal = Counter(line.size for line in lines).most_common(1)[0][0]
+    end = next((index for index, line in enumerate(lines) if _is_clause(line, modal)), len(lines))
+    if end == len(lines):
+        return _whole(rows, lines, page)
+    wanted = _letters(lines[:end])
+    letters = Counter[str]()
+    for count, row in enumerate(rows, 1):
+        letters.update(letters_of("".join(row.cells)))
+        if not wanted - letters:
+            table = _whole(rows[:count], lines[:end], page) if end > 1 else None
+            return [*table, *lines[end:]] if table else None
+    return None
+
+
+def _whole(rows: Sequence[_Row], lines: list[Line], page: int) -> list[Line | Table] | None:
+    cells = [row.cells for row in rows if any(row.cells)]
+    kept = [column for column in range(len(rows[0].cells)) if any(row[column] for row in cells)]
+    cells = [[row[column] for column in kept] for row in cells]
+    if len(kept) < 2 or len(cells) < 2:
+        return None
+    filled = [sum(bool(row[column]) for row in cells) for column in range(len(kept))]
+    if sum(count * 3 >= len(cells) for count in filled) < 2:
+        return None
+    # the engine repeats a header that spans columns in each of them: letters may be more, never fewer
+    have, want = Counter(letters_of("".join(itertools.chain.from_iterable(cells)))), _letters(lines)
+    return [Table(page, cells, lines)] if not want - have and have.total() <= _REPEATED * want.total() + 40 else None
+
+
+def _letters(lines: Sequence[Line]) -> Counter[str]:
+    return Counter(letters_of("".join(line.text for line in lines)))
