@@ -66,6 +66,11 @@ class Gold:
         self.requirements[words] = identifier
         return words
 
+    def fill(self, row: Any, *words: str) -> None:
+        """Take a row of a Word table down and write its cells."""
+        for cell, text in zip(row.cells, self.row(*words), strict=True):
+            cell.text = text
+
     def say(self, words: str) -> str:
         """Take a sentence down for the order and return it."""
         self.order.append(words)

@@ -59,8 +59,7 @@ def handbook() -> Made:
         ("Drum", "4.0", "3.0"),
         ("Foundation 2/", "3.0", "2.0"),
     ):
-        for cell, words in zip(table.add_row().cells, gold.row(*row), strict=True):
-            cell.text = words
+        gold.fill(table.add_row(), *row)
     document.add_paragraph(gold.say("1/ With the brake applied at full speed."))
     document.add_paragraph(gold.say("2/ Bolts included."))
     numbered("5.2", "Brakes", "Brakes should hold 150 percent of the rated load.")
@@ -235,8 +234,7 @@ def decision() -> Made:
         ("Date of decision", "14 March 2023"),
         ("Site", "Land north of Mill Lane, Oakfield"),
     ):
-        for cell, words in zip(head.add_row().cells, gold.row(*row), strict=True):
-            cell.text = words
+        gold.fill(head.add_row(), *row)
     document.add_paragraph("TOWN AND COUNTRY PLANNING ACT 1990").runs[0].bold = True
     gold.headings.append(("", "TOWN AND COUNTRY PLANNING ACT 1990"))
     document.add_paragraph("GRANT OF FULL PLANNING PERMISSION").runs[0].bold = True
@@ -264,8 +262,7 @@ def decision() -> Made:
         ("1183-P-010", "B", "2 December 2022"),
         ("Tree survey TS/4", "–", "19 September 2022"),
     ):
-        for cell, words in zip(table.add_row().cells, gold.row(*row), strict=True):
-            cell.text = words
+        gold.fill(table.add_row(), *row)
     bold("INFORMATIVES")
     for words in (
         "The applicant is reminded that nesting birds are protected.",
@@ -295,8 +292,7 @@ def railway() -> Made:
         ("possession", "", "time in which a line is closed for work"),
         ("overlap", "OL", "length beyond a signal that is kept clear"),
     ):
-        for cell, words in zip(table.add_row().cells, gold.row(*row), strict=True):
-            cell.text = words
+        gold.fill(table.add_row(), *row)
         if row[0] != "Term":
             gold.definitions[row[0]] = row[2]
     document.add_heading("System requirements", 1)

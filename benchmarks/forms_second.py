@@ -146,8 +146,7 @@ def offshore() -> Made:
         ("MODU", "mobile offshore drilling unit"),
         ("SWL", "safe working load"),
     ):
-        for cell, words in zip(table.add_row().cells, gold.row(*row), strict=True):
-            cell.text = words
+        gold.fill(table.add_row(), *row)
         gold.definitions[row[0]] = row[1]
     section("General requirements")
     section("Design life", 2)
@@ -164,15 +163,13 @@ def offshore() -> Made:
     section("Functional requirements")
     table = document.add_table(rows=1, cols=3)
     table.style = "Table Grid"
-    for cell, words in zip(table.rows[0].cells, gold.row("No.", "Requirement text", "Compliance (Y/N)"), strict=True):
-        cell.text = words
+    gold.fill(table.rows[0], "No.", "Requirement text", "Compliance (Y/N)")
     for row in (
         ("CR-001", "The crane shall lower its load without power.", ""),
         ("CR-002", "The boom shall be parked within ten minutes.", ""),
         ("CR-003", "The cab shall have two exits.", ""),
     ):
-        for cell, words in zip(table.add_row().cells, gold.row(*row), strict=True):
-            cell.text = words
+        gold.fill(table.add_row(), *row)
         gold.requirements[row[1]] = row[0]
     section("Documentation")
     document.add_paragraph(gold.say("The vendor hands over the documents in the order of Table 4."))

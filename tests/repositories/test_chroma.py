@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.support.retry import RetryPolicy
 from tests.repositories.world import FILES, World
-from tests.servers.chroma_server import ChromaServer, quick_folder
+from tests.servers.chroma_server import ChromaServer, temporary_server
 from tests.stores import plain_chroma
 
 pytestmark = pytest.mark.slow
@@ -25,10 +24,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def chroma() -> Generator[ChromaServer]:
     """Run one server for all tests of this module."""
-    folder = quick_folder()
-    with ChromaServer(folder) as running:
+    with temporary_server() as running:
         yield running
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -89,8 +86,7 @@ def test_a_collection_is_looked_up_once_and_its_handle_kept(stored: World, caplo
 
 @pytest.mark.requirement("C-4.2-connect", "C-4.1-health")
 def test_a_server_that_has_gone_shows_in_the_health_and_is_found_again(tmp_path: Path) -> None:
-    folder = quick_folder()
-    with ChromaServer(folder) as server:
+    with temporary_server() as server:
         world = World(tmp_path, store=ChromaStore(server.address(), EnglishAnalyser(), policy=RetryPolicy(())))
         before = health_status(world.service)
         assert before["status"] in {"healthy", "degraded"}
@@ -103,4 +99,3 @@ def test_a_server_that_has_gone_shows_in_the_health_and_is_found_again(tmp_path:
         server.start()
         assert health_status(world.service)["components"]["chromadb"]["status"] in {"up", "degraded"}
         world.service.close()
-    shutil.rmtree(folder)

@@ -13,19 +13,21 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from knowledge_mcp.stores.chroma.client import Address
 
-__all__ = ["ChromaServer", "quick_folder"]
+__all__ = ["ChromaServer", "quick_folder", "temporary_server"]
 
 _MEMORY = Path("/dev/shm")
 
@@ -123,3 +125,14 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def temporary_server() -> Generator[ChromaServer]:
+    """Run a server over a folder that goes with it."""
+    folder = quick_folder()
+    try:
+        with ChromaServer(folder) as made:
+            yield made
+    finally:
+        shutil.rmtree(folder)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Generator
 
 import pytest
 
 from knowledge_mcp.stores.chroma.client import Address
-from tests.servers.chroma_server import ChromaServer, quick_folder
+from tests.servers.chroma_server import ChromaServer, temporary_server
 from tests.servers.postgres_server import PostgresServer
 
 _names = (f"test{number}" for number in itertools.count())
@@ -32,10 +31,8 @@ def database(postgres: PostgresServer) -> Callable[[], str]:
 @pytest.fixture(scope="session")
 def chroma() -> Generator[ChromaServer]:
     """Run a ChromaDB server."""
-    folder = quick_folder()
-    with ChromaServer(folder) as made:
+    with temporary_server() as made:
         yield made
-    shutil.rmtree(folder)
 
 
 @pytest.fixture

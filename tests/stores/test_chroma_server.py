@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -23,7 +22,7 @@ from knowledge_mcp.stores.chroma.view import ViewLimits
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_search import put, text_of
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
-from tests.servers.chroma_server import ChromaServer, quick_folder
+from tests.servers.chroma_server import ChromaServer, temporary_server
 from tests.stores.processes import check, generation
 
 pytestmark = pytest.mark.slow
@@ -54,10 +53,8 @@ DOCUMENTS = 12
 
 @pytest.fixture
 def server() -> Generator[ChromaServer]:
-    folder = quick_folder()
-    with ChromaServer(folder) as running:
+    with temporary_server() as running:
         yield running
-    shutil.rmtree(folder)
 
 
 def opened(server: ChromaServer, policy: RetryPolicy = NO_RETRY, limits: ViewLimits | None = None) -> ChromaStore:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -39,7 +38,7 @@ from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
-from tests.servers.chroma_server import ChromaServer, quick_folder
+from tests.servers.chroma_server import temporary_server
 from tests.servers.qdrant_server import QdrantServer
 from tests.stores.processes import opened, say
 from tests.stores.test_sqlite import raw
@@ -287,10 +286,8 @@ def test_chromadb_keeps_the_index_of_the_newer_version_and_the_older_one_makes_i
         return honest(token, document_id, index)
 
     monkeypatch.setattr(view, "index_rows", rows)
-    folder = quick_folder()
     with ExitStack() as stack:
-        stack.callback(shutil.rmtree, folder)
-        server = stack.enter_context(ChromaServer(folder))
+        server = stack.enter_context(temporary_server())
 
         def opened(analyser: Analyser) -> ChromaStore:
             store = ChromaStore(Address(Path(), host="127.0.0.1", port=server.port), analyser)

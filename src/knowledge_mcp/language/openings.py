@@ -127,6 +127,12 @@ def opening_of(text: str) -> Opening | None:
     return (_note(text) if text[:1] in "NEABR" else None) or (_caption(text) if text[:1] in "TFLEAB" else None)
 
 
+def mark_alone(words: str) -> Opening | None:
+    """Read a mark, of an item or a note, where it is all that some words say; None for others."""
+    opening = opening_of(f"{words} x")
+    return opening if opening is not None and opening.marker == words else None
+
+
 def _note(text: str) -> Opening | None:
     match = _PRINTED_NOTE.match(text)
     if match is None:

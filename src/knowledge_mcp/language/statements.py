@@ -75,15 +75,14 @@ def find_statements(
 
     Notes, examples, quotations, code, captions, footnotes, headings and informative parts hold none. Nor do forewords,
     unnumbered introductions and definitions, except where capitals are used: those are written on purpose. A list item
-    without force of its own has its lead-in's, with the words of the items above it; one that goes on with the lead-
-    in's sentence (small first letter) has the stronger; items behind "such as:" inherit none. A statement without
+    without force of its own has its lead-in's, with the words of the items above it; one that goes on with the
+    lead-in's sentence (small first letter) has the stronger; items behind "such as:" inherit none. A statement without
     identifier of its own has its block's or lead-in's, that which stands alone above its block, else that of the
     heading or property table above it. Where the document labels its requirements ("SRS 7 - ..."), a label makes its
     first sentence one even without force, and "will" obliges behind it. What follows "Rationale:" in a paragraph is
     left out. Unless words in capitals alone carry the force, numbered items, steps and stories below a heading that
-    announces requirements are weak requirements
-    (`with_weak`). Where a file lists its items, each has its statements, and one that states something without force
-    is weak (`with_declared`).
+    announces requirements are weak requirements (`with_weak`). Where a file lists its items, each has its statements,
+    and one that states something without force is weak (`with_declared`).
 
     Args:
         document: the document as read.

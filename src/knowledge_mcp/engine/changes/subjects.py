@@ -17,8 +17,6 @@ _PLURAL = r"(?:e?s)?"
 """A term stands in a text in its plural too; what other languages make of it is left alone."""
 _LEAST_IN_HEADING = 2
 """Words of a heading that others name its clause by: "Doors" is a word of many sentences."""
-
-
 _MOST_PATTERNS = 4_096
 """Names of one comparison that are asked of many texts."""
 

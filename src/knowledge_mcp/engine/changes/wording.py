@@ -55,14 +55,14 @@ def holders(
         for run in _runs_of(other.text) & sought:
             if len(found[run]) <= RARE:
                 found[run].append(place)
-    found = defaultdict(list, {run: places for run, places in found.items() if len(places) <= RARE})
+    telling = {run: places for run, places in found.items() if len(places) <= RARE}
 
     @functools.cache  # one clause may be a candidate for hundreds
     def runs(text: str) -> set[tuple[str, ...]]:
         return _runs_of(text) & sought
 
     for clause in clauses:
-        shared = Counter(place for run in wanted[clause.index] for place in found.get(run, ()))
+        shared = Counter(place for run in wanted[clause.index] for place in telling.get(run, ()))
         taken: dict[int, int] = {}
         for place, count in sorted(shared.items()):
             if place not in partners or count <= _HALF * len(wanted[clause.index]):

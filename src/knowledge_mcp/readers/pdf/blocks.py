@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from knowledge_mcp.language.openings import Opening, opening_of
+from knowledge_mcp.language.openings import Opening, mark_alone, opening_of
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
@@ -379,8 +379,8 @@ class _Stream:
 
 def _mark(text: str) -> Opening | None:
     """Read the mark of an item where it is all that a line says."""
-    opening = opening_of(f"{text} x") if len(text) <= _LONGEST_MARK else None
-    return opening if opening is not None and (opening.kind, opening.marker) == (BlockKind.LIST_ITEM, text) else None
+    opening = mark_alone(text) if len(text) <= _LONGEST_MARK else None
+    return opening if opening is not None and opening.kind is BlockKind.LIST_ITEM else None
 
 
 def _begins_footnote(line: Line) -> bool:

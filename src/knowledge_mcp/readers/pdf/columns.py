@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.glossary.terms import entry_number
-from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.readers.pdf.headings.entries import is_ended, right_edges
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
@@ -95,8 +95,8 @@ def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -
         runs += [(pairs[0][0], run) for run in _runs([line for _, line in pairs], edge)]
     if sum(map(_is_indexed, pieces := [piece for _, run in runs for piece in run])) > _SHARE * len(pieces):
         return {}
-    if all(piece.left is None or _is_mark(piece.left.text) for piece in pieces):
-        return {}
+    if all(piece.left is None or mark_alone(piece.left.text) is not None for piece in pieces):
+        return {}  # the text beside the mark of an item is no meaning of it
     step = _spacing([run for _, run in runs])
     edges = right_edges([line for _, line in region])
     if not any(piece.right is not None and id(piece.lines[0]) in loose for _, run in runs for piece in run):
@@ -151,12 +151,6 @@ def _is_indexed(piece: _Piece) -> bool:
     """Tell the entry of an index: its pages stand behind it, or beside it."""
     left, right = (half.text if half is not None else "" for half in (piece.left, piece.right))
     return is_figures(right) or _PAGES.search(left) is not None
-
-
-def _is_mark(words: str) -> bool:
-    """Tell the mark of an item, whose text is no meaning of it."""
-    found = opening_of(f"{words} x")
-    return found is not None and found.marker == words
 
 
 def _cuts_table(page: PageLayout, taken: Collection[int]) -> bool:

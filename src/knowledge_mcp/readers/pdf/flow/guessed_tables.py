@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.readers.pdf.lines import line_of, rows_of
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures, letters_of
 
@@ -172,12 +172,7 @@ def _have_three(rows: Sequence[_Row]) -> bool:
 def _is_hanging(rows: Sequence[_Row]) -> bool:
     """Tell items and notes whose marks hang beside them from a table of two columns: a table has names or a head."""
     marks = [row.cells[0] for row in rows if row.cells[0]]
-    opened = [opening_of(f"{mark} x") for mark in marks]
-    return (
-        all(len(row.cells) <= 2 for row in rows)
-        and bool(marks)
-        and all(each is not None and each.marker == mark for each, mark in zip(opened, marks, strict=True))
-    )
+    return all(len(row.cells) <= 2 for row in rows) and bool(marks) and all(map(mark_alone, marks))
 
 
 def gap_of(line: Line) -> float:
@@ -222,10 +217,10 @@ _BLANK = 0.6
 def _is_woven(rows: Sequence[_Row], beside: Mapping[int, float]) -> bool:
     """Tell whether cells are words of sentences: rows of several cells whose lines run on without a gap."""
     several = [row for row in rows if sum(map(bool, row.cells)) > 1 and row.lines]
-    breaks = _breaks if _have_three(rows) else None
+    three = _have_three(rows)
     running = sum(
         not any(
-            gap_of(line) >= _BLANK * line.size or id(line) in beside or (breaks is not None and breaks(line, row))
+            gap_of(line) >= _BLANK * line.size or id(line) in beside or (three and _breaks(line, row))
             for line in row.lines
         )
         for row in several

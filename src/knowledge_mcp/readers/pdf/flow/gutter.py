@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.readers.pdf.lines import rows_of, size_of
 
 if TYPE_CHECKING:
@@ -100,6 +100,5 @@ def _crosses(item: TextItem, x: float) -> bool:
 
 def _has_gap(row: Sequence[TextItem]) -> bool:
     """Tell a row of cells from a line of text; what stands behind the mark of an item is no gap."""
-    mark = opening_of(f"{row[0].text} x")
-    row = row[mark is not None and mark.marker == row[0].text :]
+    row = row[mark_alone(row[0].text) is not None :]
     return any(two.x - one.x - one.width > 1.5 * size_of(one) for one, two in itertools.pairwise(row))

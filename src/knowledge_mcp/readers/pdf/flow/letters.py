@@ -28,9 +28,6 @@ _FORMULA = re.compile(r"[_^]\{|\\[a-z]")
 _NAMELESS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x9f]+")
 """Signs of a font without names, a tick in a cell: only their codes are known. As text they would be lost."""
 _LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
-_LIGATURE_CODES = (0x0B, 0xAE)
-"""Where TeX's fonts have these five: by its own encoding, and as dvips moves them out of the way of programs that take
-codes below 32 for blanks."""
 _SYMBOL = 0xF000
 """Where signs of symbol fonts stand in Unicode, by their codes."""
 _INSET = 0.17
@@ -103,17 +100,18 @@ class _Ligatures:
         return self._pattern.sub(lambda found: _LIGATURES[ord(found[0]) - self._first], text)
 
 
+_TEX, _DVIPS = _Ligatures(0x0B), _Ligatures(0xAE)
+"""By TeX's own encoding, and as dvips moves them out of the way of programs that take codes below 32 for blanks."""
+
+
 def _ligatures_of(printed: str) -> _Ligatures | None:
     """Find out by which codes a page prints ligatures; None where it prints none.
 
     Codes that other signs have too must give two words with "fi", by far the most frequent of the five.
     """
-    for first in _LIGATURE_CODES:
-        ligatures = _Ligatures(first)
-        found = list(ligatures.find(printed).values())
-        if found if first == _LIGATURE_CODES[0] else found.count("fi") > 1:
-            return ligatures
-    return None
+    if _TEX.find(printed):
+        return _TEX
+    return _DVIPS if [*_DVIPS.find(printed).values()].count("fi") > 1 else None
 
 
 def _add(

@@ -22,8 +22,6 @@ _UNPRINTED = 0.7
 _NO_SECTION = re.compile(r"(?:(?:page|slide|sheet)?\s*\d+|(?:fig(?:ure)?|table|plate|exhibit)\b.*)\Z", re.IGNORECASE)
 _CUT_TITLE, _LOOSE = 40, 3
 _LISTED, _LISTED_SHARE = 0.95, 0.25
-
-
 _COUNTED = re.compile(r"[^\W\d_]+\s+(?:\d{1,3}[A-Z]?|[IVX]+)[.:]\s")
 """A title that begins with a word and its number."""
 
