@@ -119,7 +119,7 @@ def _kinds(folder: Path) -> Outcome:
 
 def _flipped_bytes(folder: Path) -> Outcome:
     """Flip bytes all over the file and ask in this process, which answers hundreds of times as fast as a command."""
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+    from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
     from knowledge_mcp.model.errors import KnowledgeError, noticing
     from knowledge_mcp.stores.sqlite.store import SqliteStore
     from knowledge_mcp.testing.store_search import text_of
@@ -129,7 +129,7 @@ def _flipped_bytes(folder: Path) -> Outcome:
     collection = "se_knowledge_base"
 
     def contents() -> tuple[set[str], bool]:
-        store = SqliteStore(product.store, EnglishAnalyser(), patience=5.0)
+        store = SqliteStore(product.store, MultilingualAnalyser(), patience=5.0)
         try:
             with noticing() as damage:
                 records = store.open(collection).documents()

@@ -20,6 +20,7 @@ from benchmarks.attacks import Attack, Outcome
 from knowledge_mcp.engine.jobs import store_journal
 from knowledge_mcp.engine.jobs.store_journal import StoreJournal
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.lexical.multilingual import MultilingualAnalyser
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage
@@ -153,7 +154,9 @@ def _kills(folder: Path) -> Outcome:
 def _mixed(folder: Path, documents: int) -> list[str]:
     """Look for documents that are gone, or of two editions."""
     wrong: list[str] = []
-    with contextlib.closing(SqliteStore(next((folder / "data").rglob("knowledge.sqlite")), EnglishAnalyser())) as store:
+    with contextlib.closing(
+        SqliteStore(next((folder / "data").rglob("knowledge.sqlite")), MultilingualAnalyser())
+    ) as store:
         (name,) = [each.name for each in store.collections() if store.open(each.name).documents()]
         records = store.open(name).documents()
         if len(records) != documents:

@@ -137,12 +137,19 @@ def stats(options: CommandOptions) -> None:
         options.show(answer, _print_stats)
 
 
+_ANSWERABLE = {
+    "likely": "One of these probably answers the question.",
+    "uncertain": "It is uncertain whether one of these answers the question.",
+    "unlikely": "Probably none of these answers the question.",
+}
+
+
 def _print_notes(answer: Any) -> None:
     messages = [answer.message] if getattr(answer, "message", "") else []
     for line in (*messages, *getattr(answer, "editions", []), *answer.degraded):
         say(in_commands(line))
     if "answerability" in answer.model_fields_set:
-        say(f"That one of these answers is {answer.answerability}.")
+        say(_ANSWERABLE[answer.answerability])
     if variants := getattr(answer, "also_asked", []):
         say(f"Also asked for: {'; '.join(variants)}.")
     for line in getattr(answer, "suggestions", []):
