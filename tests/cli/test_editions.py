@@ -48,6 +48,22 @@ def test_ingest_tells_editions_and_the_commands_ask_for_them(
     assert "within 4 s" not in shown.out
 
 
+def test_headings_of_ingested_files_have_lines_also_where_a_passage_begins_above_them(
+    home: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    text = "---\nedition: 2018\n---\n# Gates\n\n## 1 Loads\n### 1.1 Wind\nGates should withstand 30 m/s.\n"
+    for year, more in (("2018", ""), ("2023", "\nAnd 2 m of water.\n")):
+        (home / f"gates-{year}.md").write_text(text.replace("2018", year) + more)
+    assert real_ingest(str(home / "gates-2018.md"), str(home / "gates-2023.md")).code == 0
+    places = [
+        each["old"]["line"] for each in told(knowledge("compare", "gates-2018", "gates-2023", "--json"))["alignment"]
+    ]
+    assert places == [4, 6, 7]
+    outline = told(knowledge("outline", "gates-2023", "--json"))
+    assert [(each["title"], each["line"]) for each in outline["sections"]] == [("Gates", 4), ("Loads", 6), ("Wind", 7)]
+    assert "line 7" in knowledge("outline", "gates-2023").out
+
+
 def test_a_family_is_listed_split_and_joined_again(shelf: Path, real_ingest: Command, knowledge: Command) -> None:
     real_ingest(str(shelf))
     families = told(knowledge("documents", "family", "--json"))["families"]

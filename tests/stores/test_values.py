@@ -76,6 +76,7 @@ structures = st.builds(
             spans,
             st.none() | st.integers(1, 9999),
             st.booleans(),
+            st.none() | st.integers(1, 9999),
         ),
         max_size=4,
     ).map(tuple),
@@ -105,6 +106,7 @@ def test_a_structure_stored_before_there_were_anchors_is_still_read() -> None:
     plain = DocumentStructure((OutlineEntry(1, None, "Scope", Span(0, 5)),))
     written = structure_to_json(plain)
     assert "anchors" not in written
+    assert "lines" not in written
     assert structure_from_json(written) == plain
 
 

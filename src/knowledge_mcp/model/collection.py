@@ -190,6 +190,7 @@ class OutlineEntry:
         span: heading and all content, subsections included, in the canonical text.
         page: physical page from 1 that the heading stands on, None where the format has none.
         informative: True for informative annexes and parts marked so.
+        line: line of the heading in the source file from 1, None where the format has none or nobody counted it.
     """
 
     level: int
@@ -198,6 +199,7 @@ class OutlineEntry:
     span: Span
     page: int | None = None
     informative: bool = False
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def full_structure() -> DocumentStructure:
             OutlineEntry(1, None, "Vorwort »ünïcode« 東京 🎉", Span(0, 40)),
             OutlineEntry(1, "5", 'Requirements \\ "quoted"\n\u2028', Span(41, 900), page=4),
             OutlineEntry(2, "5.3.1.2", "", Span(60, 60), page=4),
-            OutlineEntry(1, "A", "Annex", Span(901, 1000), page=5, informative=True),
+            OutlineEntry(1, "A", "Annex", Span(901, 1000), page=5, informative=True, line=77),
         ),
         pages=(
             PageCoverage(1, "iv", Span(0, 0), "none", 0, note="Nothing on it could be read: is Tesseract installed?"),

@@ -83,7 +83,7 @@ def outline(
         bool, typer.Option("--coverage", help="Show the pages instead: how each was read, what is missing.")
     ] = False,
 ) -> None:
-    """Show a document's headings with their pages, or what was read from each page.
+    """Show a document's headings with their pages or lines, or what was read from each page.
 
     Example: knowledge outline iso-15288 --depth 2
     """
@@ -187,6 +187,8 @@ def _print_outline(parts: Sequence[OutlineResponse]) -> None:
         if each.page:
             page = f"p. {each.page_label} (page {each.page} of the file)" if each.page_label else f"p. {each.page}"
             label.append(f"  {page}", "dim")
+        elif each.line:
+            label.append(f"  line {each.line}", "dim")
         if each.below:
             label.append(f"  (+{each.below})", "dim")
         open_branches.append((each.level, open_branches[-1][1].add(label)))

@@ -29,7 +29,7 @@ from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.checkpoints import check_each
 
-STRUCTURE_VERSION = "structure/7"
+STRUCTURE_VERSION = "structure/8"
 """Part of every pipeline's fingerprint: to be counted up when documents must be read again for what is made here."""
 
 _BLANK = re.compile(r"\s+")
@@ -43,6 +43,7 @@ def structure_of(document: Document) -> DocumentStructure:
     that it stands on.
     """
     page_of = _finder(document)
+    line_of = {block.span.start: block.lines[0] for block in document.blocks if block.lines is not None}
     tables, figures = _count_tables_and_figures(document)
     return DocumentStructure(
         sections=tuple(
@@ -53,6 +54,7 @@ def structure_of(document: Document) -> DocumentStructure:
                 span=each.span,
                 page=page_of(each.heading.start),
                 informative=each.informative,
+                line=line_of.get(each.heading.start),
             )
             for each in document.sections
         ),

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
+from itertools import repeat
 from typing import Any
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
@@ -282,6 +283,8 @@ def structure_to_json(structure: DocumentStructure) -> str:
     """Write a document's structure; empty text for an empty one."""
     if structure == NO_STRUCTURE:
         return ""
+    lines = [each.line for each in structure.sections]
+    lines_of = {"lines": lines} if any(lines) else {}
     anchors = {"anchors": [[each.name, each.place] for each in structure.anchors]} if structure.anchors else {}
     hidden = {"hidden": [list(each) for each in structure.hidden]} if structure.hidden else {}
     items = {"items": [_listed_item(each) for each in structure.items]} if structure.items else {}
@@ -305,6 +308,7 @@ def structure_to_json(structure: DocumentStructure) -> str:
                 ]
                 for each in structure.pages
             ],
+            **lines_of,
             **anchors,
             **hidden,
             **items,
@@ -342,8 +346,10 @@ def _item(data: list[Any]) -> RequirementItem:
 def _structure_of(data: dict[str, Any]) -> DocumentStructure:
     return DocumentStructure(
         sections=tuple(
-            OutlineEntry(level, number, title, Span(start, end), page, informative)
-            for level, number, title, start, end, page, informative in data["sections"]
+            OutlineEntry(level, number, title, Span(start, end), page, informative, line)
+            for (level, number, title, start, end, page, informative), line in zip(
+                data["sections"], data.get("lines") or repeat(None, len(data["sections"])), strict=True
+            )
         ),
         pages=tuple(
             PageCoverage(number, label, Span(start, end), method, characters, tables, figures, note)

@@ -127,6 +127,7 @@ def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> shap
         level=entry.level,
         page=entry.page or 0,
         page_label=label[:_LONGEST] if label != str(entry.page) else "",
+        line=entry.line or 0,
         start=entry.span.start,
         informative=entry.informative,
         below=below,

@@ -161,6 +161,7 @@ class OutlineSection(Response):
     level: int = Field(description="Depth from 1.")
     page: int = Field(default=0, description="Physical page of the heading, from 1.")
     page_label: str = Field(default="", description="Its printed label, where it differs.")
+    line: int = Field(default=0, description="Line of the heading in the file, from 1.")
     start: int = Field(description="Character at which it begins; as cursor of knowledge_read it reads on from there.")
     informative: bool = Field(default=False, description="Marked as informative, not normative.")
     below: int = Field(default=0, description="Headings below it that are not listed; ask for its clause.")
