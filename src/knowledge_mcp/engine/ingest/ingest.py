@@ -97,10 +97,10 @@ _PUBLISH_TRIES = 4
 
 _logger = logging.getLogger(__name__)
 
-_Embedded = list[Vector | str]
+Embedded = list[Vector | str]
 """One vector per chunk of a batch, or the service's words where it refused the text."""
 
-_Batch = list[tuple[PreparedDocument, Chunk, str]]
+Batch = list[tuple[PreparedDocument, Chunk, str]]
 """Chunks of one embedding call: whose, which, and the key under which its vector is kept."""
 
 
@@ -242,7 +242,7 @@ class Ingest:
     # ---- embedding
 
     def _embed_and_store(self, plan: Plan, names: Names) -> None:
-        waiting: deque[tuple[_Batch, Future[_Embedded]]] = deque()
+        waiting: deque[tuple[Batch, Future[Embedded]]] = deque()
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed") as lane:
             try:
                 for batch in self._batches(plan, names):
@@ -257,9 +257,9 @@ class Ingest:
                     future.cancel()
                 raise
 
-    def _batches(self, plan: Plan, names: Names) -> Iterator[_Batch]:
+    def _batches(self, plan: Plan, names: Names) -> Iterator[Batch]:
         """Cut the stream of documents into slices, so that many small files share one call."""
-        batch: _Batch = []
+        batch: Batch = []
         files = 0
         for each in self._prepare_all(plan, names):
             if batch and files == self._options.files_at_once:
@@ -276,7 +276,7 @@ class Ingest:
         if batch and not self._cancelled():
             yield batch
 
-    def _look_up(self, batch: _Batch) -> None:
+    def _look_up(self, batch: Batch) -> None:
         """Find the vectors that are known already."""
         if self._options.force:
             return
@@ -289,7 +289,7 @@ class Ingest:
             if key in known:
                 each.reused[key] = known[key]
 
-    def _embed(self, batch: _Batch) -> _Embedded:
+    def _embed(self, batch: Batch) -> Embedded:
         texts: dict[str, str] = {}
         for each, chunk, key in batch:
             if key not in each.reused:
@@ -308,7 +308,7 @@ class Ingest:
 
     # ---- storing
 
-    def _keep(self, batch: _Batch, future: Future[_Embedded], names: Names) -> None:
+    def _keep(self, batch: Batch, future: Future[Embedded], names: Names) -> None:
         """Take the vectors of a slice; store the documents that are whole with it, together."""
         first = batch[0][0]
         try:

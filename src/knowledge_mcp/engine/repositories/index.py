@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import logging
@@ -16,9 +17,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from knowledge_mcp.engine.core.base import Base, base_of, counts_of
-from knowledge_mcp.engine.ingest.ingest import Ingest
+from knowledge_mcp.engine.ingest.ingest import Batch, Embedded, Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline, PreparedDocument
 from knowledge_mcp.engine.repositories.manifest import (
     MANIFEST_ID,
@@ -29,9 +31,10 @@ from knowledge_mcp.engine.repositories.manifest import (
     write_manifest,
 )
 from knowledge_mcp.engine.repositories.metrics import Metrics
-from knowledge_mcp.engine.repositories.source import RepositoryFiles, RunEmbedder, is_plain, uncommitted_fingerprint
+from knowledge_mcp.engine.repositories.source import RepositoryFiles, is_plain, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
@@ -51,10 +54,52 @@ _logger = logging.getLogger(__name__)
 
 
 class _CodeIngest(Ingest):
-    """Ingest without looking for copies: files of one repository share licences, imports and empty modules."""
+    """Ingest files of code: renamed files keep their vectors, and what is embedded is counted and timed.
+
+    A passage's path stands before its words, so that its vector's key changes with a file's name. Where a file was
+    renamed, the vector kept under its former name is taken: the words are the same.
+
+    Args:
+        run: base, pipeline, options, events and cancellation, as `Ingest` takes them.
+        former: gives the former path of renamed files by the present one; asked once the scan is done.
+        metrics: counts.
+    """
+
+    def __init__(self, *run: Any, former: Callable[[], Mapping[str, str]], metrics: Metrics) -> None:
+        super().__init__(*run)
+        self._former = functools.cache(former)
+        self._metrics = metrics
 
     def _warn_of_copies(self, documents: Sequence[PreparedDocument]) -> None:
-        """Say nothing, and ask the store nothing."""
+        """Say nothing, and ask the store nothing: files of one repository share licences, imports, empty modules."""
+
+    def _look_up(self, batch: Batch) -> None:
+        super()._look_up(batch)
+        former = self._former()
+        new = ((chunk, key) for each, chunk, key in batch if key not in each.reused)
+        earlier = {key: old for chunk, key in new if (old := _former_key(chunk, former))}
+        found = self._base.opened.vectors(list(earlier.values())) if earlier else {}
+        for each, _, key in batch:
+            if earlier.get(key) in found:
+                each.reused[key] = found[earlier[key]]
+
+    def _embed(self, batch: Batch) -> Embedded:
+        count = len({key for each, _, key in batch if key not in each.reused})
+        started = time.perf_counter()
+        vectors = super()._embed(batch)
+        if count:
+            self._metrics.observe("embedding_duration_ms", (time.perf_counter() - started) * 1000)
+            self._metrics.count("embeddings_generated", count)
+        return vectors
+
+
+def _former_key(chunk: Chunk, former: Mapping[str, str]) -> str:
+    """Give the key that a passage's vector had under its file's former name, empty where the file has its own."""
+    text = chunk.embedding_text
+    path = text.partition("\n")[0].partition(" > ")[0]
+    if path not in former:
+        return ""
+    return hashlib.sha256((former[path] + text[len(path) :]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,18 +261,20 @@ class IndexRun:
             before = {
                 each.id: each for each in self._base.store.open(self._target).documents() if each.id != MANIFEST_ID
             }
-        embedder = RunEmbedder(
-            self._embedder, self._base.store, self._target, _once(lambda: _former(scope, files, before)), self._metrics
-        )
-        base = dataclasses.replace(base_of(self._base, self._target), embedder=embedder)
         ingest = _CodeIngest(
-            base, self._pipeline, IngestOptions(files_at_once=FILES_AT_ONCE), self._hear, self._call.cancelled
+            self._base,
+            self._pipeline,
+            IngestOptions(files_at_once=FILES_AT_ONCE),
+            self._hear,
+            self._call.cancelled,
+            former=lambda: _former(scope, files, before),
+            metrics=self._metrics,
         )
         report = ingest.run(files, lambda _: True)
         if self._call.cancelled():
             raise CancelledError("The indexing was cancelled.", suggestion="Index again; what is done is kept.")
         removed = self._remove(files, scope, before, report)
-        return self._finish(copy, scope, pipeline, files, report, removed, embedder.reused, started)
+        return self._finish(copy, scope, pipeline, files, report, removed, started)
 
     def _remove(
         self, files: RepositoryFiles, scope: _Scope, before: Mapping[str, DocumentRecord], report: IngestReport
@@ -250,7 +297,6 @@ class IndexRun:
         files: RepositoryFiles,
         report: IngestReport,
         removed: int,
-        renamed: int,
         started: float,
     ) -> IndexResult:
         done = [each for each in report.documents if not each.unchanged]
@@ -286,8 +332,8 @@ class IndexRun:
             files_unchanged=total - len(done),
             files_removed=removed,
             files_skipped=len(files.skipped),
-            chunks_embedded=max(sum(each.embedded for each in done) - renamed, 0),
-            chunks_reused=sum(each.reused for each in done) + renamed,
+            chunks_embedded=sum(each.embedded for each in done),
+            chunks_reused=sum(each.reused for each in done),
             skipped=tuple(each.message for each in files.skipped[:_MOST_REPORTED]),
             warnings=tuple(dict.fromkeys(said for each in done for said in each.record.warnings))[:_MOST_REPORTED],
         )
@@ -349,17 +395,6 @@ def _former(scope: _Scope, files: RepositoryFiles, before: Mapping[str, Document
         path_of(uri): gone[sha256] for uri, sha256 in files.hashes.items() if uri not in before and sha256 in gone
     }
     return {**renamed, **scope.former}
-
-
-def _once(make: Callable[[], Mapping[str, str]]) -> Callable[[], Mapping[str, str]]:
-    made: list[Mapping[str, str]] = []
-
-    def get() -> Mapping[str, str]:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return get
 
 
 def _since(started: float) -> int:

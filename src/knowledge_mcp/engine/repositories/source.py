@@ -1,22 +1,17 @@
-"""The files of one indexing with what is known of them, and the embedder that finds the vectors of renamed files."""
+"""The files of one indexing with what is known of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import os
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-from knowledge_mcp.engine.repositories.metrics import Metrics
-from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
-from knowledge_mcp.model.errors import ContentRefusedError
 from knowledge_mcp.model.ingest import SkippedFile
 from knowledge_mcp.model.source import Checkout, SourceItem
-from knowledge_mcp.ports import Embedder, Source, Store
+from knowledge_mcp.ports import Source
 
 
 def is_plain(path: str) -> bool:
@@ -70,111 +65,6 @@ class RepositoryFiles:
             except OSError:
                 return labels  # it has just gone; reading it will say so
         return labels
-
-
-class RunEmbedder:
-    """Embed the passages of one indexing (`ports.Embedder`), counting and timing; renamed files keep their vectors.
-
-    A passage's path stands before its words, so that its vector's key changes with a file's name. Where a file was
-    renamed, the vector kept under its former name is taken: the words are the same.
-
-    Args:
-        inner: embeds.
-        store, collection: where vectors are looked up.
-        former: the former path by the present one, of renamed files; asked once the scan is done.
-        metrics: counts.
-
-    Attributes:
-        reused: passages whose vector was found under a former name.
-    """
-
-    def __init__(
-        self,
-        inner: Embedder,
-        store: Store,
-        collection: str,
-        former: Callable[[], Mapping[str, str]],
-        metrics: Metrics,
-    ) -> None:
-        self._inner = inner
-        self._store = store
-        self._collection = collection
-        self._former = former
-        self._metrics = metrics
-        self.reused = 0
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        return self._inner.space
-
-    @property
-    def usage(self) -> EmbeddingUsage:
-        return self._inner.usage
-
-    @property
-    def price(self) -> float | None:
-        return self._inner.price
-
-    @property
-    def max_tokens(self) -> int:
-        return self._inner.max_tokens
-
-    def count_tokens(self, text: str) -> int:
-        return self._inner.count_tokens(text)
-
-    def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
-        return self._inner.token_spans(text)
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        known = self._known(texts)
-        self.reused += len(known)
-        places = [place for place in range(len(texts)) if place not in known]
-        vectors: list[Vector | None] = [known.get(place) for place in range(len(texts))]
-        if places:
-            started = time.perf_counter()
-            try:
-                fresh = self._inner.embed_documents([texts[place] for place in places])
-            except ContentRefusedError as exc:
-                for place, vector in zip(places, exc.vectors, strict=True):
-                    vectors[place] = vector
-                raise ContentRefusedError(
-                    exc.message,
-                    vectors=vectors,
-                    reasons={places[at]: reason for at, reason in exc.reasons.items()},
-                    details=exc.details,
-                    suggestion=exc.suggestion,
-                ) from exc
-            self._metrics.observe("embedding_duration_ms", (time.perf_counter() - started) * 1000)
-            self._metrics.count("embeddings_generated", len(places))
-            for place, vector in zip(places, fresh, strict=True):
-                vectors[place] = vector
-        return [vector for vector in vectors if vector is not None]
-
-    def documents_at_hand(self, texts: Sequence[str]) -> dict[str, Vector]:
-        return self._inner.documents_at_hand(texts)
-
-    def embed_query(self, text: str) -> Vector:
-        return self._inner.embed_query(text)
-
-    def warm_up(self) -> None:
-        self._inner.warm_up()
-
-    def close(self) -> None:
-        """Leave the embedder open: it belongs to the service."""
-
-    def _known(self, texts: Sequence[str]) -> dict[int, Vector]:
-        former = self._former()
-        if not former:
-            return {}
-        keys: dict[int, str] = {}
-        for place, text in enumerate(texts):
-            first = text.partition("\n")[0]
-            path = first.partition(" > ")[0]
-            if path in former:
-                old = former[path] + text[len(path) :]
-                keys[place] = hashlib.sha256(old.encode()).hexdigest()
-        found = self._store.open(self._collection).vectors(list(keys.values())) if keys else {}
-        return {place: found[key] for place, key in keys.items() if key in found}
 
 
 def uncommitted_fingerprint(copy: Checkout) -> str:
