@@ -14,16 +14,15 @@ import struct
 import threading
 import zlib
 from array import array
-from bisect import bisect_right
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import TimedOutError
-from knowledge_mcp.model.query import Filter, LegHit, NotIn
+from knowledge_mcp.model.query import Filter, LegHit
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import FoundEntry
 from knowledge_mcp.stores.chroma.layout import Index, document_of, unpack_index, unpack_vectors
@@ -37,17 +36,16 @@ from knowledge_mcp.stores.chroma.writing import (
     visible_generations,
     visible_of,
 )
-from knowledge_mcp.stores.shared.filters import Simple, absent_in, chunk_ids_in, keeps_value
+from knowledge_mcp.stores.shared.filters import chunk_ids_in
 from knowledge_mcp.stores.shared.payload import record_from_json
 from knowledge_mcp.stores.shared.ranking import (
+    SlotBuffers,
+    SlotView,
     best_hits,
     bm25_weights,
-    coded_mask,
-    filter_mask,
     length_norms,
     likely_slots,
     products,
-    weighed,
 )
 from knowledge_mcp.stores.shared.rules import is_newer
 from knowledge_mcp.support.batches import batches
@@ -55,6 +53,8 @@ from knowledge_mcp.support.batches import batches
 _TRIES = 50
 _CHUNK = 900
 """Bytes that a chunk's id, key, kinds and clause take with what maps them, roughly."""
+_SLOT = 18
+"""Bytes of a slot's length, norm, kind and clause."""
 _TERM = 70
 """Bytes of a term in the list of its document, roughly."""
 
@@ -80,8 +80,6 @@ class SlotBlock:
     token: str
     first: int
     index: Index
-    kinds: NDArray[np.uint32]
-    clauses: NDArray[np.uint32]
     vectors: NDArray[np.float32] | None = None
     alive: bool = True
 
@@ -93,7 +91,7 @@ class SlotBlock:
     def bytes(self) -> int:
         """Estimate what this takes of memory, with its chunks' places in the maps of a view, without vectors."""
         index = self.index
-        arrays = (self.kinds, self.clauses, index.lengths, index.ends, index.places, index.counts)
+        arrays = (index.lengths, index.ends, index.places, index.counts)
         return sum(each.nbytes for each in arrays) + _CHUNK * self.size + _TERM * len(index.terms)
 
     @functools.cached_property
@@ -104,26 +102,6 @@ class SlotBlock:
     def vector(self, key: str) -> bytes:
         """Give the vector that is held of an embedding key of this block, empty where none is."""
         return b"" if self.vectors is None else self.vectors[self.index.keys.index(key)].tobytes()
-
-
-@dataclass
-class SlotState:
-    """Arrays over all slots, rebuilt when something was published."""
-
-    alive: NDArray[np.bool_]
-    norms: NDArray[np.float64]
-    chunks: int
-    kinds: NDArray[np.uint32]
-    clauses: NDArray[np.uint32]
-    vectors: NDArray[np.float32] | None = None
-    masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
-
-    @property
-    def bytes(self) -> int:
-        """Count what the arrays take; the vectors twice, for the blocks have them too."""
-        vectors = 0 if self.vectors is None else 2 * self.vectors.nbytes
-        arrays = self.norms.nbytes + self.kinds.nbytes + self.clauses.nbytes + vectors
-        return arrays + (1 + len(self.masks)) * self.alive.nbytes
 
 
 class Still(threading.local):
@@ -209,17 +187,16 @@ class ChromaView:
         self._clear()
 
     def _clear(self) -> None:
-        self._blocks: list[SlotBlock] = []
         self._by_entry: dict[str, SlotBlock] = {}
         self._owners: dict[str, SlotBlock] = {}
         self._keyed: dict[str, SlotBlock] = {}
         self._postings: dict[str, array[int]] = {}
         self._bytes = 0
         self._held = 0
-        self._kind_names: dict[tuple[str, str, str], int] = {}
-        self._clause_names: dict[str | None, int] = {}
-        self._size = 0
-        self._state: SlotState | None = None
+        self._names: list[str] = []
+        self._buffers = SlotBuffers()
+        self._state: SlotView | None = None
+        self._matrix: NDArray[np.float32] | None = None
 
     @property
     def change(self) -> str | None:
@@ -239,9 +216,13 @@ class ChromaView:
     @property
     def bytes(self) -> int:
         """Estimate what this takes of memory; vectors are held by block and as one matrix."""
-        state = self._state
-        arrays = 0 if state is None else state.bytes
-        return self._held + (0 if self.too_large else self._bytes) + arrays
+        masks = 0 if self._state is None else 1 + len(self._state.masks)
+        vectors = 0 if self._matrix is None else 2 * self._matrix.nbytes
+        return self._held + (0 if self.too_large else self._bytes) + (_SLOT + masks) * self._size + vectors
+
+    @property
+    def _size(self) -> int:
+        return len(self._names)
 
     @property
     def too_large(self) -> bool:
@@ -308,7 +289,7 @@ class ChromaView:
                 block.alive = False
                 block.vectors = None
                 del self._by_entry[entry]
-                self._state = None
+                self._state = self._matrix = None
         new = {entry: token for entry, token in visible.items() if entry not in self._by_entry}
         if self._size > _COMPACT_FROM and self._size > 2 * self.chunks:
             self._clear()
@@ -352,21 +333,13 @@ class ChromaView:
             return None
 
     def _add(self, entry: str, document_id: str, token: str, index: Index) -> None:
-        kinds, clauses = self._kind_names, self._clause_names
-        block = SlotBlock(
-            document_id,
-            token,
-            self._size,
-            index,
-            np.array([kinds.setdefault(kind, len(kinds)) for kind in index.kinds], np.uint32),
-            np.array([clauses.setdefault(clause, len(clauses)) for clause in index.clauses], np.uint32),
-        )
-        self._size += block.size
-        self._blocks.append(block)
+        block = SlotBlock(document_id, token, self._size, index)
+        self._buffers.take(block.first, document_id, index.lengths, (index.kinds, None), index.clauses)
+        self._names.extend(index.ids)
         self._by_entry[entry] = block
         self._owners.update(dict.fromkeys(index.ids, block))
         self._keyed.update(dict.fromkeys(index.keys, block))
-        self._state = None
+        self._state = self._matrix = None
         self._held += block.bytes
         self._bytes += 8 * len(index.places) + sum(240 for term in index.terms if term not in self._postings)
         if self.too_large:
@@ -381,49 +354,35 @@ class ChromaView:
             postings.frombytes(packed[8 * start : 8 * end])
             start = end
 
-    def _arrays(self) -> SlotState:
-        """Give the arrays of the state that the last refresh brought."""
+    def _slots(self) -> SlotView:
+        """Give the slots of the state that the last refresh brought."""
         if self._state is None:
             alive = np.zeros(self._size, np.bool_)
-            for block in self._blocks:
-                alive[block.first : block.first + block.size] = block.alive
-            empty = [np.zeros(0, np.uint32)]
-            self._state = SlotState(
-                alive=alive,
-                norms=length_norms(self._lengths(), alive),
-                chunks=int(np.count_nonzero(alive)),
-                kinds=np.concatenate([block.kinds for block in self._blocks] or empty),
-                clauses=np.concatenate([block.clauses for block in self._blocks] or empty),
-            )
+            for block in self._by_entry.values():
+                alive[block.first : block.first + block.size] = True
+            norms = length_norms(self._buffers.lengths.upto(self._size).astype(np.float64), alive)
+            self._state = SlotView(self._size, int(np.count_nonzero(alive)), alive, norms, self._buffers)
         return self._state
-
-    def _lengths(self) -> NDArray[np.float64]:
-        lengths = np.zeros(self._size, np.float64)
-        for block in self._blocks:
-            lengths[block.first : block.first + block.size] = block.index.lengths
-        return lengths
 
     def lexical(self, terms: Sequence[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
         """Name the best chunks by BM25 that hold any of the terms."""
-        state = self._arrays()
+        state = self._slots()
         if limit <= 0:
             return ()
-        pairs = (np.array(self._postings[term], np.uint64) for term in terms if term in self._postings)
-        postings = ((each >> np.uint64(8), each & np.uint64(255)) for each in pairs)
-        absent = absent_in(filter)
-        seen = self._mask(NotIn("document_id", absent, absent=True)) if absent else None
-        counted = weighed(seen, self._lengths, state.norms, state.alive, state.chunks)
+        counted = state.weighed_by(state.seen(filter))
         scores = np.zeros(self._size, np.float64)
-        for slots, counts in postings:
-            places, weights = bm25_weights(slots, counts, *counted)
-            scores[places] += weights
+        for term in terms:
+            if term in self._postings:
+                packed = np.array(self._postings[term], np.uint64)
+                places, weights = bm25_weights(packed >> np.uint64(8), packed & np.uint64(255), *counted)
+                scores[places] += weights
         scores *= self._mask(filter)
         slots = likely_slots(scores, limit)
-        return best_hits(slots, scores[slots], limit, self._names)
+        return best_hits(slots, scores[slots], limit, self._names_at)
 
     def dense(self, vector: bytes, filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
         """Name the nearest chunks of all that the filter keeps; the score is that of exact arithmetic."""
-        matrix = self._matrix()
+        matrix = self._vectors()
         slots = np.flatnonzero(self._mask(filter))
         if limit <= 0 or not len(slots):
             return ()
@@ -432,7 +391,7 @@ class ChromaView:
             rough = (matrix @ query)[slots]
             cut = np.partition(rough, len(rough) - limit)[len(rough) - limit]
             slots = slots[rough >= cut - _MARGIN]
-        return best_hits(slots, products(matrix, slots, vector), limit, self._names)
+        return best_hits(slots, products(matrix, slots, vector), limit, self._names_at)
 
     def allowed(self, filter: Filter | None) -> int:
         """Count the chunks that a filter keeps."""
@@ -449,7 +408,7 @@ class ChromaView:
 
     def known(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Give those of some vectors that are held; none unless this thread's snapshot has brought this state."""
-        if not self._still.brought or self._state is None or self._state.vectors is None:
+        if not self._still.brought or self._matrix is None:
             return {}
         blocks = ((key, self._keyed.get(key)) for key in keys)
         found = {key: block.vector(key) for key, block in blocks if block is not None and block.alive}
@@ -466,17 +425,16 @@ class ChromaView:
             for place, term, aliases in block.index.definitions:
                 yield block.index.ids[place], place, term, aliases
 
-    def _matrix(self) -> NDArray[np.float32]:
+    def _vectors(self) -> NDArray[np.float32]:
         """Give the vectors of all slots; those of dead ones may be zero."""
-        state = self._arrays()
-        if state.vectors is None:
-            self._load_vectors([block for block in self._by_entry.values() if block.vectors is None and block.size])
-            whole = np.zeros((self._size, self._place.info.space.dimensions), np.float32)
-            for block in self._blocks:
-                if block.alive and block.vectors is not None:
-                    whole[block.first : block.first + block.size] = block.vectors
-            state.vectors = whole
-        return state.vectors
+        if self._matrix is None:
+            visible = list(self._by_entry.values())
+            self._load_vectors([block for block in visible if block.vectors is None and block.size])
+            self._matrix = np.zeros((self._size, self._dimensions), np.float32)
+            for block in visible:
+                if block.vectors is not None:
+                    self._matrix[block.first : block.first + block.size] = block.vectors
+        return self._matrix
 
     def _load_vectors(self, blocks: Sequence[SlotBlock]) -> None:
         for group in batches(blocks, _GROUP):
@@ -494,29 +452,16 @@ class ChromaView:
         return self._place.info.space.dimensions
 
     def _mask(self, filter: Filter | None) -> NDArray[np.bool_]:
-        state = self._arrays()
         rest, chunk_ids = chunk_ids_in(filter)
-        if chunk_ids is not None:
-            kept = np.zeros(self._size, np.bool_)
-            owners = ((each, self._owners.get(each)) for each in chunk_ids)
-            kept[[block.places[each] for each, block in owners if block is not None and block.alive]] = True
-            return kept & self._mask(rest)
-        if filter is None:
-            return state.alive
-        return filter_mask(filter, state.alive, state.masks, lambda part: self._part(state, part))
+        kept = self._slots().mask(rest)
+        assert kept is not None, "which slots are alive is always told here"
+        if chunk_ids is None:
+            return kept
+        named = np.zeros(self._size, np.bool_)
+        owners = ((each, self._owners.get(each)) for each in chunk_ids)
+        named[[block.places[each] for each, block in owners if block is not None and block.alive]] = True
+        return named & kept
 
-    def _part(self, state: SlotState, part: Simple) -> NDArray[np.bool_]:
-        if part.field != "document_id":
-            return coded_mask(part, (self._kind_names, state.kinds), (self._clause_names, state.clauses))
-        kept = np.zeros(self._size, np.bool_)
-        for block in self._by_entry.values():
-            kept[block.first : block.first + block.size] = keeps_value(part, block.document_id)
-        return kept
-
-    def _names(self, slots: NDArray[np.int64]) -> Iterable[str]:
+    def _names_at(self, slots: NDArray[np.int64]) -> Iterable[str]:
         """Give the chunk ids of slots."""
-        blocks = [block for block in self._blocks if block.size]
-        starts = [block.first for block in blocks]
-        for slot in slots.tolist():
-            block = blocks[bisect_right(starts, slot) - 1]
-            yield block.index.ids[slot - block.first]
+        return map(self._names.__getitem__, slots.tolist())

@@ -10,22 +10,25 @@ idf   = ln(1 + (N - df + 0.5) / (df + 0.5))
 N, df and the mean length count the visible chunks of the whole collection, whatever the filter; `tf` stops at 255.
 
 A *slot* is a chunk's number in what a process holds of a collection; chunks that are gone have slots too. SQLite and
-ChromaDB fill the arrays each in its own way; what a filter keeps, BM25 and the choice of the best are here.
+ChromaDB fill them each in its own way; what is held of every slot, what a filter keeps, BM25 and the choice of the best
+are here.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import Filter, LegHit, LegResults
-from knowledge_mcp.stores.shared.filters import Simple, keeps_value, simple_filters
+from knowledge_mcp.model.query import Filter, LegHit, LegResults, NotIn
+from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps_value, simple_filters
 
 Mask = NDArray[np.bool_]
 Scores = NDArray[np.float64]
@@ -68,50 +71,157 @@ def ranked(hits: Iterable[LegHit], limit: int | None = None) -> list[LegHit]:
 STRIDE = 16
 """Every so many-th score is looked at to guess the cut; whatever the sample, the guess is on the safe side."""
 
-_FILTERS_KEPT = 16
+_MASKS_KEPT = 16
+"""Filters whose slots are kept, a byte a slot each: a person's questions have few, an assistant's often the same."""
 _KIND = ("document_type", "chunk_type", "normative")
 
+T = TypeVar("T", bound=np.generic)
 
-def filter_mask(filter: Filter, alive: Mask, known: dict[Filter, Mask], part: Callable[[Simple], Mask]) -> Mask:
-    """Tell which slots a filter keeps, `[size]`; masks are kept in `known`, which must be of one state of the slots.
 
-    Args:
-        filter: without chunk ids, of which there are too many to keep.
-        alive: slots of visible chunks.
-        known: masks made before.
-        part: gives the slots that one part keeps.
+class Growing(Generic[T]):
+    """An array that grows at its end; slices given out before stay what they were."""
+
+    def __init__(self, dtype: type[T], rows: int | None = None, *, by_columns: bool = False) -> None:
+        self._by_columns = by_columns
+        self._width = rows
+        self._data: NDArray[T] = np.zeros(self._shape(1024), dtype)
+
+    def _shape(self, capacity: int) -> tuple[int, ...]:
+        if self._width is None:
+            return (capacity,)
+        return (self._width, capacity) if self._by_columns else (capacity, self._width)
+
+    @property
+    def bytes(self) -> int:
+        """Count the bytes that are taken, those yet to be filled too."""
+        return self._data.nbytes
+
+    @property
+    def _capacity(self) -> int:
+        return self._data.shape[-1 if self._by_columns else 0]
+
+    def put(self, start: int, values: NDArray[T]) -> None:
+        """Write values from `start` on, along the growing side."""
+        count = values.shape[-1 if self._by_columns else 0]
+        if start + count > self._capacity:
+            grown: NDArray[T] = np.zeros(self._shape(max(start + count, self._capacity * 3 // 2)), self._data.dtype)
+            if self._by_columns:
+                grown[:, : self._capacity] = self._data
+            else:
+                grown[: self._capacity] = self._data
+            self._data = grown
+        if self._by_columns:
+            self._data[:, start : start + count] = values
+        else:
+            self._data[start : start + count] = values
+
+    def upto(self, size: int) -> NDArray[T]:
+        """View the first `size` places."""
+        if size > self._capacity:
+            self.put(size, np.zeros(self._shape(0), self._data.dtype))
+        return self._data[:, :size] if self._by_columns else self._data[:size]
+
+
+@dataclass
+class SlotBuffers:
+    """Hold what filters and BM25 ask of every slot; slots without a chunk have code 0. It only grows."""
+
+    lengths: Growing[np.uint32] = field(default_factory=lambda: Growing(np.uint32))
+    kinds: Growing[np.uint16] = field(default_factory=lambda: Growing(np.uint16))
+    clauses: Growing[np.uint32] = field(default_factory=lambda: Growing(np.uint32))
+    kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
+    clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
+    blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+
+    def take(
+        self,
+        first: int,
+        document_id: str,
+        lengths: NDArray[np.uint32],
+        kinds: tuple[Iterable[tuple[str, str, str]], Sequence[int] | None],
+        clauses: Iterable[str | None],
+    ) -> None:
+        """Take in the chunks of one document, a block of consecutive slots.
+
+        Args:
+            first: slot of the block.
+            document_id: whose chunks they are.
+            lengths: in terms.
+            kinds: as `filters.kind_of` gives them, and which of these each chunk has; None for one a chunk in order.
+            clauses: clause numbers.
+        """
+        self.blocks[first] = (document_id, len(lengths))
+        if not len(lengths):
+            return
+        self.lengths.put(first, lengths)
+        codes = np.array([self.kind_names.setdefault(each, len(self.kind_names)) for each in kinds[0]], np.uint16)
+        self.kinds.put(first, codes if kinds[1] is None else codes[np.array(kinds[1], np.intp)])
+        names = self.clause_names
+        self.clauses.put(first, np.array([names.setdefault(each, len(names)) for each in clauses], np.uint32))
+
+
+@dataclass
+class SlotView:
+    """Hold one state of the slots of a collection, by which filters and BM25 are worked out.
+
+    Attributes:
+        size: slots, dead ones too; the length of every array.
+        chunks: slots alive.
+        alive: which slots are visible chunks; None where all are.
+        norms: BM25's length norm of each slot.
+        buffers: what is known of every slot; those beyond `size` are of later states.
     """
-    found = known.get(filter)
-    if found is None:
-        found = alive.copy()
-        for each in simple_filters(filter):
-            found &= part(each)
-        if len(known) >= _FILTERS_KEPT:
-            known.clear()
-        known[filter] = found
-    return found
 
+    size: int
+    chunks: int
+    alive: Mask | None
+    norms: Scores
+    buffers: SlotBuffers
+    masks: dict[Filter, Mask] = field(default_factory=dict[Filter, Mask], init=False)
 
-def coded_mask(
-    part: Simple,
-    kinds: tuple[Mapping[tuple[str, str, str], int], NDArray[np.unsignedinteger]],
-    clauses: tuple[Mapping[str | None, int], NDArray[np.unsignedinteger]],
-) -> Mask:
-    """Tell which slots a part keeps that names a kind or the clause.
+    def mask(self, filter: Filter | None) -> Mask | None:
+        """Tell which slots a filter without chunk ids keeps, None where it keeps all; some masks are kept."""
+        if filter is None:
+            return self.alive
+        found = self.masks.get(filter)
+        if found is None:
+            found = np.ones(self.size, np.bool_) if self.alive is None else self.alive.copy()
+            for each in simple_filters(filter):
+                found &= self._part(each)
+            if len(self.masks) >= _MASKS_KEPT:
+                self.masks.clear()
+            self.masks[filter] = found
+        return found
 
-    Args:
-        part: of a filter.
-        kinds: codes from 0 on of document type, chunk type and normative, and the code of each slot.
-        clauses: codes from 0 on of clause numbers, and the code of each slot.
-    """
-    if part.field == "clause_number":
-        values: list[str | None] = list(clauses[0])
-        codes = clauses[1]
-    else:
-        which = _KIND.index(part.field)
-        values = [kind[which] for kind in kinds[0]]
-        codes = kinds[1]
-    return np.fromiter((keeps_value(part, value) for value in values), np.bool_, len(values))[codes]
+    def seen(self, filter: Filter | None) -> Mask | None:
+        """Tell which visible slots words are weighed by, None where it is all of them."""
+        absent = absent_in(filter)
+        return self.mask(NotIn("document_id", absent, absent=True)) if absent else None
+
+    def weighed_by(self, seen: Mask | None) -> tuple[Scores, Mask | None, int]:
+        """Give what BM25 counts of the slots that are seen, as `seen` gives them: norms, which they are, how many."""
+        if seen is None:
+            return self.norms, self.alive, self.chunks
+        return length_norms(self.lengths(), seen), seen, int(np.count_nonzero(seen))
+
+    def lengths(self) -> Scores:
+        """Give the length of each slot in terms."""
+        return self.buffers.lengths.upto(self.size).astype(np.float64)
+
+    def _part(self, part: Simple) -> Mask:
+        buffers = self.buffers
+        if part.field == "document_id":
+            kept = np.zeros(self.size, np.bool_)
+            for first, (document_id, size) in list(buffers.blocks.items()):
+                if first < self.size and keeps_value(part, document_id):  # dead blocks stay: older views use them
+                    kept[first : first + size] = True
+            return kept
+        if part.field == "clause_number":
+            values, codes = list(buffers.clause_names), buffers.clauses.upto(self.size)
+        else:
+            which = _KIND.index(part.field)
+            values, codes = [kind[which] for kind in buffers.kind_names], buffers.kinds.upto(self.size)
+        return np.fromiter((keeps_value(part, value) for value in values), np.bool_, len(values))[codes]
 
 
 def length_norms(lengths: Scores, alive: Mask | None) -> Scores:
@@ -150,21 +260,6 @@ def bm25_weights(
     weights /= own_norms
     weights *= inverse_frequency(chunks, holding)
     return places, weights
-
-
-def weighed(
-    seen: Mask | None, lengths: Callable[[], Scores], norms: Scores, alive: Mask | None, chunks: int
-) -> tuple[Scores, Mask | None, int]:
-    """Give what BM25 counts: norms, alive and chunks as they are, or of the slots alone that are seen.
-
-    Args:
-        seen: visible chunks but those of documents that count as absent; None where none does.
-        lengths: gives the lengths of all slots.
-        norms, alive, chunks: of the whole state.
-    """
-    if seen is None:
-        return norms, alive, chunks
-    return length_norms(lengths(), seen), seen, int(np.count_nonzero(seen))
 
 
 def likely_slots(scores: Scores, limit: int) -> NDArray[np.int64]:

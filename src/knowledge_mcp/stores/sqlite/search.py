@@ -31,7 +31,6 @@ from knowledge_mcp.stores.shared.ranking import (
     likely_slots,
     products,
     run_legs,
-    weighed,
 )
 from knowledge_mcp.stores.sqlite.postings import posting_lists
 from knowledge_mcp.stores.sqlite.reading import visible_keys
@@ -212,10 +211,10 @@ def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) 
 def lexical_scores(
     connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
-    """Sum every slot's BM25, `[size]`, term by term; dead slots may have any score. `seen` is as in `weighed`."""
+    """Sum every slot's BM25, `[size]`, term by term; dead slots may have any score. `seen` is as in `SlotView`."""
     scores = np.zeros(view.size, np.float64)
     known = view.weights.copy() if seen is None else {}
-    counted = weighed(seen, view.lengths, view.norms, view.alive, view.chunks)
+    counted = view.weighed_by(seen)
     for some in batches(terms, TERMS_AT_ONCE):
         postings = posting_lists(connection, view.collection, [term for term in some if term not in known])
         for term in some:

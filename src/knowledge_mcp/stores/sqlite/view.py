@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.model.query import Filter, NotIn
-from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps_value
-from knowledge_mcp.stores.shared.ranking import coded_mask, filter_mask, length_norms
+from knowledge_mcp.stores.shared.ranking import Growing, SlotBuffers, SlotView, length_norms
 from knowledge_mcp.stores.sqlite.tables import Row, Session
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -52,50 +50,6 @@ WHERE collection = ? AND first_slot >= ? ORDER BY first_slot
 _GRAVES = "SELECT first_slot, size FROM graves WHERE collection = ? AND version > ?"
 
 T = TypeVar("T", bound=np.generic)
-
-
-class _Growing(Generic[T]):
-    """An array that grows at its end; slices given out before stay what they were."""
-
-    def __init__(self, dtype: type[T], rows: int | None = None, *, by_columns: bool = False) -> None:
-        self._by_columns = by_columns
-        self._width = rows
-        self._data: NDArray[T] = np.zeros(self._shape(1024), dtype)
-
-    def _shape(self, capacity: int) -> tuple[int, ...]:
-        if self._width is None:
-            return (capacity,)
-        return (self._width, capacity) if self._by_columns else (capacity, self._width)
-
-    @property
-    def bytes(self) -> int:
-        """Count the bytes that are taken, those yet to be filled too."""
-        return self._data.nbytes
-
-    @property
-    def _capacity(self) -> int:
-        return self._data.shape[-1 if self._by_columns else 0]
-
-    def put(self, start: int, values: NDArray[T]) -> None:
-        """Write values from `start` on, along the growing side."""
-        count = values.shape[-1 if self._by_columns else 0]
-        if start + count > self._capacity:
-            grown: NDArray[T] = np.zeros(self._shape(max(start + count, self._capacity * 3 // 2)), self._data.dtype)
-            if self._by_columns:
-                grown[:, : self._capacity] = self._data
-            else:
-                grown[: self._capacity] = self._data
-            self._data = grown
-        if self._by_columns:
-            self._data[:, start : start + count] = values
-        else:
-            self._data[start : start + count] = values
-
-    def upto(self, size: int) -> NDArray[T]:
-        """View the first `size` places."""
-        if size > self._capacity:
-            self.put(size, np.zeros(self._shape(0), self._data.dtype))
-        return self._data[:, :size] if self._by_columns else self._data[:size]
 
 
 class _Recent(Generic[T]):
@@ -131,23 +85,17 @@ class _Recent(Generic[T]):
         return values
 
 
-@dataclass
-class _Buffers:
-    """Share between the states of one collection and epoch what only grows; slots without a chunk have code 0."""
+@dataclass(kw_only=True)
+class _Buffers(SlotBuffers):
+    """Share between the states of one collection and epoch what only grows."""
 
-    bits: _Growing[np.uint64]
-    keys: _Growing[np.int64]
-    lengths: _Growing[np.uint32]
-    kinds: _Growing[np.uint16]
-    clauses: _Growing[np.uint32]
-    floats: _Growing[np.float32] | None
+    bits: Growing[np.uint64]
+    floats: Growing[np.float32] | None
+    keys: Growing[np.int64] = field(default_factory=lambda: Growing(np.int64))
     recent_floats: _Recent[np.float32] | None = None
     recent_names: _Recent[np.object_] | None = None
     names: list[str] = field(default_factory=list[str])
     slots: dict[str, int] = field(default_factory=dict[str, int])
-    kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
-    clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
-    blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
 
     @property
     def bytes(self) -> int:
@@ -165,46 +113,37 @@ class _Buffers:
         )
 
 
-@dataclass
-class SqliteView:
+@dataclass(kw_only=True)
+class SqliteView(SlotView):
     """Hold one state of one collection.
 
     Attributes:
         collection, epoch, version: which state it is.
         dimensions: of a vector.
-        size: slots, dead ones too; the length of every array.
-        chunks: slots alive.
-        alive: which slots are visible chunks; None where all are.
         bits: sign bits of the vectors, `[words, size]`.
         floats: the vectors, `[size, dimensions]`, None in larger collections.
         names: chunk ids by slot, those beyond `size` are of later states; None in larger collections.
         keys: `chunks.key` of each slot.
-        norms: BM25's length norm of each slot.
         held: bytes of the arrays and buffers, without the masks of filters and the weights.
         weights: what each frequent term adds to BM25's sum of every slot, of terms that were asked for.
     """
 
+    buffers: _Buffers  # pyright: ignore[reportIncompatibleVariableOverride] - never set to another one
     collection: int
     epoch: int
     version: int
     dimensions: int
-    size: int
-    chunks: int
-    alive: NDArray[np.bool_] | None
     bits: NDArray[np.uint64]
     floats: NDArray[np.float32] | None
     names: list[str] | None
     keys: NDArray[np.int64]
-    norms: NDArray[np.float64]
-    buffers: _Buffers
     held: int
     weights: dict[str, NDArray[np.float64]] = field(default_factory=dict[str, NDArray[np.float64]])
-    _masks: dict[Filter, NDArray[np.bool_]] = field(default_factory=dict[Filter, NDArray[np.bool_]])
 
     @property
     def bytes(self) -> int:
         """Count what this takes of memory."""
-        return self.held + (len(self._masks) + 8 * len(self.weights)) * self.size
+        return self.held + (len(self.masks) + 8 * len(self.weights)) * self.size
 
     def keep_weights(self, term: str, slots: NDArray[np.integer], weights: NDArray[np.float64]) -> None:
         """Keep what a term adds to the sums of its slots, where it is frequent."""
@@ -234,22 +173,6 @@ class SqliteView:
 
         return recent.get(slots, read).tolist()
 
-    def mask(self, filter: Filter | None) -> NDArray[np.bool_] | None:
-        """Tell which slots a search may find, None where it may find all."""
-        if filter is None:
-            return self.alive
-        alive = np.ones(self.size, np.bool_) if self.alive is None else self.alive
-        return filter_mask(filter, alive, self._masks, self._part)
-
-    def seen(self, filter: Filter | None) -> NDArray[np.bool_] | None:
-        """Tell which visible slots words are weighed by, None where it is all of them."""
-        absent = absent_in(filter)
-        return self.mask(NotIn("document_id", absent, absent=True)) if absent else None
-
-    def lengths(self) -> NDArray[np.float64]:
-        """Give the length of each slot in terms."""
-        return self.buffers.lengths.upto(self.size).astype(np.float64)
-
     def slots(self, chunk_ids: Iterable[str]) -> dict[str, int]:
         """Map those of some chunks to their slots whose vectors are held, all that are visible but for rare ones.
 
@@ -258,17 +181,6 @@ class SqliteView:
         later = self.buffers.slots
         found = ((each, later.get(each, self.size)) for each in chunk_ids)
         return {each: slot for each, slot in found if slot < self.size and (self.alive is None or self.alive[slot])}
-
-    def _part(self, part: Simple) -> NDArray[np.bool_]:
-        buffers = self.buffers
-        if part.field != "document_id":
-            kinds = buffers.kind_names, buffers.kinds.upto(self.size)
-            return coded_mask(part, kinds, (buffers.clause_names, buffers.clauses.upto(self.size)))
-        kept = np.zeros(self.size, np.bool_)
-        for first, (document_id, size) in list(buffers.blocks.items()):
-            if first < self.size and keeps_value(part, document_id):  # dead blocks stay listed: older views use them
-                kept[first : first + size] = True
-        return kept
 
 
 def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
@@ -301,7 +213,13 @@ def next_view(
     if last is not None and (last.epoch, last.version) == (epoch, version):
         return last
     if last is None or last.epoch != epoch or last.version > version:
-        buffers, start, since = _empty(dimensions), 0, version
+        buffers, start, since = (
+            _Buffers(
+                bits=Growing(np.uint64, -(-dimensions // 64), by_columns=True), floats=Growing(np.float32, dimensions)
+            ),
+            0,
+            version,
+        )
         alive = np.zeros(size, np.bool_)
     else:
         buffers, start, since = last.buffers, last.size, last.version
@@ -338,17 +256,6 @@ def next_view(
         norms=norms,
         buffers=buffers,
         held=buffers.bytes + norms.nbytes + alive.nbytes,
-    )
-
-
-def _empty(dimensions: int) -> _Buffers:
-    return _Buffers(
-        bits=_Growing(np.uint64, -(-dimensions // 64), by_columns=True),
-        keys=_Growing(np.int64),
-        lengths=_Growing(np.uint32),
-        kinds=_Growing(np.uint16),
-        clauses=_Growing(np.uint32),
-        floats=_Growing(np.float32, dimensions),
     )
 
 
@@ -391,25 +298,16 @@ def _all_of(connection: Session, select: str, keys: NDArray[np.int64], what: str
 
 def _load(buffers: _Buffers, block: Row) -> None:
     first, size, document_id, keys, bits, lengths, fields = block
-    buffers.blocks[first] = (document_id, size)
-    if not size:
-        return
-    buffers.bits.put(first, np.frombuffer(bits, "<u8").reshape(size, -1).T)
-    buffers.keys.put(first, np.frombuffer(keys, "<i8"))
-    buffers.lengths.put(first, np.frombuffer(lengths, "<u4"))
     values: dict[str, Any] = json.loads(fields)
-    codes = [
-        buffers.kind_names.setdefault((kind[0], kind[1], kind[2]), len(buffers.kind_names)) for kind in values["kinds"]
-    ]
-    kinds = np.array(codes, np.uint16)[np.array(values["kind"], np.intp)]
-    buffers.kinds.put(first, kinds)
-    names = buffers.clause_names
-    clauses = [names.setdefault(name, len(names)) for name in values["clause"]]
-    buffers.clauses.put(first, np.array(clauses, np.uint32))
+    kinds = [(kind[0], kind[1], kind[2]) for kind in values["kinds"]]
+    buffers.take(first, document_id, np.frombuffer(lengths, "<u4"), (kinds, values["kind"]), values["clause"])
+    if size:
+        buffers.bits.put(first, np.frombuffer(bits, "<u8").reshape(size, -1).T)
+        buffers.keys.put(first, np.frombuffer(keys, "<i8"))
 
 
 def _load_held(
-    connection: Session, buffers: _Buffers, floats: _Growing[np.float32], blocks: Sequence[Row], dimensions: int
+    connection: Session, buffers: _Buffers, floats: Growing[np.float32], blocks: Sequence[Row], dimensions: int
 ) -> None:
     """Read the vectors and names of new blocks at once: thousands of small documents would take as many statements."""
     spans = [np.arange(int(each[0]), int(each[0]) + int(each[1]), dtype=np.int64) for each in blocks if each[1]]
