@@ -78,61 +78,20 @@ def test_both_collections_are_there_with_the_collection_and_go_with_it(folder: P
     client.close()
 
 
-def test_a_folder_of_an_older_program_is_taken_over_with_all_it_holds(folder: Path) -> None:
+def test_a_folder_without_the_copies_answers_and_its_collection_is_left_as_it_is(folder: Path) -> None:
     store = opened(folder, older=True)
     store.create_collection(NAME, SPACE)
     put(store, "d", [SamplePassage("alpha words", id="1")], collection=NAME, text="text")
     store.close()
-    client = plain(folder)
-    assert client.get_collection(NAME).metadata["pair"]
-    store = opened(folder)
+    store = ChromaStore(Address(folder), EnglishAnalyser())
     assert text_of(store.open(NAME), "d") == "text"
     assert [each.content for each in store.open(NAME).chunks("document", ["d"])] == ["alpha words"]
-    assert shown(client) == ({"1": "alpha words"}, ["d"])
-    put(store, "d", [SamplePassage("beta words", id="1"), SamplePassage("gamma", id="2")], collection=NAME)
-    assert shown(client) == ({"1": "beta words", "2": "gamma"}, ["d"])
-    assert store.open(NAME).verify() == []
+    (finding,) = store.open(NAME).verify(repair=True)
+    assert f"'{NAME}' was made" in finding.message
     store.close()
-
-    older = opened(folder, older=True)  # goes back to it for once
-    assert len(older.open(NAME).chunks("document", ["d"])) == 2
-    put(older, "d", [SamplePassage("delta", id="3")], collection=NAME)
-    older.open(NAME).delete("e")
-    put(older, "e", [SamplePassage("epsilon", id="4")], collection=NAME)
-    older.close()
-    assert shown(client)[1] == ["d"]
-    store = opened(folder)
-    assert len(store.open(NAME).documents()) == 2
-    assert shown(client) == ({"3": "delta", "4": "epsilon"}, ["d", "e"])
-    store.close()
+    client = plain(folder)
+    assert client.get_collection(NAME).metadata["pair"]
     client.close()
-
-
-def test_a_kill_while_an_older_folder_is_taken_over_loses_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = opened(folder, older=True)
-    store.create_collection(NAME, SPACE)
-    put(store, "d", [SamplePassage("alpha words", id="1")], collection=NAME)
-    store.close()
-
-    class Killed(BaseException):
-        pass
-
-    def dies(_table: ChromaTable, _name: str) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ChromaTable, "rename", dies)
-        store = opened(folder)
-        with pytest.raises(Killed):
-            store.open(NAME).documents()
-        ChromaStore.close(store)
-    for older in (False, True, False):
-        store = opened(folder, older=older)
-        assert [each.id for each in store.open(NAME).chunks("id", ["1"])] == ["1"]
-        assert store.open(NAME).verify() == []
-        store.close()
 
 
 def test_the_collections_of_another_program_are_refused_and_left_as_they_are(folder: Path) -> None:

@@ -17,11 +17,11 @@ import pytest
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.chroma import writing
-from knowledge_mcp.stores.chroma.client import Address, ChromaRow, ChromaTable
+from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.testing.store_search import MANY, make_document, put, text_of
-from knowledge_mcp.testing.store_values import SPACE, structure, without_check_sums
+from knowledge_mcp.testing.store_values import SPACE, structure
 from tests.servers.chroma_server import quick_folder
 
 UNFINISHED = "An ingest of this document was not finished, or is under way."
@@ -52,20 +52,6 @@ def place_of(store: ChromaStore) -> ChromaCollection:
 
 def documents_of(store: ChromaStore) -> ChromaTable:
     return place_of(store).documents
-
-
-def test_a_text_as_it_was_written_before_is_read(store: ChromaStore) -> None:
-    put(store, "d", ["one"], text="the canonical text")
-    documents = documents_of(store)
-    (entry,) = documents.rows(where={"kind": {"$eq": "text"}})
-    documents.put([ChromaRow(entry.id, {**entry.metadata, "text": None}, document="the text of an older version")])
-    (kept,) = documents.rows(where={"kind": {"$eq": "document"}})
-    unchecked = without_check_sums(str(kept.metadata["record"]))
-    documents.put([ChromaRow(kept.id, {**kept.metadata, "record": unchecked}, document=kept.document, uri=kept.uri)])
-    assert text_of(store.open("c"), "d") == "the text of an older version"
-    assert store.open("c").verify() == []
-    put(store, "d", ["two"], text="new")
-    assert text_of(store.open("c"), "d") == "new"
 
 
 def test_a_small_document_is_written_in_few_calls(store: ChromaStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -344,11 +344,6 @@ class ChromaTable:
         self.name = str(collection.name)
         self.metadata: Mapping[str, Any] = dict(collection.metadata or {})
 
-    def rename(self, name: str) -> None:
-        """Give the collection another name; TakenError where there is one of that name."""
-        self._call(lambda each: each.modify(name=name))
-        self.name = name
-
     def put(self, rows: Sequence[ChromaRow]) -> None:
         """Write rows, whose ids differ, in as many calls as needed; those of one small call become visible together."""
         most = self._connection.most_rows() if rows else 1

@@ -79,39 +79,9 @@ class Catalogue:
         return ChromaCollection(
             token=entry.id,
             info=info_of(entry),
-            chunks=self._chunks_of(entry),
+            chunks=self._connection.table(str(entry.metadata["chunks"])),
             documents=self._connection.table(str(entry.metadata["documents"])),
         )
-
-    def give_way(self, table: ChromaTable) -> None:
-        """Rename one of our own collections whose name a specification gives to another one.
-
-        The catalogue tells the new name first; `open` does what a kill in between leaves to be done.
-        """
-        pair = str(table.metadata["pair"])
-        name = f"{table.name}-{pair}"
-        for entry in self._entries(None):
-            if entry.id == pair and entry.metadata["chunks"] == table.name and self._table is not None:
-                self._table.put([ChromaRow(pair, {**entry.metadata, "chunks": name})])
-        table.rename(name)
-
-    def _chunks_of(self, entry: FoundEntry) -> ChromaTable:
-        """Open an entry's chunks, under the new name that they may have to be given yet."""
-        name = str(entry.metadata["chunks"])
-        try:
-            return self._connection.table(name)
-        except GoneError:
-            given = name.removesuffix(f"-{entry.id}")
-            if given == name:
-                raise
-        try:
-            table = self._connection.table(given)
-        except GoneError:
-            table = None
-        if table is None or table.metadata.get("pair") != entry.id:
-            return self._connection.table(name)  # another process has just renamed it
-        table.rename(name)
-        return table
 
     def all(self) -> list[FoundEntry]:
         """List all entries by name."""
@@ -239,10 +209,15 @@ def info_of(entry: FoundEntry) -> CollectionInfo:
     )
 
 
-def check_ours(table: ChromaTable) -> None:
-    """Refuse a collection of somebody else's, or of another layout, with a ConfigError."""
+def check_ours(table: ChromaTable, *, specified: bool = False) -> None:
+    """Refuse a collection of somebody else's, or of another layout, with a ConfigError.
+
+    Args:
+        table: the collection.
+        specified: whether it has to be one that a specification describes.
+    """
     layout = str(table.metadata.get("layout", ""))
-    if layout != LAYOUT:
+    if layout != LAYOUT or (specified and not table.metadata.get("specified")):
         what = "by another version of this program" if layout.startswith("knowledge-mcp/") else "by another program"
         raise ConfigError(
             f"The ChromaDB collection '{table.name}' was made {what} and is left as it is.",

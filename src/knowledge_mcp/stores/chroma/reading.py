@@ -53,8 +53,7 @@ def parts(place: ChromaCollection, document_id: str) -> DocumentParts | None:
         found = {each.id: each for each in place.documents.rows(ids=[*texts, *shapes])}
         if len(found) < len(texts) + len(shapes):
             return None
-        # what was written before has its text as the document, which ChromaDB indexes at some cost
-        text = "".join(str(found[name].metadata.get("text", found[name].document)) for name in texts)
+        text = "".join(str(found[name].metadata["text"]) for name in texts)
         structure = "".join(str(found[name].metadata["structure"]) for name in shapes)
         return parts_from(str(entry.metadata["record"]), document_id, text, structure)
 
@@ -83,23 +82,6 @@ def _document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
 
     found = _of_generation(place, document_id, read)
     return in_order(found or [])
-
-
-def totals(place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
-    """Count the visible documents, chunks and tokens, once for each state of the collection.
-
-    A view that was never needed is not loaded for it.
-    """
-    with view.lock:
-        if view.change is not None:
-            return view.totals.count(place, view)
-        now = view.change_in_store()
-        if view.counted is not None and view.counted[0] == now:
-            return view.counted[1]
-    found = records(place, view)
-    counted = len(found), sum(each.chunk_count for each in found), sum(each.token_count for each in found)
-    view.counted = now, counted
-    return counted
 
 
 def _chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:

@@ -184,7 +184,7 @@ class ChromaStore:
             known = self._copies.get(place.token)
         if known is not None:
             return known
-        return Specified(self.connection, self._catalogue, self.profiles[name], place)
+        return Specified(self.connection, self.profiles[name], place)
 
     def copy(self, name: str, place: ChromaCollection, document_id: str | None = None) -> None:
         """Copy a document, or all that differ, to where a specification wants them; what was written is not undone.
@@ -247,7 +247,7 @@ class ChromaHandle:
         return replace(found, statistics=self._at(self._count)) if found is not None and counted else found
 
     def _count(self, place: ChromaCollection, view: ChromaView) -> StoreStatistics:
-        documents, chunks, tokens = reading.totals(place, view)
+        documents, chunks, tokens = view.totals.count(place, view.change_now())
         return StoreStatistics(documents, chunks, tokens, self._store.size.bytes(chunks, place.info.space.dimensions))
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:

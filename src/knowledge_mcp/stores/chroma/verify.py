@@ -19,7 +19,7 @@ from knowledge_mcp.stores.chroma.layout import (
     unpack_index,
     unpack_vectors,
 )
-from knowledge_mcp.stores.chroma.places import INDEX, Catalogue, ChromaCollection, check_ours
+from knowledge_mcp.stores.chroma.places import INDEX, ChromaCollection, check_ours
 from knowledge_mcp.stores.chroma.profiles import Profile
 from knowledge_mcp.stores.chroma.writing import (
     GONE,
@@ -46,7 +46,6 @@ class Specified:
 
     Args:
         connection: to ChromaDB.
-        catalogue: names our own collections; one of them that has a specified name gets another one.
         profile: which collections, and what is in them.
         place: the collection of ours that is copied.
 
@@ -54,11 +53,8 @@ class Specified:
         ConfigError: ChromaDB has a collection of that name that is not ours.
     """
 
-    def __init__(
-        self, connection: ChromaConnection, catalogue: Catalogue, profile: Profile, place: ChromaCollection
-    ) -> None:
+    def __init__(self, connection: ChromaConnection, profile: Profile, place: ChromaCollection) -> None:
         self._connection = connection
-        self._catalogue = catalogue
         self._profile = profile
         self._place = place
         self._chunks = self._opened(profile.chunks)
@@ -157,13 +153,10 @@ class Specified:
         space = self._place.info.space
         try:
             found = self._connection.table(name)
-            check_ours(found)
-            if "pair" in found.metadata:
-                self._catalogue.give_way(found)
-            elif found.metadata.get("space") == space.fingerprint:
+            check_ours(found, specified=True)
+            if found.metadata.get("space") == space.fingerprint:
                 return found
-            else:  # a collection of another embedding space has taken the name
-                self._connection.drop_table(name)
+            self._connection.drop_table(name)  # a collection of another embedding space has taken the name
         except GoneError:
             pass
         made = {"layout": LAYOUT, "specified": True, "space": space.fingerprint, "embedding_model": space.label}

@@ -30,7 +30,6 @@ from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.writing import (
     STATE,
     change_of,
-    document_entry,
     index_rows,
     make_index,
     visible_generations,
@@ -122,39 +121,42 @@ def scaled_vectors(place: ChromaCollection, block: SlotBlock) -> dict[str, bytes
 
 
 class Totals:
-    """Count documents, chunks and tokens of one collection as its view has them; called with the view's lock held."""
+    """Count documents, chunks and tokens of one collection, reading only records that are new. Thread-safe."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._change: str | None = None
-        self._tokens: dict[str, tuple[str, int]] = {}
-        self._counted = (0, 0, 0)
+        self._known: dict[str, tuple[str, int, int]] = {}
 
-    def count(self, place: ChromaCollection, view: ChromaView) -> tuple[int, int, int]:
+    def count(self, place: ChromaCollection, change: str) -> tuple[int, int, int]:
         """Return the visible documents, chunks and tokens.
+
+        Args:
+            place: the collection.
+            change: names its state, as `ChromaView.change_now`.
 
         Raises:
             TimedOutError: documents are replaced faster than they can be counted.
         """
-        for number in range(_TRIES):
-            view.refresh(again=number > 0)
-            if self._change == view.change or self._follow(place, view):
-                return self._counted
-        raise TimedOutError("Documents are replaced faster than they can be counted.")
+        with self._lock:
+            if change != self._change:
+                self._known = self._read(place)
+                self._change = change
+            counted = self._known.values()
+            return len(counted), sum(chunks for _, chunks, _ in counted), sum(tokens for *_, tokens in counted)
 
-    def _follow(self, place: ChromaCollection, view: ChromaView) -> bool:
-        """Read the records that are new; False where one was replaced before it was read."""
-        visible = {document_entry(document_id): token for document_id, token in view.generations.items()}
-        self._tokens = {entry: known for entry, known in self._tokens.items() if visible.get(entry) == known[0]}
-        new = [entry for entry in visible if entry not in self._tokens]
-        for found in place.documents.rows(ids=new):
-            if visible_of(found) == visible[found.id]:
-                tokens = record_from_json(str(found.metadata["record"])).token_count
-                self._tokens[found.id] = (visible[found.id], tokens)
-        if len(self._tokens) < len(visible):
-            return False
-        self._counted = (len(visible), view.chunks, sum(tokens for _, tokens in self._tokens.values()))
-        self._change = view.change
-        return True
+    def _read(self, place: ChromaCollection) -> dict[str, tuple[str, int, int]]:
+        """Give generation, chunks and tokens of each visible document, by its entry."""
+        for _ in range(_TRIES):
+            visible = visible_generations(place.documents)
+            known = {name: each for name, each in self._known.items() if visible.get(name) == each[0]}
+            for found in place.documents.rows(ids=[name for name in visible if name not in known]):
+                if visible_of(found) == visible[found.id]:
+                    record = record_from_json(str(found.metadata["record"]))
+                    known[found.id] = (visible[found.id], record.chunk_count, record.token_count)
+            if len(known) == len(visible):  # none was replaced before it was read
+                return known
+        raise TimedOutError("Documents are replaced faster than they can be counted.")
 
 
 _GROUP = 40
@@ -178,7 +180,6 @@ class ChromaView:
     def __init__(self, place: ChromaCollection, analyser: Analyser, limits: ViewLimits) -> None:
         self.lock = threading.RLock()
         self.totals = Totals()
-        self.counted: tuple[str, tuple[int, int, int]] | None = None
         self._still = Still()
         self._place = place
         self._analyser = analyser

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import platform
 import secrets
@@ -80,10 +79,9 @@ def of_documents(documents: Sequence[str] | None) -> Where | None:
 def is_abandoned(holder: FoundEntry) -> bool:
     """Tell whether a document's writer was killed: a process of this machine that has gone, or one that is late.
 
-    One that is at work all the same notices that its holder is gone, and writes again. Holders of older versions say
-    nothing of their writer.
+    One that is at work all the same notices that its holder is gone, and writes again.
     """
-    since = holder.metadata.get("since", math.inf)
+    since = holder.metadata["since"]
     host, _, process = str(holder.metadata.get("writer")).rpartition(" ")
     gone = host == platform.node() and process.isdecimal() and not is_running(int(process))
     return gone or _seen_for(holder.id) > _LONGEST_SECONDS or time.time() - float(since) > _SURELY_OVER
@@ -136,12 +134,9 @@ def visible_of(entry: FoundEntry) -> str | None:
 
 
 def structure_entries(entry: FoundEntry, token: str) -> list[str]:
-    """Name the entries of a generation's sections and pages; none where its record was written without any.
-
-    A program that knows nothing of them leaves what a record before its own said: that names another generation.
-    """
-    named, _, parts = str(entry.metadata.get("structure") or "").partition(" ")
-    return [f"structure {token} {number}" for number in range(int(parts))] if named == token else []
+    """Name the entries of a generation's sections and pages; none where there are none."""
+    parts = str(entry.metadata.get("structure") or "").partition(" ")[2]
+    return [f"structure {token} {number}" for number in range(int(parts or 0))]
 
 
 def _vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) -> list[ChromaRow]:
@@ -197,7 +192,7 @@ def publish(
         sweep(place, sorted(killed))
     entries = (_entries(each, analyser) for each in documents)
     for group in grouped(entries, (SMALL_CALL,), lambda each: (each.size,), lambda each: each.id):
-        discard_unfinished(place, [each.id for each in group], spare=_is_under_way)
+        discard_unfinished(place, [each.id for each in group], spare=lambda holder: not is_abandoned(holder))
         left = _written(place, group, on_published)
         for _ in range(_TRIES - 1):
             if not left:
@@ -205,11 +200,6 @@ def publish(
             left = _written(place, [_entries(each.document, analyser) for each in left], on_published)
         if left:
             raise not_announced(left[0].document.record, 0, "other writers discard it again and again")
-
-
-def _is_under_way(holder: FoundEntry) -> bool:
-    """Tell whether another writer may just be writing its document; one of an older version says nothing of it."""
-    return "since" in holder.metadata and not is_abandoned(holder)
 
 
 def _written(

@@ -40,7 +40,6 @@ class DocumentHead:
     Attributes:
         document_id: whose it is.
         generation: the visible one, unlike any other of this document.
-        name: the generation once more, which versions before read.
         parts: of the canonical text. shapes: parts of sections and pages, 0 where there are none.
         chunks, tokens, length, size: totals over its chunks; length in terms, size in bytes of all that is kept.
         record: as JSON, empty where it was not read.
@@ -48,7 +47,6 @@ class DocumentHead:
 
     document_id: str
     generation: str
-    name: str
     parts: int
     chunks: int
     tokens: int

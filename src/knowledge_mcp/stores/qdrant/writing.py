@@ -88,7 +88,7 @@ def _swap_of(
     words = sum(len(each["words"].encode()) for each in payloads)
     kept = sum(len(piece.encode()) for pieces in parts.values() for piece in pieces)
     fresh = DocumentHead(
-        record.id, generation, generation, len(parts["text"]), record.chunk_count, record.token_count,
+        record.id, generation, len(parts["text"]), record.chunk_count, record.token_count,
         sum(each["length"] for each in payloads), kept + 3 * words + len(payloads) * (4 * place.space.dimensions + 500),
         record_to_json(record, "".join(parts["text"]), "".join(parts["structure"])), len(parts["structure"]),
     )  # fmt: skip
