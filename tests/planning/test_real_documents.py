@@ -60,8 +60,7 @@ class Office:
         """Call a tool as a transport does."""
         tool = TOOLS[name]
         request = parse(tool.request, arguments)
-        answer = tool.run_long(self.service, request, Call()) if tool.run_long else tool.run(self.service, request)
-        return answer.model_dump(mode="json", exclude_unset=True)
+        return tool.answer(self.service, request, Call()).sent()
 
     def ingest(self, name: str, content: bytes, **more: Any) -> dict[str, Any]:
         """Write a file and ingest it."""

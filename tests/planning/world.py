@@ -200,12 +200,7 @@ class World:
         """Call a tool as a transport does, and return exactly what would be sent."""
         tool = TOOLS[name]
         request = parse(tool.request, arguments)
-        response = (
-            tool.run(self.service, request)
-            if tool.run_long is None
-            else tool.run_long(self.service, request, line or Call())
-        )
-        return response.model_dump(mode="json", exclude_unset=True)
+        return tool.answer(self.service, request, line or Call()).sent()
 
     def ingest(self, path: str, ref: str = REF, **more: Any) -> dict[str, Any]:
         """Call `ingest_document`."""

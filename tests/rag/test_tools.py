@@ -36,8 +36,7 @@ def ask(name: str, library: Any, /, call: Call | None = None, **arguments: Any) 
     """Call a tool as a transport does, and return exactly what would be sent."""
     tool = TOOLS[name]
     request = parse(tool.request, arguments)
-    run = tool.run_long
-    response = tool.run(library, request) if run is None else run(library, request, call or Call())
+    response = tool.answer(library, request, call or Call())
     told = shorten(response.model_dump(mode="json", exclude_unset=True), tool.items)
     jsonschema.validate(told, output_schema(tool.response, SURFACE.error_model, whole=True))
     return told

@@ -242,8 +242,8 @@ def test_progress_is_told_while_a_file_is_read_and_at_the_end(world: World) -> N
         world.slow.go.set()
 
     tool = TOOLS["convert_to_text"]
-    assert tool.run_long is not None
-    tool.run_long(world.service, parse(tool.request, {"uri": str(path)}), Call(progress))
+    assert tool.is_long
+    tool.answer(world.service, parse(tool.request, {"uri": str(path)}), Call(progress))
     assert heard.is_set()
     assert told[-1] == (100.0, 100.0, "done")
     amounts = [done for done, _, _ in told]
@@ -255,9 +255,9 @@ def test_a_caller_who_gives_up_is_answered_at_once_and_the_reading_stops(world: 
     path = world.folder / "slow.txt"
     path.write_text("text")
     tool = TOOLS["convert_to_text"]
-    assert tool.run_long is not None
+    assert tool.is_long
     with pytest.raises(CancelledError):
-        tool.run_long(world.service, parse(tool.request, {"uri": str(path)}), Call(cancelled=world.slow.reading.is_set))
+        tool.answer(world.service, parse(tool.request, {"uri": str(path)}), Call(cancelled=world.slow.reading.is_set))
     world.slow.go.set()
     assert world.slow.stopped.wait(10)
 

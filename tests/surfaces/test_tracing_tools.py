@@ -72,8 +72,8 @@ def keep_runs(world: World, folder: Path) -> None:
 def ask(world: World, name: str, call: Call | None = None, /, **arguments: Any) -> dict[str, Any]:
     """Call a tool as a transport does."""
     tool = TOOLS[name]
-    assert tool.run_long is not None
-    answer = tool.run_long(world.knowledge, parse(tool.request, arguments), call or Call())
+    assert tool.is_long
+    answer = tool.answer(world.knowledge, parse(tool.request, arguments), call or Call())
     payload = answer.model_dump(mode="json", exclude_unset=True)
     jsonschema.validate(payload, output_schema(tool.response, SURFACE.error_model, whole=True))
     return payload

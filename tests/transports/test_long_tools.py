@@ -32,17 +32,13 @@ class Done(Response):
     steps: int
 
 
-def never(_: Knowledge, __: Nothing) -> Done:
-    raise AssertionError("the short way was taken")
-
-
 def server_with(work: Callable[[Knowledge, Nothing, Call], Done], name: str = "slow") -> KnowledgeServer:
     """Serve one tool that takes long."""
 
     def render(error: KnowledgeError) -> dict[str, Any]:
         return {"error": error.message}
 
-    tool = Tool("work", "Work", "Works.", Nothing, Done, never, run_long=work, writes=True, destroys=True)
+    tool = Tool("work", "Work", "Works.", work, writes=True, destroys=True)
     surface = Surface(name, "Use it.", (tool,), Done, render)
     providers = KnowledgeProviders(lambda _: FakeKnowledge(), [name])
     return KnowledgeServer(providers, [build_listing(surface)], lambda: [surface], version="1")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, overload
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -175,8 +175,14 @@ ALSO_ASKED = "Phrases asked for too, as the documents do not use the query's own
 _UNLIKELY, _LIKELY = 1 / 3, 2 / 3
 
 
-def in_words(estimate: float) -> Answerability:
-    """Name the third of 0..1 that an estimate lies in."""
+@overload
+def in_words(estimate: float) -> Answerability: ...
+@overload
+def in_words(estimate: None) -> None: ...
+def in_words(estimate: float | None) -> Answerability | None:
+    """Name the third of 0..1 that an estimate lies in; None for no estimate."""
+    if estimate is None:
+        return None
     if estimate < _UNLIKELY:
         return "unlikely"
     return "likely" if estimate > _LIKELY else "uncertain"

@@ -113,22 +113,14 @@ def convert_to_text(knowledge: Any, request: ConvertRequest, call: Call | None =
             suggestion="Begin at next_offset of the part before, or at 0.",
         )
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
-    return (
-        ConvertResponse(
-            status="converted",
-            text=text[request.offset : end],
-            title=converted.title,
-            filename=converted.filename,
-            media_type=converted.media_type,
-            pages=converted.pages,
-            total_chars=len(text),
-            next_offset=end if end < len(text) else 0,
-            metadata=dict(converted.metadata),
-            warnings=list(converted.warnings),
-        )
-        .without_defaults()
-        .made_from([request.uri])
-    )
+    return ConvertResponse.of(
+        converted,
+        status="converted",
+        text=text[request.offset : end],
+        total_chars=len(text),
+        next_offset=end if end < len(text) else 0,
+        metadata=dict(converted.metadata),
+    ).made_from([request.uri])
 
 
 def convert_and_ingest(
@@ -143,18 +135,7 @@ def convert_and_ingest(
         call or Call(),
         give_up=_cancelled,
     )
-    return ConvertAndIngestResponse(
-        status="ingested",
-        doc_id=deposited.document_id,
-        chunks=deposited.chunks,
-        collection=deposited.collection,
-        title=deposited.title,
-        source=deposited.source,
-        pages=deposited.pages,
-        unchanged=deposited.unchanged,
-        replaced=deposited.replaced,
-        warnings=list(deposited.warnings),
-    ).without_defaults()
+    return ConvertAndIngestResponse.of(deposited, status="ingested", doc_id=deposited.document_id)
 
 
 def _require_service(knowledge: Any) -> ConversionService:
@@ -169,31 +150,21 @@ def _cancelled() -> CancelledError:
 
 TOOLS = (
     Tool(
-        name="convert_to_text",
-        title="Convert a file to text",
-        description=(
-            "Convert a file of this machine to Markdown: PDF, DOCX, PPTX, XLSX, images (by text recognition), HTML, "
-            "CSV, JSON, XML and more. Headings, lists and tables are kept, and a line `<!-- page 3 -->` stands before "
-            "what is on page or slide 3. Nothing is uploaded or indexed. For a long document pass pages, or max_chars "
-            "and go on at next_offset."
-        ),
-        request=ConvertRequest,
-        response=ConvertResponse,
-        run=convert_to_text,
-        run_long=convert_to_text,
+        "convert_to_text",
+        "Convert a file to text",
+        "Convert a file of this machine to Markdown: PDF, DOCX, PPTX, XLSX, images (by text recognition), HTML, "
+        "CSV, JSON, XML and more. Headings, lists and tables are kept, and a line `<!-- page 3 -->` stands before "
+        "what is on page or slide 3. Nothing is uploaded or indexed. For a long document pass pages, or max_chars "
+        "and go on at next_offset.",
+        convert_to_text,
     ),
     Tool(
-        name="convert_and_ingest",
-        title="Convert a file and ingest it",
-        description=(
-            "Convert a file of this machine to text here, and send the text to the RAG API, which makes it searchable "
-            "in the collection. The same file again changes nothing; a changed one replaces its earlier version. "
-            "Needs RAG_API_URL and RAG_API_KEY."
-        ),
-        request=ConvertAndIngestRequest,
-        response=ConvertAndIngestResponse,
-        run=convert_and_ingest,
-        run_long=convert_and_ingest,
+        "convert_and_ingest",
+        "Convert a file and ingest it",
+        "Convert a file of this machine to text here, and send the text to the RAG API, which makes it searchable "
+        "in the collection. The same file again changes nothing; a changed one replaces its earlier version. "
+        "Needs RAG_API_URL and RAG_API_KEY.",
+        convert_and_ingest,
         writes=True,
     ),
 )

@@ -14,7 +14,7 @@ from knowledge_mcp.model.errors import CancelledError, ConfigError, InternalErro
 from knowledge_mcp.model.query import Filter, Hit, In, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import among_documents
-from knowledge_mcp.surfaces.contract import Surface, Tool
+from knowledge_mcp.surfaces.contract import JobProgress, Surface, Tool
 from knowledge_mcp.surfaces.following import watch
 from knowledge_mcp.surfaces.planning import shapes
 
@@ -67,9 +67,9 @@ def search_application_docs(
     records: dict[str, DocumentRecord | None] = {}
     results = [search_result(knowledge, hit, records) for hit in hits]
     message = "" if results else nothing or "No passage was found."
-    return shapes.PlanningSearchResponse(
+    return shapes.PlanningSearchResponse.of(
         status="success", query=request.query, results_count=len(results), results=results, message=message
-    ).without_defaults()
+    )
 
 
 def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest) -> shapes.DocumentTextResponse:
@@ -82,19 +82,15 @@ def get_document_text(knowledge: Knowledge, request: shapes.DocumentTextRequest)
     if not record.chunk_count:
         raise PlanningError("no_chunks", f"No chunks found for document: {record.id}", suggestion="Ingest it again.")
     end = len(text) if request.max_chars is None else request.offset + request.max_chars
-    more: dict[str, Any] = {}
-    if request.offset or request.max_chars is not None:
-        more["total_chars"] = len(text)
-        if end < len(text):
-            more["next_offset"] = end
-    return shapes.DocumentTextResponse(
+    return shapes.DocumentTextResponse.of(
+        record,
         status="success",
         document_id=record.id,
         file_path=_file_path(record),
-        document_type=record.document_type,
-        chunk_count=record.chunk_count,
         text=text[request.offset : end],
-        **more,
+        total_chars=len(text) if request.offset or request.max_chars is not None else None,
+        next_offset=end if end < len(text) else None,
+        keep=["total_chars"],
     )
 
 
@@ -109,13 +105,13 @@ def list_ingested_documents(knowledge: Knowledge, request: shapes.ListDocumentsR
     ]
     matches.sort(key=lambda record: (record.file_name, record.id))
     end = len(matches) if request.limit is None else request.offset + request.limit
-    return shapes.ListDocumentsResponse(
+    return shapes.ListDocumentsResponse.of(
         status="success",
         application_ref=request.application_ref,
         document_count=len(matches),
         documents=[_summary(record) for record in matches[request.offset : end]],
         next_offset=end if end < len(matches) else 0,
-    ).without_defaults()
+    )
 
 
 def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequest) -> shapes.ListApplicationsResponse:
@@ -131,12 +127,12 @@ def list_applications(knowledge: Knowledge, request: shapes.ListApplicationsRequ
         if part in reference.casefold()
     ]
     end = request.offset + request.limit
-    return shapes.ListApplicationsResponse(
+    return shapes.ListApplicationsResponse.of(
         status="success",
         application_count=len(matches),
         applications=matches[request.offset : end],
         next_offset=end if end < len(matches) else 0,
-    ).without_defaults()
+    )
 
 
 def delete_document(knowledge: Knowledge, request: shapes.DeleteRequest) -> shapes.DeleteResponse:
@@ -180,19 +176,13 @@ def _find_job(knowledge: Knowledge, job_id: str, *, cancel: bool) -> Job:
 
 
 def _job(job: Job) -> shapes.JobResponse:
-    more: dict[str, Any] = {"result": dict(job.result)} if job.result is not None else {}
-    return shapes.JobResponse.model_validate(
-        {
-            "status": "success",
-            "job_id": job.id,
-            "state": job.state.value,
-            "progress": {"done": 100.0 if job.state.is_final and job.result else job.done, "message": job.message},
-            "file_path": str(job.request.get("file_path", "")),
-            "application_ref": str(job.request.get("application_ref", "")),
-            "created_at": job.created_at,
-            "updated_at": job.updated_at,
-            **more,
-        }
+    return shapes.JobResponse.of(
+        job,
+        status="success",
+        job_id=job.id,
+        progress=JobProgress(done=100.0 if job.state.is_final and job.result else job.done, message=job.message),
+        file_path=str(job.request.get("file_path", "")),
+        application_ref=str(job.request.get("application_ref", "")),
     )
 
 
@@ -226,15 +216,15 @@ def search_result(
         except NotFoundError:  # it went between the search and now
             records[chunk.document_id] = None
     record = records[chunk.document_id]
-    return shapes.PlanningSearchResult(
+    return shapes.PlanningSearchResult.of(
+        chunk,
         chunk_id=chunk.id,
         text=chunk.content,
         relevance_score=round(hit.score, 4),
-        metadata=shapes.SearchResultMetadata(
+        metadata=shapes.SearchResultMetadata.of(
+            chunk,
             application_ref=record.label("application_ref") if record else "",
-            document_id=chunk.document_id,
             source_file=record.file_name if record else "",
-            document_type=chunk.document_type,
             page_numbers=",".join(map(str, chunk.page_numbers)),
             chunk_index=chunk.index,
             total_chunks=record.chunk_count if record else 0,
@@ -242,23 +232,18 @@ def search_result(
             char_count=len(chunk.content),
             word_count=len(chunk.content.split()),
         ),
-        cut_from=chunk.cut_from,
-    ).without_defaults()
+    )
 
 
 def _summary(record: DocumentRecord) -> shapes.ApplicationDocument:
-    return shapes.ApplicationDocument(
+    return shapes.ApplicationDocument.of(
+        record,
         document_id=record.id,
         file_path=_file_path(record),
-        document_type=record.document_type,
-        chunk_count=record.chunk_count,
         ingested_at=record.updated_at,
         extraction_method=_method(record),
         contains_drawings=record.label("contains_drawings") == "true",
-        pages=record.pages,
-        status=record.status.value,
-        warnings=list(record.warnings),
-    ).without_defaults()
+    )
 
 
 def _record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
@@ -282,89 +267,64 @@ def _method(record: DocumentRecord | None) -> Any:
 
 TOOLS = (
     Tool(
-        name="ingest_document",
-        title="Ingest a document",
-        description=(
-            "Take a file (PDF, PNG, JPEG, TIFF, BMP) in for a planning application: it is read, scanned pages by text "
-            "recognition, classified, and made searchable. The same file for the same application is ingested once; a "
-            "changed file under the same path replaces its earlier version. Image-based documents are skipped unless "
-            "force_ocr is set. Long documents take minutes: pass wait=false for a job_id."
-        ),
-        request=shapes.IngestDocumentRequest,
-        response=shapes.IngestDocumentResponse,
-        run=ingest_document,
-        run_long=ingest_document,
+        "ingest_document",
+        "Ingest a document",
+        "Take a file (PDF, PNG, JPEG, TIFF, BMP) in for a planning application: it is read, scanned pages by text "
+        "recognition, classified, and made searchable. The same file for the same application is ingested once; a "
+        "changed file under the same path replaces its earlier version. Image-based documents are skipped unless "
+        "force_ocr is set. Long documents take minutes: pass wait=false for a job_id.",
+        ingest_document,
         writes=True,
     ),
     Tool(
-        name="search_application_docs",
-        title="Search application documents",
-        description=(
-            "Find passages by meaning in the ingested documents, in one application or in all, optionally of some "
-            "document types only. Each result names its file and pages."
-        ),
-        request=shapes.PlanningSearchRequest,
-        response=shapes.PlanningSearchResponse,
-        run=search_application_docs,
+        "search_application_docs",
+        "Search application documents",
+        "Find passages by meaning in the ingested documents, in one application or in all, optionally of some "
+        "document types only. Each result names its file and pages.",
+        search_application_docs,
         items="results",
     ),
     Tool(
-        name="get_document_text",
-        title="Read a document",
-        description=(
-            "Get the whole text of an ingested document, each passage once and in order. For a long document pass "
-            "max_chars and go on at next_offset."
-        ),
-        request=shapes.DocumentTextRequest,
-        response=shapes.DocumentTextResponse,
-        run=get_document_text,
+        "get_document_text",
+        "Read a document",
+        "Get the whole text of an ingested document, each passage once and in order. For a long document pass "
+        "max_chars and go on at next_offset.",
+        get_document_text,
     ),
     Tool(
-        name="list_ingested_documents",
-        title="List an application's documents",
-        description=(
-            "List the documents that were ingested for an application, with their types and how they were read; "
-            "optionally of some types or names only. An application without any gives an empty list."
-        ),
-        request=shapes.ListDocumentsRequest,
-        response=shapes.ListDocumentsResponse,
-        run=list_ingested_documents,
+        "list_ingested_documents",
+        "List an application's documents",
+        "List the documents that were ingested for an application, with their types and how they were read; "
+        "optionally of some types or names only. An application without any gives an empty list.",
+        list_ingested_documents,
         items="documents",
     ),
     Tool(
-        name="delete_document",
-        title="Delete a document",
-        description="Remove an ingested document with all its passages; the file itself stays.",
-        request=shapes.DeleteRequest,
-        response=shapes.DeleteResponse,
-        run=delete_document,
+        "delete_document",
+        "Delete a document",
+        "Remove an ingested document with all its passages; the file itself stays.",
+        delete_document,
         writes=True,
         destroys=True,
     ),
     Tool(
-        name="ingest_status",
-        title="Ask for an ingest",
-        description="Tell how far an ingest that was started with wait=false is, and what came of it once it is done.",
-        request=shapes.JobRequest,
-        response=shapes.JobResponse,
-        run=ingest_status,
+        "ingest_status",
+        "Ask for an ingest",
+        "Tell how far an ingest that was started with wait=false is, and what came of it once it is done.",
+        ingest_status,
     ),
     Tool(
-        name="cancel_ingest",
-        title="Cancel an ingest",
-        description="Stop an ingest that was started with wait=false; nothing of it is kept.",
-        request=shapes.JobRequest,
-        response=shapes.JobResponse,
-        run=cancel_ingest,
+        "cancel_ingest",
+        "Cancel an ingest",
+        "Stop an ingest that was started with wait=false; nothing of it is kept.",
+        cancel_ingest,
         writes=True,
     ),
     Tool(
-        name="list_applications",
-        title="List applications",
-        description="List the applications that have ingested documents, with how many and when the last one came.",
-        request=shapes.ListApplicationsRequest,
-        response=shapes.ListApplicationsResponse,
-        run=list_applications,
+        "list_applications",
+        "List applications",
+        "List the applications that have ingested documents, with how many and when the last one came.",
+        list_applications,
         items="applications",
     ),
 )

@@ -25,34 +25,27 @@ _RESERVE = 1000
 def search_result(hit: Hit, collection: str) -> shapes.RagSearchResult:
     """Turn a hit into a result."""
     chunk = hit.chunk
-    where = _place(chunk, collection, file_name_of(chunk.source_path)).model_copy(update={"citation": hit.citation})
-    return shapes.RagSearchResult(
-        text=chunk.content,
-        score=round_score(hit.score),
-        metadata=where,
-        cut_from=chunk.cut_from,
-        also_in=list(hit.also_in),
-    ).without_defaults()
+    where = _place(chunk, collection, file_name_of(chunk.source_path), citation=hit.citation)
+    return shapes.RagSearchResult.of(
+        hit, text=chunk.content, score=round_score(hit.score), metadata=where, cut_from=chunk.cut_from
+    )
 
 
 def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) -> shapes.DocumentResponse:
     """Show a document, its chunks from `offset` on: as many as are asked for and fit into one answer."""
     name = document.record.file_name
     record = document.record
-    empty = shapes.DocumentResponse(
+    answer = shapes.DocumentResponse.of(
+        record,
         doc_id=record.id,
-        title=record.title,
         source=record.source_path,
         filename=name,
         collection=document.collection,
         metadata=dict(record.metadata),
         chunk_count=len(document.chunks),
-        pages=record.pages,
-        status=record.status.value,
-        warnings=list(record.warnings),
         chunks=[],
-    ).without_defaults()
-    answer = empty.model_copy(update={"created_at": record.created_at, "updated_at": record.updated_at})
+        keep=["created_at", "updated_at"],
+    )
     room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(answer.sent())
     most = len(document.chunks) if request.limit is None else request.offset + request.limit
     running = _Running(document)
@@ -88,9 +81,10 @@ class _Running:
         return self._text[self._ends[first - 1] if first else 0 : last]
 
 
-def _place(chunk: Chunk, collection: str, filename: str) -> shapes.RagPassageMetadata:
-    pages = list(chunk.page_numbers)
-    place = shapes.RagPassageMetadata(
+def _place(chunk: Chunk, collection: str, filename: str, *, citation: str | None = None) -> shapes.RagPassageMetadata:
+    pages = chunk.page_numbers
+    return shapes.RagPassageMetadata.of(
+        chunk,
         source=chunk.source_path,
         page=pages[0] if pages else None,
         filename=filename,
@@ -100,13 +94,10 @@ def _place(chunk: Chunk, collection: str, filename: str) -> shapes.RagPassageMet
         chunk_index=chunk.index,
         title=chunk.document_title,
         section=chunk.section_title,
-        pages=pages if len(pages) > 1 else [],
-        clause_number=chunk.clause_number or "",
-        lines=list(chunk.lines or ()),
-        chunk_type=chunk.chunk_type.value,
-        normative=chunk.normative,
+        pages=pages if len(pages) > 1 else (),
+        citation=citation,
+        keep=["citation"],
     )
-    return place.without_defaults()
 
 
 def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearchResponse:
@@ -118,20 +109,18 @@ def search(knowledge: Any, request: shapes.RagSearchRequest) -> shapes.RagSearch
     if not hits:
         why, suggestions = _why_nothing(request, answer.searched_documents, below)
         message = f"{answer.note} {why}".strip()
-    response = shapes.RagSearchResponse(
+    return shapes.RagSearchResponse.of(
+        answer,
         results=[search_result(hit, request.collection) for hit in hits],
         query=request.query,
         collection=request.collection,
-        mode=answer.mode.value,
         total=len(hits),
         below_min_score=below,
-        also_asked=list(answer.also_asked),
+        answerability=in_words(answer.answerability),
         message=message,
         suggestions=suggestions,
-        degraded=list(answer.degraded),
-    ).without_defaults()
-    estimate = answer.answerability
-    return response if estimate is None else response.model_copy(update={"answerability": in_words(estimate)})
+        keep=["answerability"],
+    )
 
 
 def ingest_url(
@@ -169,13 +158,12 @@ def list_collections(knowledge: Any, _: shapes.ListCollectionsRequest) -> shapes
     """Answer `list_collections`."""
     return shapes.CollectionsResponse(
         collections=[
-            shapes.CollectionEntry(
-                name=each.name,
+            shapes.CollectionEntry.of(
+                each,
                 doc_count=each.documents,
                 chunk_count=each.chunks,
                 token_count=each.tokens,
-                embedding_model=each.embedding_model,
-                created_at=each.created_at,
+                keep=shapes.CollectionEntry.model_fields,
             )
             for each in _library(knowledge).collections()
         ]
@@ -219,104 +207,68 @@ def _why_nothing(request: shapes.RagSearchRequest, documents: int, below: int) -
 
 
 def _ingest_response(done: Deposited) -> shapes.IngestUrlResponse:
-    response = shapes.IngestUrlResponse(
-        status="ingested",
-        title=done.title,
-        source=done.source,
-        pages=done.pages,
-        unchanged=done.unchanged,
-        replaced=done.replaced,
-        warnings=list(done.warnings),
-    ).without_defaults()
-    always = {"doc_id": done.document_id, "chunks": done.chunks, "collection": done.collection}
-    return response.model_copy(update=always)
+    return shapes.IngestUrlResponse.of(
+        done, status="ingested", doc_id=done.document_id, keep=["doc_id", "chunks", "collection"]
+    )
 
 
 def _job(job: IngestJob) -> shapes.UrlJobResponse:
-    more: dict[str, Any] = {}
-    if job.result is not None:
-        more["result"] = _ingest_response(job.result)
-    if job.state == "failed":
-        suggestion: dict[str, Any] = {"suggestion": job.suggestion} if job.suggestion else {}
-        more["failure"] = shapes.JobError(code=job.error or "internal_error", message=job.message, **suggestion)
-    return shapes.UrlJobResponse.model_validate(
-        {
-            "job_id": job.id,
-            "state": job.state,
-            "progress": JobProgress(done=job.done, message=job.message),
-            "collection": job.collection,
-            "source": job.source,
-            "created_at": job.created_at,
-            "updated_at": job.updated_at,
-            **more,
-        }
+    failed = job.state == "failed"
+    return shapes.UrlJobResponse.of(
+        job,
+        job_id=job.id,
+        progress=JobProgress(done=job.done, message=job.message),
+        result=None if job.result is None else _ingest_response(job.result),
+        failure=shapes.JobError.of(job, code=job.error or "internal_error") if failed else None,
+        keep=["collection", "source"],
     )
 
 
 TOOLS = (
     Tool(
-        name="search",
-        title="Search a collection",
-        description=(
-            "Find the passages of a collection that answer a question, ranked by meaning and by words. Each result has "
-            "its text, a score from 0 to 1, and where it stands: source, page, section, and a citation to paste. "
-            "Nothing found gives an empty list."
-        ),
-        request=shapes.RagSearchRequest,
-        response=shapes.RagSearchResponse,
-        run=search,
+        "search",
+        "Search a collection",
+        "Find the passages of a collection that answer a question, ranked by meaning and by words. Each result has "
+        "its text, a score from 0 to 1, and where it stands: source, page, section, and a citation to paste. "
+        "Nothing found gives an empty list.",
+        search,
         items="results",
     ),
     Tool(
-        name="ingest_url",
-        title="Ingest a web document",
-        description=(
-            "Fetch what an https address names (a page, PDF, Office file, CSV …), and make it searchable in a "
-            "collection, which is created where it is new. The same document again changes nothing; a changed one "
-            "replaces its earlier version. Long documents take minutes: pass wait=false for a job_id."
-        ),
-        request=shapes.IngestUrlArguments,
-        response=shapes.IngestUrlResponse,
-        run=ingest_url,
-        run_long=ingest_url,
+        "ingest_url",
+        "Ingest a web document",
+        "Fetch what an https address names (a page, PDF, Office file, CSV …), and make it searchable in a "
+        "collection, which is created where it is new. The same document again changes nothing; a changed one "
+        "replaces its earlier version. Long documents take minutes: pass wait=false for a job_id.",
+        ingest_url,
         writes=True,
     ),
     Tool(
-        name="list_collections",
-        title="List the collections",
-        description="List all collections with how many documents each holds.",
-        request=shapes.ListCollectionsRequest,
-        response=shapes.CollectionsResponse,
-        run=list_collections,
+        "list_collections",
+        "List the collections",
+        "List all collections with how many documents each holds.",
+        list_collections,
         items="collections",
     ),
     Tool(
-        name="get_document",
-        title="Read a document",
-        description=(
-            "Get a document by its id: all its chunks in order with their places, its metadata and its source. What is "
-            "too long for one answer goes on at next_offset."
-        ),
-        request=shapes.DocumentRequest,
-        response=shapes.DocumentResponse,
-        run=get_document,
+        "get_document",
+        "Read a document",
+        "Get a document by its id: all its chunks in order with their places, its metadata and its source. What is "
+        "too long for one answer goes on at next_offset.",
+        get_document,
         items="chunks",
     ),
     Tool(
-        name="ingest_url_status",
-        title="Ask for an ingestion",
-        description="Tell how far an ingestion is that ingest_url began with wait=false, and what came of it.",
-        request=shapes.UrlJobRequest,
-        response=shapes.UrlJobResponse,
-        run=ingest_url_status,
+        "ingest_url_status",
+        "Ask for an ingestion",
+        "Tell how far an ingestion is that ingest_url began with wait=false, and what came of it.",
+        ingest_url_status,
     ),
     Tool(
-        name="cancel_ingest_url",
-        title="Cancel an ingestion",
-        description="Stop an ingestion that ingest_url began with wait=false; nothing of it is kept.",
-        request=shapes.UrlJobRequest,
-        response=shapes.UrlJobResponse,
-        run=cancel_ingest_url,
+        "cancel_ingest_url",
+        "Cancel an ingestion",
+        "Stop an ingestion that ingest_url began with wait=false; nothing of it is kept.",
+        cancel_ingest_url,
         writes=True,
     ),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from knowledge_mcp.engine.repositories.manifest import path_of
 from knowledge_mcp.engine.repositories.service import RepositoryService
 from knowledge_mcp.engine.repositories.values import CodeAnswer, CodeHit, CodeQuery, Freshness, RepositoryInfo
@@ -55,22 +53,24 @@ def result(service: RepositoryService, hit: CodeHit) -> shapes.CodeSearchResult:
     first, last = chunk.lines or (1, 1)
     commit, uncommitted = commit_of(info, record)
     symbols = [*(each for each in chunk.section_hierarchy if each != chunk.section_title), chunk.section_title]
-    metadata = shapes.FileMetadata(
+    metadata = shapes.FileMetadata.of(
         file_extension=labels.get("extension", ""),
         file_size_bytes=record.size if record is not None else 0,
         indexed_at=_utc(record.updated_at) if record is not None else info.last_indexed,
-        language=labels.get("language", ""),
+        language=labels.get("language"),
+        total_chunks=record.chunk_count if record is not None else 0,
         content_hash=chunk.content_hash,
-        file_modified_at=labels.get("modified_at", ""),
-    ).without_defaults()
-    total = record.chunk_count if record is not None else 0
-    return shapes.CodeSearchResult(
+        file_modified_at=labels.get("modified_at"),
+        keep=["total_chunks"],
+    )
+    return shapes.CodeSearchResult.of(
+        hit,
         file_path=path,
         repository=info.name,
         content_snippet=content,
         similarity_score=round_score(hit.similarity),
         chunk_index=chunk.index,
-        metadata=metadata.model_copy(update={"total_chunks": total}),
+        metadata=metadata,
         id=f"{info.name}:{path}:{chunk.index}",
         start_line=first,
         end_line=last,
@@ -79,33 +79,25 @@ def result(service: RepositoryService, hit: CodeHit) -> shapes.CodeSearchResult:
         permalink=link(service, info, commit, path, chunk.lines),
         commit=commit,
         uncommitted=uncommitted,
-        exact_symbol=hit.exact_symbol,
-    ).without_defaults()
+    )
 
 
 def entry(info: RepositoryInfo, freshness: Freshness) -> shapes.RepositoryEntry:
     """Describe a repository; what is not known is left out."""
-    more: dict[str, Any] = {} if freshness.stale is None else {"stale": freshness.stale}
-    if info.progress is not None:
-        more["files_done"], more["files_total"] = info.progress
-    response = shapes.RepositoryEntry(
-        name=info.name,
+    done, total = info.progress or (None, None)
+    return shapes.RepositoryEntry.of(
+        info,
         url=info.url or info.local_path,
-        file_count=info.file_count,
-        chunk_count=info.chunk_count,
-        last_indexed=info.last_indexed,
-        status=info.status,
-        index_duration_ms=info.index_duration_ms,
-        error_message=info.error_message,
-        branch=info.branch,
         local_path=info.local_path if info.local else "",
         indexed_commit=freshness.indexed_commit,
         head_commit=freshness.head_commit,
         head_checked_at=freshness.checked_at,
+        stale=freshness.stale,
         dirty_files=freshness.dirty_files,
-        problems=list(info.problems),
-    ).without_defaults()
-    return response.model_copy(update=more)
+        files_done=done,
+        files_total=total,
+        keep=["stale", "files_done", "files_total"],
+    )
 
 
 def _utc(moment: str) -> str:
@@ -144,21 +136,19 @@ def semantic_search(knowledge: object, request: shapes.CodeSearchRequest) -> sha
     )
     freshness = zip(answer.searched, service.freshness_of(answer.searched), strict=True) if answer.searched else ()
     message, suggestions = ("", []) if answer.hits else _why_nothing(request, answer, threshold)
-    return shapes.CodeSearchResponse(
+    return shapes.CodeSearchResponse.of(
         results=[result(service, hit) for hit in answer.hits],
-        metadata=shapes.SearchMetadata(
-            total_matches=answer.total_matches,
+        metadata=shapes.SearchMetadata.of(
+            answer,
             query_time_ms=answer.milliseconds,
             repositories_searched=[info.name for info in answer.searched],
             mode=request.mode,
             threshold=threshold,
-            below_threshold=answer.below_threshold,
             freshness=[_freshness(*each) for each in freshness],
-            degraded=list(answer.degraded),
-        ).without_defaults(),
+        ),
         message=message,
         suggestions=suggestions,
-    ).without_defaults()
+    )
 
 
 def list_indexed_repositories(knowledge: object, _: shapes.ListRepositoriesRequest) -> shapes.ListRepositoriesResponse:
@@ -196,7 +186,7 @@ def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shap
     last = first + len(chosen) - 1
     commit, uncommitted = commit_of(info, record)
     path = record.id.partition(":")[2]
-    return shapes.ReadLinesResponse(
+    return shapes.ReadLinesResponse.of(
         repository=info.name,
         file_path=path,
         start_line=first,
@@ -208,7 +198,7 @@ def read_file_lines(knowledge: object, request: shapes.ReadLinesRequest) -> shap
         permalink=link(service, info, commit, path, (first, last)),
         uncommitted=uncommitted,
         more=last < len(lines),
-    ).without_defaults()
+    )
 
 
 def refresh_repository(
@@ -219,32 +209,23 @@ def refresh_repository(
     info = service.repository(request.repository)
     if request.check_only:
         fresh = service.freshness(info, ask=True)
-        more: dict[str, Any] = {"head_commit": fresh.head_commit} if fresh.head_commit else {}
-        return shapes.RefreshResponse(
+        return shapes.RefreshResponse.of(
+            fresh,
             repository=info.name,
             status="stale" if fresh.stale else "unchanged",
-            indexed_commit=fresh.indexed_commit,
             stale=bool(fresh.stale),
-            **more,
+            keep=["indexed_commit", "stale"],
         )
     call = call or Call()
     done = service.refresh(info.name, Call(_strictly_rising(call), call.cancelled))
-    more = {"errors": list(done.errors)} if done.errors else {}
-    return shapes.RefreshResponse(
-        repository=done.repository,
+    return shapes.RefreshResponse.of(
+        done,
         status="unchanged" if done.method == "unchanged" else done.status,
         indexed_commit=done.commit,
-        previous_commit=done.previous_commit,
         head_commit=done.commit,
         stale=False,
-        method=done.method,
-        files_processed=done.files_processed,
-        files_unchanged=done.files_unchanged,
-        files_removed=done.files_removed,
-        chunks_created=done.chunks_created,
-        chunks_embedded=done.chunks_embedded,
-        duration_ms=done.duration_ms,
-        **more,
+        errors=done.errors or None,
+        keep=shapes.RefreshResponse.model_fields,
     )
 
 
@@ -266,14 +247,7 @@ def _require_service(knowledge: object) -> RepositoryService:
 
 
 def _freshness(info: RepositoryInfo, fresh: Freshness) -> shapes.RepositoryFreshness:
-    response = shapes.RepositoryFreshness(
-        repository=info.name,
-        status=info.status,
-        indexed_commit=fresh.indexed_commit,
-        head_commit=fresh.head_commit,
-        dirty_files=fresh.dirty_files,
-    ).without_defaults()
-    return response if fresh.stale is None else response.model_copy(update={"stale": fresh.stale})
+    return shapes.RepositoryFreshness.of(fresh, repository=info.name, status=info.status, keep=["stale"])
 
 
 def _why_nothing(request: shapes.CodeSearchRequest, answer: CodeAnswer, threshold: float) -> tuple[str, list[str]]:
@@ -295,51 +269,34 @@ def _why_nothing(request: shapes.CodeSearchRequest, answer: CodeAnswer, threshol
 
 TOOLS = (
     Tool(
-        name="semantic_search",
-        title="Search code",
-        description=(
-            "Search indexed code repositories using natural language queries. Returns relevant code snippets ranked by "
-            "semantic similarity."
-        ),
-        request=shapes.CodeSearchRequest,
-        response=shapes.CodeSearchResponse,
-        run=semantic_search,
+        "semantic_search",
+        "Search code",
+        "Search indexed code repositories using natural language queries. Returns relevant code snippets ranked by "
+        "semantic similarity.",
+        semantic_search,
         items="results",
     ),
     Tool(
-        name="list_indexed_repositories",
-        title="List repositories",
-        description=(
-            "List all repositories currently indexed in the knowledge base. Shows repository names, file counts, and "
-            "indexing status."
-        ),
-        request=shapes.ListRepositoriesRequest,
-        response=shapes.ListRepositoriesResponse,
-        run=list_indexed_repositories,
+        "list_indexed_repositories",
+        "List repositories",
+        "List all repositories currently indexed in the knowledge base. Shows repository names, file counts, and "
+        "indexing status.",
+        list_indexed_repositories,
         items="repositories",
     ),
     Tool(
-        name="read_file_lines",
-        title="Read lines of a file",
-        description=(
-            "Read lines of an indexed file as it was indexed, e.g. around a result of semantic_search. Only indexed "
-            "files can be read."
-        ),
-        request=shapes.ReadLinesRequest,
-        response=shapes.ReadLinesResponse,
-        run=read_file_lines,
+        "read_file_lines",
+        "Read lines of a file",
+        "Read lines of an indexed file as it was indexed, e.g. around a result of semantic_search. Only indexed "
+        "files can be read.",
+        read_file_lines,
     ),
     Tool(
-        name="refresh_repository",
-        title="Refresh a repository",
-        description=(
-            "Bring the index of a repository to its present commit (or, for a folder, its present files); only what "
-            "changed is read and embedded. Use it when `stale` is true. With check_only it tells whether that is so."
-        ),
-        request=shapes.RefreshRequest,
-        response=shapes.RefreshResponse,
-        run=refresh_repository,
-        run_long=refresh_repository,
+        "refresh_repository",
+        "Refresh a repository",
+        "Bring the index of a repository to its present commit (or, for a folder, its present files); only what "
+        "changed is read and embedded. Use it when `stale` is true. With check_only it tells whether that is so.",
+        refresh_repository,
         writes=True,
     ),
 )

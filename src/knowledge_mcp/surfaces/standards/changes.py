@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
-from knowledge_mcp.surfaces.contract import Response, Tool
+from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.redline import count_changes
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
@@ -145,40 +145,39 @@ def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
     pair, found = _compare(knowledge, request)
     selected = [each for each in found if _is_selected(each, request.clause, kinds)]
     selected.sort(key=_weight)
-    page = [_changed_clause(each, pair, kinds) for each in selected[request.cursor : request.cursor + request.limit]]
-    page = page[: max(1, fitting_count([each.sent() for each in page], ROOM_FOR_RESULTS))]
-    end = request.cursor + len(page)
+    page, next_cursor = page_of(
+        selected, lambda each: _changed_clause(each, pair, kinds), cursor=request.cursor, limit=request.limit
+    )
     message = "" if selected else _explain_nothing(found, request)
-    return ChangesResponse(
+    return ChangesResponse.of(
         old=_edition(pair.old),
         new=_edition(pair.new),
         summary=count_changes(found),
         changes=page,
         total=len(selected),
         message=message,
-        next_cursor=end if end < len(selected) else 0,
-    ).without_defaults()
+        next_cursor=next_cursor,
+    )
 
 
 def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
     """Answer `knowledge_impact`."""
     pair, found = _compare(knowledge, request)
     reached = impact_of(knowledge, pair, found)
-    page = [_place(each, pair) for each in reached.touched[request.cursor : request.cursor + request.limit]]
-    page = page[: max(1, fitting_count([each.sent() for each in page], ROOM_FOR_RESULTS))]
-    end = request.cursor + len(page)
+    page, next_cursor = page_of(
+        reached.touched, lambda each: _place(each, pair), cursor=request.cursor, limit=request.limit
+    )
     message = "" if reached.touched else "No other document and no indexed code refers to what changed."
-    return ImpactResponse(
+    return ImpactResponse.of(
+        reached,
         old=_edition(pair.old),
         new=_edition(pair.new),
         summary=count_changes(found),
         touched=page,
         total=len(reached.touched),
-        untouched=reached.untouched,
         message=message,
-        degraded=list(reached.degraded),
-        next_cursor=end if end < len(reached.touched) else 0,
-    ).without_defaults()
+        next_cursor=next_cursor,
+    )
 
 
 def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
@@ -219,47 +218,32 @@ def _changed_clause(each: ClauseChange, pair: EditionPair, kinds: frozenset[str]
     selected = [change for change in each.changes if not narrowed or change.kind.value in narrowed]
     inside = [_inside(change) for change in selected]
     count = max(1, fitting_count([one.sent() for one in inside], ROOM_FOR_RESULTS // 4))
-    return ClauseChanged(
-        became=each.link.kind.value,
+    return ClauseChanged.of(
+        became=each.link.kind,
         old=cited_clause(each.link.old, pair.old) if each.link.old is not None else "",
         new=cited_clause(each.link.new, pair.new) if each.link.new is not None else "",
         changes=inside[:count],
         more=max(0, len(inside) - count),
-    ).without_defaults()
+    )
 
 
 def _inside(change: TextChange) -> ChangeInside:
-    fields: dict[str, Any] = {
-        "kind": change.kind.value,
-        "from": change.before[:_LONGEST],
-        "to": change.after[:_LONGEST],
-        "requirement": change.requirement,
-        "old_text": change.old_text[:_LONGEST] if change.old_text != change.before else "",
-        "new_text": change.new_text[:_LONGEST] if change.new_text != change.after else "",
-    }
-    return ChangeInside(**{name: value for name, value in fields.items() if value})
+    return ChangeInside.of(
+        change,
+        before=change.before[:_LONGEST],
+        after=change.after[:_LONGEST],
+        old_text=change.old_text[:_LONGEST] if change.old_text != change.before else "",
+        new_text=change.new_text[:_LONGEST] if change.new_text != change.after else "",
+    )
 
 
 def _place(each: Touched, pair: EditionPair) -> PlaceTouched:
-    fields: dict[str, Any] = {
-        "document_id": each.document_id,
-        "kind": each.kind,
-        "identifier": each.identifier,
-        "text": each.text[:_LONGEST],
-        "citation": each.citation,
-        "reference": each.reference,
-        "dated": each.dated,
-        "clause": each.clause,
-    }
-    if each.change is not None:
-        fields["change"] = _changed_clause(each.change, pair, frozenset())
-    return PlaceTouched(**{name: value for name, value in fields.items() if value})
+    change = None if each.change is None else _changed_clause(each.change, pair, frozenset())
+    return PlaceTouched.of(each, text=each.text[:_LONGEST], change=change)
 
 
 def _edition(record: DocumentRecord) -> EditionLabel:
-    return EditionLabel(
-        document_id=record.id, document_title=record.title, edition=edition_of_record(record)
-    ).without_defaults()
+    return EditionLabel.of(document_id=record.id, document_title=record.title, edition=edition_of_record(record))
 
 
 def _explain_nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> str:
@@ -271,29 +255,21 @@ def _explain_nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> 
 
 CHANGE_TOOLS = (
     Tool(
-        name="knowledge_changes",
-        title="Show what changed between editions",
-        description=(
-            "List what changed between two editions of a document, the weightiest first: force (should to shall), "
-            "limits, definitions, requirements, references, clauses moved, split, added or removed; with both "
-            "citations."
-        ),
-        request=ChangesRequest,
-        response=ChangesResponse,
-        run=changes,
+        "knowledge_changes",
+        "Show what changed between editions",
+        "List what changed between two editions of a document, the weightiest first: force (should to shall), "
+        "limits, definitions, requirements, references, clauses moved, split, added or removed; with both "
+        "citations.",
+        changes,
         items="changes",
         view=True,
     ),
     Tool(
-        name="knowledge_impact",
-        title="Show what a new edition touches",
-        description=(
-            "List places of other documents, and lines of indexed code, that refer to what changed in a new edition, "
-            "with the change and citations."
-        ),
-        request=ImpactRequest,
-        response=ImpactResponse,
-        run=impact,
+        "knowledge_impact",
+        "Show what a new edition touches",
+        "List places of other documents, and lines of indexed code, that refer to what changed in a new edition, "
+        "with the change and citations.",
+        impact,
         items="touched",
     ),
 )

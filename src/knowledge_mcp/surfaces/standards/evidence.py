@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -22,12 +22,11 @@ from knowledge_mcp.model.evidence import (
     UncertainPage,
 )
 from knowledge_mcp.ports import Knowledge, MarkedPages
-from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, ROOM_FOR_RESULTS, fitting_count, size_of
-from knowledge_mcp.surfaces.contract import Response, Tool
+from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, size_of
+from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.standards import evidence_shapes as shapes
 
 _T = TypeVar("_T")
-_R = TypeVar("_R", bound=Response)
 
 _LONGEST = 200
 """Characters of a title or a note that are shown."""
@@ -40,34 +39,29 @@ def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.Outl
     structure = knowledge.document_structure(record.id)
     scope = _scope(knowledge, structure, request)
     warnings = [warning[:_LONGEST] for warning in record.warnings[:_WARNINGS]]
-    room = ROOM_FOR_RESULTS - size_of(warnings)
-    message = ""
+    taken = size_of(warnings)
     if request.coverage:
-        pages = _pages(structure, scope)
-        total, parts = len(pages), _limit_to_room([_page(page) for page in _slice_from_cursor(pages, request)], room)
-        if not pages:
-            message = _no_pages(record)
+        name, pages = "coverage", _pages(structure, scope)
+        total, message = len(pages), "" if pages else _no_pages(record)
+        parts, next_cursor = _page_from_cursor(pages, _page, request, taken)
     else:
-        entries = _to_depth(scope, request.depth)
+        name, entries = "sections", _to_depth(scope, request.depth)
         labels = {page.number: page.label for page in structure.pages}
-        sections = [_section(entry, below, labels) for entry, below in _slice_from_cursor(entries, request)]
-        total, parts = len(entries), _limit_to_room(sections, room)
-        if not entries:
-            message = "No headings were found in this document: read it by pages, or whole."
-    end = (request.cursor or 0) + len(parts)
-    answer = shapes.OutlineResponse(
+        total = len(entries)
+        message = "" if entries else "No headings were found in this document: read it by pages, or whole."
+        parts, next_cursor = _page_from_cursor(entries, lambda each: _section(*each, labels), request, taken)
+    return shapes.OutlineResponse.of(
+        record,
         document_id=record.id,
         document_title=record.title,
-        document_type=record.document_type,
-        status=record.status.value,
-        pages=record.pages,
-        hidden=dict(structure.hidden) if request.coverage else {},
+        hidden=dict(structure.hidden) if request.coverage else None,
         total=total,
-        next_cursor=end if end < total else 0,
+        next_cursor=next_cursor,
         message=message,
         warnings=warnings,
-    ).without_defaults()
-    return answer.model_copy(update={"coverage" if request.coverage else "sections": parts})
+        **{name: parts},
+        keep=[name],
+    )
 
 
 def _scope(
@@ -103,47 +97,38 @@ def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[
     return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
 
 
-def _slice_from_cursor(found: Sequence[_T], request: shapes.OutlineRequest) -> Sequence[_T]:
-    """Take as many from the cursor on as were asked for."""
+def _page_from_cursor(
+    found: Sequence[_T], show: Callable[[_T], Response], request: shapes.OutlineRequest, taken: int
+) -> tuple[list[Response], int]:
+    """Show what the request asks for; `taken` is the size of what else the answer holds."""
     start = request.cursor or 0
     if start and start >= len(found):
         raise InvalidInputError(
             f"The cursor {start} is behind the last of {len(found)} entries.",
             suggestion="Use the `next_cursor` of the answer before, with the same question.",
         )
-    return found[start : start + request.limit]
-
-
-def _limit_to_room(answers: Sequence[_R], room: int) -> Sequence[_R]:
-    """Keep as many as one answer holds, and at least one."""
-    return answers[: max(1, fitting_count([each.sent() for each in answers], room))]
+    return page_of(found, show, cursor=start, limit=request.limit, taken=taken)
 
 
 def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> shapes.OutlineSection:
-    label = labels.get(entry.page, "") if entry.page else ""
-    return shapes.OutlineSection(
-        number=entry.number or "",
+    return shapes.OutlineSection.of(
+        entry,
         title=" ".join(entry.title.split())[:_LONGEST],
-        level=entry.level,
-        page=entry.page or 0,
-        page_label=label[:_LONGEST] if label != str(entry.page) else "",
-        line=entry.line or 0,
+        page_label=_printed(labels.get(entry.page, "") if entry.page else "", entry.page),
         start=entry.span.start,
-        informative=entry.informative,
         below=below,
-    ).without_defaults()
+    )
 
 
 def _page(page: PageCoverage) -> shapes.PageResult:
-    return shapes.PageResult(
-        page=page.number,
-        label=page.label[:_LONGEST] if page.label != str(page.number) else "",
-        method=page.method,
-        characters=page.characters,
-        tables=page.tables,
-        figures=page.figures,
-        note=page.note[:_LONGEST],
-    ).without_defaults()
+    return shapes.PageResult.of(
+        page, page=page.number, label=_printed(page.label, page.number), note=page.note[:_LONGEST]
+    )
+
+
+def _printed(label: str, number: int | None) -> str:
+    """Return a page's printed label where it differs from its number."""
+    return label[:_LONGEST] if label != str(number) else ""
 
 
 def _no_pages(record: DocumentRecord) -> str:
@@ -154,16 +139,15 @@ def _no_pages(record: DocumentRecord) -> str:
 
 def locator(place: Locator | Chunk) -> shapes.EvidenceLocator:
     """Say where words stand; what is empty is left out."""
-    labels = list(place.page_labels)
-    return shapes.EvidenceLocator(
-        document_id=place.document_id,
-        span=[place.span.start, place.span.end],
-        content_hash=place.content_hash,
-        page_numbers=list(place.page_numbers),
-        page_labels=labels if labels != [str(page) for page in place.page_numbers] else [],
-        boxes=merged_boxes(place.boxes),
-        lines=list(place.lines or ()),
-    ).without_defaults()
+    span = [place.span.start, place.span.end]
+    return shapes.EvidenceLocator.of(
+        place, span=span, page_labels=printed_labels(place), boxes=merged_boxes(place.boxes)
+    )
+
+
+def printed_labels(place: Locator | Chunk) -> Sequence[str]:
+    """Return the printed labels of pages where they differ from the numbers."""
+    return place.page_labels if place.page_labels != tuple(map(str, place.page_numbers)) else ()
 
 
 def merged_boxes(boxes: Iterable[Box]) -> list[list[int]]:
@@ -246,13 +230,13 @@ def references(knowledge: Knowledge, request: shapes.ReferencesRequest) -> shape
     sent_outgoing, sent_incoming = _share_room(outgoing, incoming)
     left_out = len(outgoing) + len(incoming) - len(sent_outgoing) - len(sent_incoming)
     found = bool(outgoing or incoming)
-    return shapes.ReferencesResponse(
+    return shapes.ReferencesResponse.of(
+        answer,
         outgoing=sent_outgoing,
         incoming=sent_incoming,
         more=answer.more + left_out,
         message="" if found else "No cross-references were found from this place or to it.",
-        degraded=list(answer.degraded),
-    ).without_defaults()
+    )
 
 
 def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> shapes.VerifyQuoteResponse:
@@ -263,22 +247,15 @@ def verify_quote(knowledge: Knowledge, request: shapes.VerifyQuoteRequest) -> sh
         message = f"{message} The nearest passage is given."
     if answer.uncertain:
         message = _in_doubt(answer.verdict, answer.uncertain[0])
-    return shapes.VerifyQuoteResponse(
-        verdict=answer.verdict,
+    return shapes.VerifyQuoteResponse.of(
+        answer,
         message=message,
         places=[_quote_place(place, request.quote) for place in answer.places],
-        searched_documents=answer.searched_documents,
         uncertain=[
-            shapes.UncertainPageResult(
-                document_id=each.document_id,
-                page=each.page,
-                label=each.label[:_LONGEST] if each.label != str(each.page) else "",
-                reason=each.reason[:_LONGEST],
-            ).without_defaults()
+            shapes.UncertainPageResult.of(each, label=_printed(each.label, each.page), reason=each.reason[:_LONGEST])
             for each in answer.uncertain
         ],
-        degraded=list(answer.degraded),
-    ).without_defaults()
+    )
 
 
 def _in_doubt(verdict: QuoteVerdict, page: UncertainPage) -> str:
@@ -294,17 +271,8 @@ def _in_doubt(verdict: QuoteVerdict, page: UncertainPage) -> str:
 
 
 def _read_response(answer: ReadAnswer) -> shapes.ReadResponse:
-    return shapes.ReadResponse(
-        document_id=answer.document_id,
-        document_title=answer.document_title,
-        passages=[
-            shapes.ReadPassage(text=each.text, citation=each.citation, locator=locator(each.locator))
-            for each in answer.passages
-        ],
-        tokens=answer.tokens,
-        span=[answer.whole.start, answer.whole.end],
-        next_cursor=answer.next_cursor or 0,
-    ).without_defaults()
+    passages = [shapes.ReadPassage.of(each, locator=locator(each.locator)) for each in answer.passages]
+    return shapes.ReadResponse.of(answer, passages=passages, span=[answer.whole.start, answer.whole.end])
 
 
 def _share_room(
@@ -323,77 +291,56 @@ def _share_room(
 
 
 def _reference(link: ReferenceLink) -> shapes.ReferenceResult:
-    found = {} if link.destination is None else {"destination": _reference_place(link.destination)}
-    source = _reference_place(link.source)
-    return shapes.ReferenceResult(
-        text=link.text, kind=link.kind, target=link.target, source=source, reason=link.reason, **found
-    ).without_defaults()
+    destination = None if link.destination is None else _reference_place(link.destination)
+    return shapes.ReferenceResult.of(link, source=_reference_place(link.source), destination=destination)
 
 
 def _reference_place(passage: Excerpt) -> shapes.ReferencePlace:
     place = passage.locator
-    return shapes.ReferencePlace(
-        document_id=place.document_id,
-        citation=passage.citation,
-        text=passage.text,
-        span=[place.span.start, place.span.end],
-        page_numbers=list(place.page_numbers),
-    ).without_defaults()
+    span = [place.span.start, place.span.end]
+    return shapes.ReferencePlace.of(place, citation=passage.citation, text=passage.text, span=span)
 
 
 def _quote_place(place: QuotePlace, quote: str) -> shapes.QuotePlaceResult:
-    return shapes.QuotePlaceResult(
+    return shapes.QuotePlaceResult.of(
+        place.passage,
         quoted=place.quoted if place.quoted.strip() != quote.strip() else "",
-        text=place.passage.text,
-        citation=place.passage.citation,
         locator=locator(place.passage.locator),
         similarity=round(place.similarity, 4),
-        differences=[shapes.DifferenceResult(quoted=each.quoted, printed=each.printed) for each in place.differences],
-    ).without_defaults()
+        differences=[shapes.DifferenceResult.of(each) for each in place.differences],
+    )
 
 
 EVIDENCE_TOOLS = (
     Tool(
-        name="knowledge_read",
-        title="Read a place",
-        description=(
-            "Read word for word: a clause with all below it, pages, or a search result with what stands around it."
-        ),
-        request=shapes.ReadRequest,
-        response=shapes.ReadResponse,
-        run=read,
+        "knowledge_read",
+        "Read a place",
+        "Read word for word: a clause with all below it, pages, or a search result with what stands around it.",
+        read,
         items="passages",
         draw=drawn,
         view=True,
     ),
     Tool(
-        name="knowledge_outline",
-        title="Show a document's outline",
-        description=("List headings with clause numbers and pages; or, with coverage, what was read from each page."),
-        request=shapes.OutlineRequest,
-        response=shapes.OutlineResponse,
-        run=outline,
+        "knowledge_outline",
+        "Show a document's outline",
+        "List headings with clause numbers and pages; or, with coverage, what was read from each page.",
+        outline,
         items="sections",
     ),
     Tool(
-        name="knowledge_references",
-        title="Follow cross-references",
-        description=("List what a clause, passage or document refers to, where that leads, and what refers to it."),
-        request=shapes.ReferencesRequest,
-        response=shapes.ReferencesResponse,
-        run=references,
+        "knowledge_references",
+        "Follow cross-references",
+        "List what a clause, passage or document refers to, where that leads, and what refers to it.",
+        references,
         items="outgoing",
     ),
     Tool(
-        name="knowledge_verify_quote",
-        title="Verify a quote",
-        description=(
-            "Check before you quote that words are printed so: exact, normalised (but for blanks, marks, case), "
-            "altered, stitched (of several places), elsewhere (another document), not_found."
-        ),
-        request=shapes.VerifyQuoteRequest,
-        response=shapes.VerifyQuoteResponse,
-        run=verify_quote,
+        "knowledge_verify_quote",
+        "Verify a quote",
+        "Check before you quote that words are printed so: exact, normalised (but for blanks, marks, case), "
+        "altered, stitched (of several places), elsewhere (another document), not_found.",
+        verify_quote,
         items="places",
     ),
 )

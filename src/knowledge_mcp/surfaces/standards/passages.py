@@ -10,12 +10,20 @@ from urllib.parse import quote
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
-from knowledge_mcp.model.query import Hit, RequirementAnswer, SearchAnswer, SearchMode, SearchQuery
+from knowledge_mcp.model.query import (
+    Hit,
+    LegScore,
+    RequirementAnswer,
+    RequirementHit,
+    SearchAnswer,
+    SearchMode,
+    SearchQuery,
+)
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import compact, in_words, round_score, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards import shapes
-from knowledge_mcp.surfaces.standards.evidence import locator
+from knowledge_mcp.surfaces.standards.evidence import locator, printed_labels
 
 MOST_ALSO_IN = 10
 """Citations of passages that say the same: a notice that stands in every document would crowd out the results."""
@@ -39,57 +47,38 @@ def section_label(chunk: Chunk) -> str:
 
 def brief_source(chunk: Chunk, citation: str, clause_number: str | None = None) -> shapes.BriefSource:
     """Tell where a statement stands, in the three specified fields; page and clause where there are any."""
-    return shapes.BriefSource(
-        document_id=chunk.document_id,
-        document_title=chunk.document_title,
-        citation=citation,
-        page_numbers=list(chunk.page_numbers),
-        clause_number=clause_number or chunk.clause_number or "",
-    ).without_defaults()
+    return shapes.BriefSource.of(chunk, citation=citation, clause_number=clause_number or chunk.clause_number)
+
+
+def also_in(hit: Hit | RequirementHit) -> dict[str, Any]:
+    """Return the fields that tell where the same is said: the first places, and how many others there are."""
+    return {
+        "also_in": hit.also_in[:MOST_ALSO_IN],
+        "also_in_more": max(0, len(hit.also_in) - MOST_ALSO_IN),
+    }
 
 
 def search_result(hit: Hit, *, full: bool = True) -> shapes.StandardsSearchResult:
     """Turn a hit into a result; `full` adds what programs look for."""
     chunk = hit.chunk
-    more: dict[str, Any] = {}
-    if full:
-        more = {"locator": locator(chunk), "uri": chunk_uri(chunk.id)}
-        for name, leg in (("dense", hit.dense), ("lexical", hit.lexical)):
-            if leg is not None:
-                more[name] = shapes.LegRank(rank=leg.rank, score=round(leg.score, 4))
-    return shapes.StandardsSearchResult(
-        id=chunk.id,
-        content=chunk.content,
+    return shapes.StandardsSearchResult.of(
+        chunk,
         score=round_score(hit.score),
-        source=_source(chunk, hit.citation),
-        metadata=shapes.StandardsMetadata(
-            chunk_type=chunk.chunk_type,
-            normative=chunk.normative,
-            section_hierarchy=list(chunk.section_hierarchy),
-            references=list(chunk.references),
+        source=shapes.PassageSource.of(
+            chunk, section=section_label(chunk), citation=hit.citation, page_labels=printed_labels(chunk)
         ),
-        cut_from=chunk.cut_from,
-        also_in=list(hit.also_in[:MOST_ALSO_IN]),
-        also_in_more=max(0, len(hit.also_in) - MOST_ALSO_IN),
+        metadata=shapes.StandardsMetadata.of(chunk),
         collection=hit.collection,
-        **more,
-    ).without_defaults()
+        **also_in(hit),
+        locator=locator(chunk) if full else None,
+        uri=chunk_uri(chunk.id) if full else None,
+        dense=_leg(hit.dense) if full else None,
+        lexical=_leg(hit.lexical) if full else None,
+    )
 
 
-def _source(chunk: Chunk, citation: str) -> shapes.PassageSource:
-    labels = list(chunk.page_labels)
-    return shapes.PassageSource(
-        document_id=chunk.document_id,
-        document_title=chunk.document_title,
-        document_type=chunk.document_type,
-        source_path=chunk.source_path,
-        page_numbers=list(chunk.page_numbers),
-        section=section_label(chunk),
-        citation=citation,
-        clause_number=chunk.clause_number or "",
-        page_labels=labels if labels != [str(number) for number in chunk.page_numbers] else [],
-        lines=list(chunk.lines or ()),
-    ).without_defaults()
+def _leg(leg: LegScore | None) -> shapes.LegRank | None:
+    return None if leg is None else shapes.LegRank(rank=leg.rank, score=round(leg.score, 4))
 
 
 LEAST = 40

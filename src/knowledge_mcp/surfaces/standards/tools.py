@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
-from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.ingest import SourceStatus
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
@@ -46,18 +44,14 @@ def keyword_search(knowledge: Knowledge, request: shapes.KeywordSearchRequest) -
 def lookup(knowledge: Knowledge, request: shapes.LookupRequest) -> shapes.LookupResponse:
     """Answer `knowledge_lookup`."""
     answer = knowledge.lookup(request.term, request.edition) if request.edition else knowledge.lookup(request.term)
-    degraded = list(answer.degraded)
     if answer.definitions:
         found = [_definition(hit) for hit in answer.definitions]
-        return shapes.LookupResponse(
-            term=request.term, found=True, definitions=found, editions=list(answer.editions), degraded=degraded
-        ).without_defaults()
+        return shapes.LookupResponse.of(answer, term=request.term, found=True, definitions=found, similar_terms=None)
     message, suggestions = passages.explain_no_definition(knowledge, request.term, answer.similar_terms)
-    similar = list(answer.similar_terms)
-    response = shapes.LookupResponse(
-        term=request.term, found=False, message=message, suggestions=suggestions, degraded=degraded
-    ).without_defaults()
-    return response.model_copy(update={"similar_terms": similar})
+    return shapes.LookupResponse.of(
+        answer, term=request.term, found=False, message=message, suggestions=suggestions, editions=None,
+        keep=["similar_terms"],
+    )  # fmt: skip
 
 
 def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> shapes.RequirementsResponse:
@@ -69,28 +63,26 @@ def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> s
         message, suggestions = passages.doubt_about_topic(request.topic, answer)
     else:
         message, suggestions = passages.explain_no_requirement(knowledge, request, answer)
-    more = {} if answer.answerability is None else {"answerability": in_words(answer.answerability)}
-    response = shapes.RequirementsResponse(
+    return shapes.RequirementsResponse.of(
+        answer,
         results=[_requirement(hit) for hit in answer.hits],
         topic=request.topic,
         standard_filter=request.standard,
         total=len(answer.hits),
-        also_asked=list(answer.also_asked),
+        answerability=in_words(answer.answerability),
         message=message,
         suggestions=suggestions,
-        documents=list(answer.documents or ()),
-        editions=list(answer.editions),
-        degraded=list(answer.degraded),
-    ).without_defaults()
-    return response.model_copy(update=more)
+        keep=["answerability"],
+    )
 
 
 def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
     """Answer `knowledge_stats`."""
     found = knowledge.stats()
-    counts, space = found.statistics, found.space
+    counts = found.statistics
     superseded = frozenset(Editions(found.documents).superseded)
-    return shapes.StatsResponse(
+    return shapes.StatsResponse.of(
+        found,
         knowledge_base=shapes.KnowledgeBase(
             total_chunks=counts.chunks,
             total_documents=counts.documents,
@@ -98,59 +90,35 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
             storage_bytes=counts.storage_bytes,
         ),
         documents=[
-            shapes.DocumentSummary(
+            shapes.DocumentSummary.of(
+                record,
                 document_id=record.id,
                 document_title=record.title,
-                document_type=record.document_type,
-                chunk_count=record.chunk_count,
                 ingested_at=record.updated_at,
-                pages=record.pages,
-                status=record.status.value,
-                **_edition(record, superseded),
+                edition=edition_of_record(record),
+                superseded=record.id in superseded,
+                keep=["pages", "status"],
             )
             for record in found.documents
         ],
-        vector_store=shapes.VectorStore(
-            backend=found.backend, status=found.status, hybrid_enabled=found.hybrid_enabled
-        ),
-        embedding=shapes.Embedding(
-            model=space.model, dimensions=space.dimensions, provider=space.provider, variant=space.variant
-        ),
+        vector_store=shapes.VectorStore.of(found),
+        embedding=shapes.Embedding.of(found.space, keep=["provider", "variant"]),
         sources=[synced_place(each) for each in found.sources],
-        collections=list(found.collections) if len(found.collections) > 1 else [],
-        notes=list(found.notes),
-    ).without_defaults()
+        collections=found.collections if len(found.collections) > 1 else [],
+    )
 
 
 def synced_place(status: SourceStatus) -> shapes.SyncedPlace:
     """Tell how a registered source stands."""
-    spec, state = status.spec, status.state
-    return shapes.SyncedPlace(
-        name=spec.name,
-        kind=spec.kind.value,
-        documents=state.documents,
-        last_synced=state.last_synced,
-        stale=status.is_stale(),
-        last_error=state.last_error,
-    ).without_defaults()
-
-
-def _edition(record: DocumentRecord, superseded: frozenset[str]) -> dict[str, Any]:
-    """Return a document's edition, and whether another one answers for it; empty values are left out."""
-    fields: dict[str, Any] = {"edition": edition_of_record(record), "superseded": record.id in superseded}
-    return {name: value for name, value in fields.items() if value}
+    spec = status.spec
+    return shapes.SyncedPlace.of(status.state, name=spec.name, kind=spec.kind, stale=status.is_stale())
 
 
 def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse:
     """Answer `knowledge_health`."""
     report = knowledge.health()
-    return shapes.HealthResponse(
-        status=report.status,
-        checks=shapes.HealthChecks(
-            vector_store=_check(report.vector_store), embedding_service=_check(report.embedding_service)
-        ),
-        timestamp=report.timestamp,
-    )
+    checks = {name: _check(getattr(report, name)) for name in shapes.HealthChecks.model_fields}
+    return shapes.HealthResponse.of(report, checks=shapes.HealthChecks(**checks))
 
 
 _SHELL = 60
@@ -174,127 +142,103 @@ def _answer_search(
     if not answer.hits:
         message, suggestions = passages.explain_no_result(knowledge, request, query, answer)
     filters = request.filters()
-    more: dict[str, Any] = {"filters_applied": shapes.FilterValues(**filters)} if filters else {}
-    if answer.answerability is not None:
-        more["answerability"] = in_words(answer.answerability)
     results = [passages.search_result(hit, full=request.detail == "full") for hit in answer.hits]
     about = [query.text, filters, answer.degraded, answer.also_asked, answer.editions, message, suggestions]
     if request.max_tokens is not None:
         results = passages.within(results, request.max_tokens - _SHELL - tokens_about(compact(about)), query.text)
     room = ROOM_FOR_RESULTS - size_of(about)
     results = results[: max(1, fitting_count([each.sent() for each in results], room))]
+    cut = None
     if omitted := len(answer.hits) - len(results):
-        more["truncated"] = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
-    response = shapes.StandardsSearchResponse(
+        cut = Truncation(omitted=omitted, note="The answer was cut to fit; next_cursor leads on.")
+    return shapes.StandardsSearchResponse.of(
+        answer,
         results=results,
         total=len(results),
         query=query.text,
         search_type=answer.mode,
-        also_asked=list(answer.also_asked),
-        editions=list(answer.editions),
+        answerability=in_words(answer.answerability),
         message=message,
         suggestions=suggestions,
-        degraded=list(answer.degraded),
+        filters_applied=shapes.FilterValues(**filters) if filters else None,
         next_cursor=query.offset + len(results) if answer.more or omitted else 0,
-    ).without_defaults()
-    return response.model_copy(update=more)
+        truncated=cut,
+        keep=["answerability"],
+    )
 
 
 def _definition(hit: DefinitionHit) -> shapes.DefinitionResult:
     definition = hit.definition
-    return shapes.DefinitionResult(
+    return shapes.DefinitionResult.of(
+        definition,
         definition=definition.text,
         source=passages.brief_source(hit.chunk, hit.citation, definition.clause_number),
-        term=definition.term,
-        aliases=list(definition.aliases),
-        domain=definition.domain or "",
-        notes=list(definition.notes),
-        origin=definition.origin,
         uri=passages.chunk_uri(hit.chunk.id),
-    ).without_defaults()
+    )
 
 
 def _requirement(hit: RequirementHit) -> shapes.RequirementResult:
     statement = hit.statement
     clause = statement.clause_number or hit.chunk.clause_number
-    return shapes.RequirementResult(
+    return shapes.RequirementResult.of(
+        statement,
         requirement_text=statement.text,
         requirement_id=clause or statement.identifier or "",
         source=passages.brief_source(hit.chunk, hit.citation, clause),
         normative=statement.modality is Modality.REQUIREMENT,
         score=round_score(hit.score),
-        identifier=statement.identifier or "",
-        negated=statement.negated,
-        weak=statement.weak,
         uri=passages.chunk_uri(hit.chunk.id),
-        also_in=list(hit.also_in[: passages.MOST_ALSO_IN]),
-        also_in_more=max(0, len(hit.also_in) - passages.MOST_ALSO_IN),
-    ).without_defaults()
+        **passages.also_in(hit),
+    )
 
 
 def _check(check: Check) -> shapes.CheckResult:
-    return shapes.CheckResult(status="up" if check.up else "down", latency_ms=check.latency_ms, message=check.message)
+    return shapes.CheckResult.of(check, status="up" if check.up else "down")
 
 
 TOOLS = (
     Tool(
-        name="knowledge_search",
-        title="Search the knowledge base",
-        description=(
-            "Find passages that answer a question, by meaning and words, each word for word with a citation to paste. "
-            "Start here. Words in quotation marks must stand together."
-        ),
-        request=shapes.StandardsSearchRequest,
-        response=shapes.StandardsSearchResponse,
-        run=search,
+        "knowledge_search",
+        "Search the knowledge base",
+        "Find passages that answer a question, by meaning and words, each word for word with a citation to paste. "
+        "Start here. Words in quotation marks must stand together.",
+        search,
         items="results",
     ),
     Tool(
-        name="knowledge_lookup",
-        title="Look up a term",
-        description=("Get definitions of a term or abbreviation, word for word, or similar terms."),
-        request=shapes.LookupRequest,
-        response=shapes.LookupResponse,
-        run=lookup,
+        "knowledge_lookup",
+        "Look up a term",
+        "Get definitions of a term or abbreviation, word for word, or similar terms.",
+        lookup,
         items="definitions",
     ),
     Tool(
-        name="knowledge_requirements",
-        title="Find requirements",
-        description=("List mandatory statements (shall, must) on a topic, with clause number and citation."),
-        request=shapes.RequirementsRequest,
-        response=shapes.RequirementsResponse,
-        run=requirements,
+        "knowledge_requirements",
+        "Find requirements",
+        "List mandatory statements (shall, must) on a topic, with clause number and citation.",
+        requirements,
         items="results",
     ),
     Tool(
-        name="knowledge_keyword_search",
-        title="Search for exact words",
-        description=(
-            "Find passages that hold given words, names or identifiers, ranked by BM25. Quotation marks and filters as "
-            "in knowledge_search."
-        ),
-        request=shapes.KeywordSearchRequest,
-        response=shapes.StandardsSearchResponse,
-        run=keyword_search,
+        "knowledge_keyword_search",
+        "Search for exact words",
+        "Find passages that hold given words, names or identifiers, ranked by BM25. Quotation marks and filters as "
+        "in knowledge_search.",
+        keyword_search,
         items="results",
     ),
     Tool(
-        name="knowledge_stats",
-        title="Describe the knowledge base",
-        description=("List documents with ids and types, totals, store and embedding model."),
-        request=shapes.NoArguments,
-        response=shapes.StatsResponse,
-        run=stats,
+        "knowledge_stats",
+        "Describe the knowledge base",
+        "List documents with ids and types, totals, store and embedding model.",
+        stats,
         items="documents",
     ),
     Tool(
-        name="knowledge_health",
-        title="Check the knowledge base",
-        description="Check whether store and embedding service answer. Use after an error.",
-        request=shapes.NoArguments,
-        response=shapes.HealthResponse,
-        run=health,
+        "knowledge_health",
+        "Check the knowledge base",
+        "Check whether store and embedding service answer. Use after an error.",
+        health,
     ),
     *EVIDENCE_TOOLS,
     *CHANGE_TOOLS,

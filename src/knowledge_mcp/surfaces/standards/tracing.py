@@ -22,10 +22,9 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
-from knowledge_mcp.surfaces.contract import Response, Tool
+from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 from knowledge_mcp.surfaces.standards.runs import UnderWay, outcome
@@ -218,7 +217,7 @@ def _reviews(knowledge: Knowledge) -> Reviews | None:
 def _still_running(response: type[R], run: UnderWay) -> R:
     state = f"{run.words}. " if run.words else ""
     message = f"{state}Job {run.job_id} goes on; ask again with the same arguments for the result."
-    return response.model_validate({"running": True, "message": message})
+    return response.of(running=True, message=message)
 
 
 # ---- trace
@@ -242,8 +241,10 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     found = _outcome(knowledge, job_request, [source, *targets], call or Call())
     if isinstance(found, UnderWay):
         return _still_running(TraceResponse, found)
-    answer = TraceResponse(summary=found["summary"], message="" if found["related"] else UNRELATED_SETS)
-    return _page_answer(answer, "gaps" if request.gaps else "links", found, request.cursor, [source, *targets])
+    message = "" if found["related"] else UNRELATED_SETS
+    name, kind = ("gaps", GapFound) if request.gaps else ("links", LinkFound)
+    answer = _page_answer(TraceResponse, name, kind, found, request.cursor, message=message)
+    return answer.made_from(each.id for each in (source, *targets))
 
 
 def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -261,7 +262,7 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
         | {"without_link_from": len(found.untraced_sources), "without_link_to": len(found.untraced_targets)},
         "related": found.related,
         "links": [_link(each).sent() for each in found.links],
-        "gaps": [_gap(*each).sent() for each in gaps],
+        "gaps": [GapFound.of(each, side=side).sent() for side, each in gaps],
     }
 
 
@@ -274,20 +275,17 @@ def _items(knowledge: Knowledge, documents: Sequence[str]) -> list[TraceItem]:
 
 
 def _link(link: TraceLink) -> LinkFound:
-    return LinkFound(
-        **{"from": link.source.id, "to": link.target.id},
-        verdict=link.verdict.value,
+    return LinkFound.of(
+        link,
+        source=link.source.id,
+        target=link.target.id,
         probability=round(link.probability, 2),
         words=", ".join(link.evidence.words),
         from_text=link.evidence.from_text[:_LONGEST],
         to_text=link.evidence.to_text[:_LONGEST],
         from_citation=link.source.citation,
         to_citation=link.target.citation,
-    ).without_defaults()
-
-
-def _gap(side: str, item: TraceItem) -> GapFound:
-    return GapFound(side=side, id=item.id, title=item.title, citation=item.citation).without_defaults()
+    )
 
 
 # ---- check
@@ -310,12 +308,11 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
     found = _outcome(knowledge, job_request, records, call or Call())
     if isinstance(found, UnderWay):
         return _still_running(CheckResponse, found)
-    chosen = {"rows": [row for row in found["rows"] if request.verdict in {None, row["verdict"]}]}
-    editions: list[str] = [] if request.cursor else found["editions"]
-    answer = CheckResponse(
-        summary=found["summary"], editions=editions[:_PAGE], message="" if found["related"] else UNRELATED
-    )
-    return _page_answer(answer, "rows", chosen, request.cursor, [document, standard])
+    chosen = {**found, "rows": [row for row in found["rows"] if request.verdict in {None, row["verdict"]}]}
+    editions: list[str] = [] if request.cursor else found["editions"][:_PAGE]
+    message = "" if found["related"] else UNRELATED
+    answer = _page_answer(CheckResponse, "rows", RowChecked, chosen, request.cursor, editions=editions, message=message)
+    return answer.made_from([document.id, standard.id])
 
 
 def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -343,19 +340,19 @@ def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
 
 def _row(row: CheckRow) -> RowChecked:
     obligation, best = row.obligation, row.evidence[0] if row.evidence else None
-    return RowChecked(
+    return RowChecked.of(
+        row,
         row=obligation.id,
         requirement=obligation.text[:_LONGEST],
         citation=obligation.citation,
         kind=row.kind if obligation.condition or row.kind != "obligation" else "",
         condition=obligation.condition[:_LONGEST],
         note=row.note[:_LONGEST],
-        verdict=row.verdict.value,
         quote=best.quote if best is not None else "",
         quote_citation=best.citation if best is not None else "",
         more_quotes=max(0, len(row.evidence) - 1),
         checks=[check_line(each)[:_LONGEST] for each in row.checks],
-    ).without_defaults()
+    )
 
 
 # ---- conflicts
@@ -370,9 +367,9 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     if isinstance(found, UnderWay):
         return _still_running(ConflictsResponse, found)
     message = "Advice only: what says the same, or the opposite, in other words is not found."
-    answer = ConflictsResponse(summary=found["summary"], message=message)
-    pairs = {"conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
-    return _page_answer(answer, "conflicts", pairs, request.cursor, chosen)
+    pairs = {**found, "conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
+    answer = _page_answer(ConflictsResponse, "conflicts", ConflictPair, pairs, request.cursor, message=message)
+    return answer.made_from(each.id for each in chosen)
 
 
 def _run_conflicts(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -404,15 +401,14 @@ def _run_conflicts(knowledge: Knowledge, request: Mapping[str, Any], progress: P
 
 
 def _pair(each: Conflict) -> ConflictPair:
-    return ConflictPair(
-        kind=each.kind.value,
-        why=each.why,
+    return ConflictPair.of(
+        each,
         one=each.one.text[:_LONGEST],
         one_citation=each.one.citation,
         other=each.other.text[:_LONGEST],
         other_citation=each.other.citation,
         also_in=len(each.also_in),
-    ).without_defaults()
+    )
 
 
 _WORK: Mapping[str, Callable[[Knowledge, Mapping[str, Any], Progress], dict[str, Any]]] = {
@@ -425,54 +421,37 @@ _WORK: Mapping[str, Callable[[Knowledge, Mapping[str, Any], Progress], dict[str,
 # ---- pages
 
 
-def _page_answer(answer: R, name: str, found: Mapping[str, Any], cursor: int, read: Sequence[DocumentRecord]) -> R:
-    """Put a page of what was found into an answer: as many as fit, how many there are, and what was read."""
-    every: Sequence[Any] = found[name]
-    page = every[cursor : cursor + _PAGE]
-    page = page[: max(1, fitting_count(page, ROOM_FOR_RESULTS))]
-    end = cursor + len(page)
-    more = {name: page, "total": len(every), "next_cursor": end if end < len(every) else 0}
-    sent = answer.without_defaults().sent() | {
-        key: value for key, value in more.items() if value or key != "next_cursor"
-    }
-    return type(answer).model_validate(sent).made_from(record.id for record in read)
+def _page_answer(
+    answer: type[R], name: str, kind: type[Response], found: Mapping[str, Any], cursor: int, **fields: Any
+) -> R:
+    """Build an answer with a page of what was found: as many as fit, and how many there are."""
+    page, next_cursor = page_of(found[name], kind.model_validate, cursor=cursor, limit=_PAGE)
+    fields |= {name: page, "total": len(found[name]), "next_cursor": next_cursor}
+    return answer.of(summary=found["summary"], keep=[name, "total"], **fields)
 
 
 TRACING_TOOLS = (
     Tool(
-        name="knowledge_trace",
-        title="Link the items of two documents",
-        description=(
-            "Link each requirement of a document to what meets, refines or tests it in another: declared, then "
-            "proposed links with probability."
-        ),
-        request=TraceRequest,
-        response=TraceResponse,
-        run=trace_documents,
-        run_long=trace_documents,
+        "knowledge_trace",
+        "Link the items of two documents",
+        "Link each requirement of a document to what meets, refines or tests it in another: declared, then "
+        "proposed links with probability.",
+        trace_documents,
         items="links",
     ),
     Tool(
-        name="knowledge_check",
-        title="Hold a document against a standard",
-        description=(
-            "For each obligation of a standard, quote a document's best evidence, with a verdict and checks. A person "
-            "decides."
-        ),
-        request=CheckRequest,
-        response=CheckResponse,
-        run=check,
-        run_long=check,
+        "knowledge_check",
+        "Hold a document against a standard",
+        "For each obligation of a standard, quote a document's best evidence, with a verdict and checks. A person "
+        "decides.",
+        check,
         items="rows",
     ),
     Tool(
-        name="knowledge_conflicts",
-        title="Find requirements that do not go together",
-        description=("List requirements that contradict or double each other, and terms defined in two ways."),
-        request=ConflictsRequest,
-        response=ConflictsResponse,
-        run=conflicts_found,
-        run_long=conflicts_found,
+        "knowledge_conflicts",
+        "Find requirements that do not go together",
+        "List requirements that contradict or double each other, and terms defined in two ways.",
+        conflicts_found,
         items="conflicts",
     ),
 )

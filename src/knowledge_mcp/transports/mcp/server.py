@@ -272,7 +272,7 @@ class KnowledgeServer(MCPServer[Any]):
 
     def _is_long(self, name: str) -> bool:
         found = self._offer.tools.get(name)
-        return found is not None and found[1].run_long is not None
+        return found is not None and found[1].is_long
 
     async def _run_long(
         self, params: types.CallToolRequestParams, context: ServerRequestContext[Any, Any], progress: Progress

@@ -98,9 +98,9 @@ class ToolRunner:
             async def answer(progress: Progress) -> _Answer:
                 call = Call(progress=progress, cancelled=gave_up.is_set)
                 ask = functools.partial(self._answer, surface, tool, request, call, key)
-                return await (self._long if tool.run_long else self._short).run(ask, gave_up=gave_up)
+                return await (self._long if tool.is_long else self._short).run(ask, gave_up=gave_up)
 
-            if progress is None and tool.run_long is not None:
+            if progress is None and tool.is_long:
                 answered = await run_with_progress(context, answer)
             else:
                 answered = await answer(progress or ignore_progress)
@@ -186,7 +186,7 @@ def _run_tool(knowledge: Any, tool: Tool, request: Any, call: Call) -> _Outcome:
                 tool.name, arguments, on_progress=call.progress, cancelled=call.cancelled, repeatable=not tool.writes
             )
         )
-    response = tool.run(knowledge, request) if tool.run_long is None else tool.run_long(knowledge, request, call)
+    response = tool.answer(knowledge, request, call)
     picture = tool.draw(knowledge, request, response) if tool.draw is not None else None
     return _Outcome(response.sent(), response.unnamed_documents, picture)
 

@@ -187,7 +187,7 @@ def stream_tool(
             request = parse(tool.request, arguments)
             call = Call(progress, gave_up.is_set)
             service = get_service()
-            response = tool.run(service, request) if tool.run_long is None else tool.run_long(service, request, call)
+            response = tool.answer(service, request, call)
         except KnowledgeError as exc:
             send({"refused": definition.render_error(exc), "code": exc.code.value, "message": exc.message})
         else:
@@ -316,7 +316,7 @@ def _add_tools(
             raise
         except Exception as exc:  # noqa: BLE001 - answered, all of it
             return _error_response(exc, f"engine {surface} {name}")
-        threads = calls if found.run_long is None else ingests
+        threads = ingests if found.is_long else calls
         return stream_tool(
             lambda: get_service(request, surface), surface, name, arguments, threads, heartbeat=HEARTBEAT
         )
