@@ -12,7 +12,7 @@ import pytest
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConnectionFailedError, NotFoundError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.query import And, Equals, Hit, In, Prefix, SearchMode
-from knowledge_mcp.transports.rest.models import passage, result
+from knowledge_mcp.transports.rest.answers import passage, result
 from tests.rest.world import DEPLOYING, World, make_world
 
 pytestmark = pytest.mark.anyio
@@ -259,10 +259,10 @@ async def test_a_search_passes_on_its_mode_weight_and_filters() -> None:
         assert (query.text, query.limit, query.mode, query.weight) == ("roll out", 7, SearchMode.SEMANTIC, 0)
         assert query.filter == And(
             (
-                In("document_id", ("a", "b")),
                 Equals("document_type", "report"),
                 Equals("chunk_type", ChunkType.TABLE),
                 Equals("normative", value=True),
+                In("document_id", ("a", "b")),
                 Prefix("clause_number", "5.3"),
             )
         )

@@ -14,8 +14,8 @@ from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.evidence import QuoteQuery, ReadQuery, ReferenceQuery
 from knowledge_mcp.model.query import Equals, Filter, In, NotIn, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.surfaces.comparing import comparisons
 from knowledge_mcp.surfaces.contract import load_surfaces
-from knowledge_mcp.surfaces.standards import changes
 
 __all__ = ["ARGUMENTS", "CALLS", "NOUNS", "SURFACE", "Ask", "Drawn", "forget_results"]
 
@@ -209,4 +209,4 @@ CALLS: Mapping[str, Callable[[Drawn], Ask]] = {
 
 def forget_results() -> None:
     """Forget what tools keep of earlier calls, so that a second world is not answered by the first one's results."""
-    changes._comparisons.cache_clear()  # pyright: ignore[reportPrivateUsage] - one for the process, as in a server
+    comparisons.cache_clear()  # one for the process, as in a server

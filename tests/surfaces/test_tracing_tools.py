@@ -26,6 +26,7 @@ from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.rights import ALLOWED, Rights
 from knowledge_mcp.sources.files import FileSource, LabelledSource
 from knowledge_mcp.support.checkpoints import checkpoint
+from knowledge_mcp.surfaces import comparing
 from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.standards import SURFACE, runs, tracing
 from tests.engine.world import World
@@ -163,7 +164,7 @@ def test_names_that_lead_nowhere_are_refused_with_near_ones(world: World) -> Non
 def goes_on(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Let runs wait for an event where they begin; callers wait for them a moment only."""
     event = threading.Event()
-    work = tracing.conflicts
+    work = comparing.conflicts
 
     def slow(
         demands: Sequence[TraceItem], terms: Callable[[str], Sequence[str]], progress: Callable[[int, int], None]
@@ -172,7 +173,7 @@ def goes_on(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
             checkpoint()
         return work(demands, terms, progress)
 
-    monkeypatch.setattr(tracing, "conflicts", slow)
+    monkeypatch.setattr(comparing, "conflicts", slow)
     monkeypatch.setattr(runs, "PATIENCE", 0.3)
     return event
 

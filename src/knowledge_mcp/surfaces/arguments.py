@@ -23,7 +23,7 @@ def combine_filters(
     document_ids: Sequence[str] | None,
     document_type: str | None,
     chunk_type: ChunkType | None,
-    normative_only: bool,
+    normative: bool | None,
     clause_number: str | None,
     clause_exact: bool = False,
 ) -> Filter | None:
@@ -33,8 +33,8 @@ def combine_filters(
         parts.append(Equals("document_type", document_type))
     if chunk_type is not None:
         parts.append(Equals("chunk_type", chunk_type.value))
-    if normative_only:
-        parts.append(Equals("normative", True))
+    if normative is not None:
+        parts.append(Equals("normative", normative))
     if document_ids is not None:
         parts.append(among_documents(document_ids))
     if clause_number is not None:

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause
-from knowledge_mcp.engine.changes.differences import ClauseChange, Marked, Weights, side_by_side
+from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause
+from knowledge_mcp.engine.changes.differences import ClauseChange, Weights, side_by_side
 from knowledge_mcp.engine.core.editions import edition_of_record
-from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks, marked
-from knowledge_mcp.engine.tracing.conflicts import (
-    Conflict,
-    ConflictKind,
-    Demand,
-    Meaning,
-    conflicting_definitions,
-    conflicts,
-)
+from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks
+from knowledge_mcp.engine.tracing.conflicts import Conflict, ConflictKind, Demand
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
-from knowledge_mcp.engine.tracing.readings import (
-    ReadDocument,
-    demands_in,
-    groups_in,
-    items_in,
-    meanings_in,
-    requirements_in,
-)
-from knowledge_mcp.engine.tracing.running import Standard, checked_against
+from knowledge_mcp.engine.tracing.readings import ReadDocument, groups_in, items_in, requirements_in
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
@@ -40,7 +24,9 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.ports import Knowledge, SharedLibrary
+from knowledge_mcp.surfaces import view_shapes as shapes
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
+from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.redline import count_changes
 
@@ -49,7 +35,7 @@ _LONGEST = 200
 _MOST_ITEMS = 3000
 """Items of one side of a trace: all pairs are rated, which takes 100 MB and some seconds for 3000 by 3000."""
 
-_Place = tuple[dict[str, Any], int | None]
+_Place = tuple[shapes.NamedDocument, int | None]
 """A document by its names, and the passage."""
 
 
@@ -62,27 +48,28 @@ def _passage_at(chunks: Sequence[Chunk], place: int) -> int | None:
     return chunks[behind - 1 if holds else min(behind, len(chunks) - 1)].index
 
 
-def list_sections(document: LibraryDocument) -> list[dict[str, Any]]:
+def outline_of(document: LibraryDocument) -> shapes.OutlineAnswer:
     """List a document's sections in order, each with the passage that it begins in."""
-    return [
-        {
-            "level": each.level,
-            "number": each.number or "",
-            "title": " ".join(each.title.split()),
-            "page": each.page,
-            "passage": _passage_at(document.chunks, each.span.start),
-        }
+    sections = [
+        shapes.ListedSection.of(
+            each,
+            number=each.number or "",
+            title=" ".join(each.title.split()),
+            passage=_passage_at(document.chunks, each.span.start),
+        )
         for each in document.structure.sections
     ]
+    return shapes.OutlineAnswer(doc_id=document.record.id, sections=sections)
 
 
-def _describe(document: LibraryDocument) -> dict[str, Any]:
-    return {
-        "doc_id": document.record.id,
-        "title": document.record.title or document.record.file_name,
-        "edition": edition_of_record(document.record),
-        "collection": document.collection,
-    }
+def _describe(document: LibraryDocument) -> shapes.NamedDocument:
+    record = document.record
+    return shapes.NamedDocument(
+        doc_id=record.id,
+        title=record.title or record.file_name,
+        edition=edition_of_record(record),
+        collection=document.collection,
+    )
 
 
 # ---- what changed
@@ -107,14 +94,7 @@ class _DocumentPair:
         return self._documents[document_id].chunks
 
 
-@functools.cache
-def _comparisons() -> Comparisons:
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
-
-    return Comparisons(EnglishAnalyser().document_terms)
-
-
-def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0) -> dict[str, Any]:
+def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0) -> shapes.ChangesAnswer:
     """Tell what became of each clause from one document to another, side by side where anything changed.
 
     Args:
@@ -127,42 +107,38 @@ def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, o
     if old.record.id == new.record.id:
         raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
     pair = EditionPair(old.record, new.record)
-    found = _comparisons().of(cast("Knowledge", _DocumentPair(old, new)), pair)
+    found = comparisons().of(cast("Knowledge", _DocumentPair(old, new)), pair)
     differing = [each for each in found.changes if each.link.kind is not LinkKind.SAME or each.changes]
-    return {
-        "old": _describe(old),
-        "new": _describe(new),
-        "summary": count_changes(found.changes),
-        "total": len(differing),
-        "clauses": [_clause(each, old, new, found.weights) for each in differing[offset : offset + limit]],
-    }
+    return shapes.ChangesAnswer(
+        old=_describe(old),
+        new=_describe(new),
+        summary=count_changes(found.changes),
+        total=len(differing),
+        clauses=[_clause(each, old, new, found.weights) for each in differing[offset : offset + limit]],
+    )
 
 
-def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weights: Weights) -> dict[str, Any]:
+def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weights: Weights) -> shapes.ChangedClause:
     clause = each.link.new or each.link.old
-    return {
-        "became": each.link.kind.value,
-        "level": clause.level if clause is not None else 1,
-        "old": _side(each.link.old, old),
-        "new": _side(each.link.new, new),
-        "kinds": list(dict.fromkeys(change.kind.value for change in each.changes)),
-        "obligations": list(dict.fromkeys(change.requirement for change in each.changes if change.requirement)),
-        "rows": [[_pieces(before), _pieces(after)] for before, after in side_by_side(each, weights)],
-    }
+    return shapes.ChangedClause(
+        became=each.link.kind,
+        level=clause.level if clause is not None else 1,
+        old=_side(each.link.old, old),
+        new=_side(each.link.new, new),
+        kinds=list(dict.fromkeys(change.kind.value for change in each.changes)),
+        obligations=list(dict.fromkeys(change.requirement for change in each.changes if change.requirement)),
+        rows=[[list(before), list(after)] for before, after in side_by_side(each, weights)],
+    )
 
 
-def _side(clause: Clause | None, document: LibraryDocument) -> dict[str, Any] | None:
+def _side(clause: Clause | None, document: LibraryDocument) -> shapes.ClauseSide | None:
     if clause is None:
         return None
-    return {
-        "label": clause.label if clause.label != document.record.id else document.record.title,
-        "citation": cited_clause(clause, document.record),
-        "passage": _passage_at(document.chunks, clause.span.start),
-    }
-
-
-def _pieces(words: Marked) -> list[list[Any]]:
-    return [[text, is_changed] for text, is_changed in words]
+    return shapes.ClauseSide(
+        label=clause.label if clause.label != document.record.id else document.record.title,
+        citation=cited_clause(clause, document.record),
+        passage=_passage_at(document.chunks, clause.span.start),
+    )
 
 
 # ---- what traces to what, what is said of each obligation, what contradicts what
@@ -187,23 +163,20 @@ def run_review(
     with call.watched("The job was cancelled."):
         if request["kind"] == "conflicts":
             ids = request["documents"] or [each.id for each in library.records(request["collection"])]
-            return conflicts_among(map(library.find, ids), len(ids), call.progress)
+            return conflicts_among(map(library.find, ids), len(ids), call.progress).sent()
         one, other = (library.find(each) for each in request["documents"])
         decided = library.decisions(request["kind"], *request["documents"])
         if request["kind"] == "trace":
             call.progress(0, 100, "every requirement is held against every other")
-            return trace_between(one, other, linker(), decided.links())
+            return trace_between(one, other, linker(), decided.links()).sent()
         call.progress(0, 100, "every sentence is held against every obligation")
         records = [each for name in {one.collection, other.collection} for each in library.records(name)]
-        return check_between(one, other, records, seeker(), decided.marks())
+        return check_between(one, other, records, seeker(), decided.marks()).sent()
 
 
 def trace_between(
-    source: LibraryDocument,
-    target: LibraryDocument,
-    propose: Proposer,
-    decided: Mapping[tuple[str, str], bool] | None = None,
-) -> dict[str, Any]:
+    source: LibraryDocument, target: LibraryDocument, propose: Proposer, decided: Mapping[tuple[str, str], bool]
+) -> shapes.TraceAnswer:
     """Trace the requirements of one document to those of another; clauses where one has none.
 
     Args:
@@ -214,30 +187,27 @@ def trace_between(
     Raises:
         InvalidInputError: one has no text, or more items than are rated at once.
     """
-    decided = decided or {}
     sources, targets = _items(source), _items(target)
     found = trace([each for each, _ in sources], [each for each, _ in targets], propose, decided)
     places = ({each.id: place for each, place in sources}, {each.id: place for each, place in targets})
     items = ({each.id: each for each, _ in sources}, {each.id: each for each, _ in targets})
-    return {
-        "from": {**_describe(source), "items": len(sources)},
-        "to": {**_describe(target), "items": len(targets)},
-        "threshold": round(found.threshold, 4),
-        "warning": "" if found.related else UNRELATED_SETS,
-        "summary": dict(Counter(link.verdict.value for link in found.links)),
-        "links": [
-            {**_link(link, *places), "accepted": (link.source.id, link.target.id) in decided} for link in found.links
-        ],
-        "rejected": [
-            {"from": _item(items[0][one], places[0]), "to": _item(items[1][two], places[1])}
+    return shapes.TraceAnswer(
+        source=shapes.TracedDocument.of(_describe(source), items=len(sources)),
+        target=shapes.TracedDocument.of(_describe(target), items=len(targets)),
+        threshold=round(found.threshold, 4),
+        warning="" if found.related else UNRELATED_SETS,
+        summary=dict(Counter(link.verdict.value for link in found.links)),
+        links=[_link(link, *places, accepted=(link.source.id, link.target.id) in decided) for link in found.links],
+        rejected=[
+            shapes.RejectedLink(source=_item(items[0][one], places[0]), target=_item(items[1][two], places[1]))
             for (one, two), accepted in decided.items()
             if not accepted and one in items[0] and two in items[1]
         ],
-        "gaps": {
+        gaps={
             "from": [_item(each, places[0]) for each in found.untraced_sources],
             "to": [_item(each, places[1]) for each in found.untraced_targets],
         },
-    }
+    )
 
 
 def check_between(
@@ -245,114 +215,66 @@ def check_between(
     standard: LibraryDocument,
     records: Sequence[DocumentRecord],
     seek: Seeks,
-    marks: Sequence[RowMark] = (),
-) -> dict[str, Any]:
-    """Tell what a document says of each obligation of another.
-
-    Args:
-        document: what is checked.
-        standard: what is demanded.
-        records: of documents whose editions may be newer than those referred to.
-        seek: rates sentences.
-        marks: what a person said of rows.
-
-    Raises:
-        InvalidInputError: there are no obligations.
-    """
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
-
-    analyser = EnglishAnalyser()
-    demanded = Standard.of(standard.record.id, [_reading(standard)])
-    if not demanded.obligations:
-        name = standard.record.title or standard.record.file_name
-        raise InvalidInputError(f"There are no obligations in {name}.", suggestion="Choose one with requirements.")
-    report = checked_against(demanded, [_reading(document)], seek, analyser.document_terms, analyser.term_key, records)
-    found = marked(report, marks)
-    return {
-        "document": _describe(document),
-        "standard": _describe(standard),
-        "warning": "" if found.related else UNRELATED,
-        "summary": summary_of(found),
-        "rows": [_checked_row(each, document, standard) for each in found.rows],
-        "editions": [f"{each.citation}: {each.found}: {each.asked}" for each in found.editions],
-    }
+    marks: Sequence[RowMark],
+) -> shapes.CheckAnswer:
+    """Tell what a document says of each obligation of another; arguments and errors as `check_against`."""
+    name = standard.record.title or standard.record.file_name
+    found = check_against(name, _reading(standard), _reading(document), seek, records, marks)
+    return shapes.CheckAnswer(
+        document=_describe(document),
+        standard=_describe(standard),
+        warning="" if found.related else UNRELATED,
+        summary=summary_of(found),
+        rows=[_checked_row(each, document, standard) for each in found.rows],
+        editions=[f"{each.citation}: {each.found}: {each.asked}" for each in found.editions],
+    )
 
 
-def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: Progress) -> dict[str, Any]:
-    """Tell what contradicts or doubles what within and across documents, and which terms are defined in two ways.
-
-    Args:
-        documents: what is compared.
-        count: how many these are.
-        progress: called after each.
-
-    Raises:
-        InvalidInputError: nothing in them demands or defines anything.
-    """
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
-
-    analyser = EnglishAnalyser()
-    demands: list[TraceItem] = []
-    meanings: list[Meaning] = []
+def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: Progress) -> shapes.ConflictsAnswer:
+    """Tell what contradicts or doubles what, and which terms are defined in two ways; as `conflicts_in`."""
     places: tuple[list[_Place], list[_Place]] = ([], [])
-    for number, each in enumerate(documents, 1):
-        reading, description = _reading(each), _describe(each)
-        demands += demands_in(reading)
-        places[0].extend((description, chunk.index) for _, chunk in groups_in(reading))
-        meanings += meanings_in(reading, analyser.term_key)
-        places[1].extend(
-            (description, _passage_at(each.chunks, definition.span.start)) for definition in reading.definitions
-        )
-        progress(100 * number / (count + 1), 100, f"{number} of {count} documents read")
-    if not demands and not meanings:
-        raise InvalidInputError(
-            "There are no requirements and no definitions in it.", suggestion="Choose documents with requirements."
-        )
 
-    def compared(done: int, of: int) -> None:
-        progress(100 * (count + done / of) / (count + 1), 100, f"{done} of {of} sentences compared")
+    def readings() -> Iterator[ReadDocument]:
+        for each in documents:
+            reading, description = _reading(each), _describe(each)
+            places[0].extend((description, chunk.index) for _, chunk in groups_in(reading))
+            places[1].extend(
+                (description, _passage_at(each.chunks, definition.span.start)) for definition in reading.definitions
+            )
+            yield reading
 
-    found = [*conflicts(demands, analyser.document_terms, compared), *conflicting_definitions(meanings)]
-    return {
-        "documents": count,
-        "compared": len(demands),
-        "summary": dict(Counter(each.kind.value for each in found)),
-        "conflicts": [_conflict(each, places[each.kind is ConflictKind.DEFINITION]) for each in found],
-    }
+    found, compared = conflicts_in(readings(), count, progress)
+    return shapes.ConflictsAnswer(
+        documents=count,
+        compared=compared,
+        summary=dict(Counter(each.kind.value for each in found)),
+        total=len(found),
+        conflicts=[_conflict(each, places[each.kind is ConflictKind.DEFINITION]) for each in found],
+    )
 
 
-def _conflict(each: Conflict, places: Sequence[_Place]) -> dict[str, Any]:
-    def side(demand: Demand) -> dict[str, Any]:
+def _conflict(each: Conflict, places: Sequence[_Place]) -> shapes.ListedConflict:
+    def side(demand: Demand) -> shapes.ConflictSide:
         description, passage = places[demand.place]
-        return {**description, "id": demand.id, "text": demand.text, "citation": demand.citation, "passage": passage}
+        return shapes.ConflictSide.of(demand, **description.sent(), passage=passage)
 
-    also_in = [side(other) for other in each.also_in]
-    return {
-        "kind": each.kind.value,
-        "why": each.why,
-        "one": side(each.one),
-        "other": side(each.other),
-        "also_in": also_in,
-    }
+    return shapes.ListedConflict.of(
+        each, one=side(each.one), other=side(each.other), also_in=[side(other) for other in each.also_in]
+    )
 
 
-def _checked_row(row: CheckRow, document: LibraryDocument, standard: LibraryDocument) -> dict[str, Any]:
+def _checked_row(row: CheckRow, document: LibraryDocument, standard: LibraryDocument) -> shapes.CheckedRow:
     obligation = row.obligation
-    return {
-        "row": obligation.id,
-        "requirement": obligation.text,
-        "citation": obligation.citation,
-        "passage": _passage_with(standard, obligation.text),
-        "kind": row.kind,
-        "verdict": row.verdict.value,
-        "quotes": [
-            {"quote": each.quote, "citation": each.citation, "passage": _passage_with(document, each.quote)}
-            for each in row.evidence
-        ],
-        "checks": [check_line(each) for each in row.checks],
-        "mark": row.mark.value if row.mark is not None else "",
-        "note": row.note,
-    }
+    return shapes.CheckedRow.of(
+        row,
+        row=obligation.id,
+        requirement=obligation.text,
+        citation=obligation.citation,
+        passage=_passage_with(standard, obligation.text),
+        quotes=[shapes.QuotedEvidence.of(each, passage=_passage_with(document, each.quote)) for each in row.evidence],
+        checks=[check_line(each) for each in row.checks],
+        mark=row.mark or "",
+    )
 
 
 def _passage_with(document: LibraryDocument, words: str) -> int | None:
@@ -364,23 +286,24 @@ def _reading(document: LibraryDocument) -> ReadDocument:
     return ReadDocument(document.record.id, document.text, document.structure, document.chunks, document.record)
 
 
-def _link(link: TraceLink, sources: dict[str, int | None], targets: dict[str, int | None]) -> dict[str, Any]:
-    return {
-        "verdict": link.verdict.value,
-        "probability": round(link.probability, 4),
-        "from": {**_item(link.source, sources), "text": link.evidence.from_text},
-        "to": {**_item(link.target, targets), "text": link.evidence.to_text},
-        "words": list(link.evidence.words),
-    }
+def _link(
+    link: TraceLink, sources: dict[str, int | None], targets: dict[str, int | None], *, accepted: bool
+) -> shapes.TracedLink:
+    return shapes.TracedLink(
+        verdict=link.verdict,
+        probability=round(link.probability, 4),
+        source=_item(link.source, sources, text=link.evidence.from_text),
+        target=_item(link.target, targets, text=link.evidence.to_text),
+        words=list(link.evidence.words),
+        accepted=accepted,
+    )
 
 
-def _item(item: TraceItem, places: dict[str, int | None]) -> dict[str, Any]:
-    return {
-        "id": item.id,
-        "title": item.title or item.text[:_LONGEST],
-        "citation": item.citation,
-        "passage": places[item.id],
-    }
+def _item(item: TraceItem, places: dict[str, int | None], *, text: str | None = None) -> shapes.TracedItem:
+    title = item.title or item.text[:_LONGEST]
+    return shapes.TracedItem.of(
+        id=item.id, title=title, citation=item.citation, passage=places[item.id], text=text, keep=["text"]
+    )
 
 
 def _items(document: LibraryDocument) -> list[tuple[TraceItem, int | None]]:

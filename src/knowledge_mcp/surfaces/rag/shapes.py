@@ -64,7 +64,7 @@ class RagSearchRequest(Request):
             document_ids=self.doc_id,
             document_type=self.document_type,
             chunk_type=self.chunk_type,
-            normative_only=self.normative_only,
+            normative=self.normative_only or None,
             clause_number=self.clause_number,
         )
         return SearchQuery(self.query, self.top_k, SearchMode(self.mode), filter=condition, fold=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
-from knowledge_mcp.engine.changes.comparing import Comparisons, EditionPair, cited_clause, edition_pair
+from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, TextChange
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.core.editions import edition_of_record
@@ -19,6 +18,7 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
+from knowledge_mcp.surfaces.comparing import comparisons
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.redline import count_changes
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
@@ -132,13 +132,6 @@ class ImpactResponse(Response):
     next_cursor: int = 0
 
 
-@functools.cache
-def _comparisons() -> Comparisons:
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
-
-    return Comparisons(EnglishAnalyser().document_terms)
-
-
 def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
     """Answer `knowledge_changes`."""
     kinds = _kinds(request.kinds)
@@ -182,7 +175,7 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
 
 def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
     pair = edition_pair(knowledge.documents(), request.document, request.old or "", request.new or "")
-    return pair, _comparisons().of(knowledge, pair).changes
+    return pair, comparisons().of(knowledge, pair).changes
 
 
 def _kinds(names: Sequence[str] | None) -> frozenset[str]:

@@ -96,7 +96,7 @@ class ScopedRequest(StandardsRequest):
             document_ids=self.document_id,
             document_type=self.document_type,
             chunk_type=self.chunk_type,
-            normative_only=self.normative_only,
+            normative=self.normative_only or None,
             clause_number=self.clause_number,
             clause_exact=self.clause_exact,
         )

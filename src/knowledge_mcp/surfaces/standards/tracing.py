@@ -11,12 +11,11 @@ from pydantic import Field
 
 from knowledge_mcp.engine.changes.comparing import document_named
 from knowledge_mcp.engine.jobs.jobs import RESULT
-from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, marked
-from knowledge_mcp.engine.tracing.conflicts import Conflict, conflicting_definitions, conflicts
+from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark
+from knowledge_mcp.engine.tracing.conflicts import Conflict
 from knowledge_mcp.engine.tracing.decisions import Reviews, as_mark_kind
 from knowledge_mcp.engine.tracing.links import TraceItem, TraceLink, Verdict, trace
-from knowledge_mcp.engine.tracing.readings import demands_in, items_in, meanings_in, read_ingested
-from knowledge_mcp.engine.tracing.running import Standard, checked_against
+from knowledge_mcp.engine.tracing.readings import items_in, read_ingested
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError
@@ -24,6 +23,7 @@ from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
+from knowledge_mcp.surfaces.comparing import check_against, conflicts_in
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
@@ -319,17 +319,14 @@ def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import Seeker
 
-    analyser = EnglishAnalyser()
-    seek = Seeker(analyser.document_terms, _Embedding(knowledge, progress))
-    demanded = Standard.of(request["standard"], [read_ingested(knowledge, request["standard"])])
-    if not demanded.obligations:
-        raise InvalidInputError(
-            f"There are no obligations in '{request['standard']}'.", suggestion="Name a document with requirements."
-        )
-    parts = [read_ingested(knowledge, request["document"])]
-    report = checked_against(demanded, parts, seek, analyser.document_terms, analyser.term_key, knowledge.documents())
-    marks = [RowMark(row, text, as_mark_kind(kind), note) for row, text, kind, note in request["marks"]]
-    found = marked(report, marks)
+    found = check_against(
+        f"'{request['standard']}'",
+        read_ingested(knowledge, request["standard"]),
+        read_ingested(knowledge, request["document"]),
+        Seeker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress)),
+        knowledge.documents(),
+        [RowMark(row, text, as_mark_kind(kind), note) for row, text, kind, note in request["marks"]],
+    )
     return {
         "summary": summary_of(found),
         "related": found.related,
@@ -373,27 +370,8 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
 
 
 def _run_conflicts(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    from knowledge_mcp.lexical.analyser import EnglishAnalyser
-
-    analyser = EnglishAnalyser()
-    demands: list[TraceItem] = []
-    meanings: list[Any] = []
     documents: Sequence[str] = request["documents"]
-    for number, name in enumerate(documents):
-        reading = read_ingested(knowledge, name)
-        demands.extend(demands_in(reading))
-        meanings.extend(meanings_in(reading, analyser.term_key))
-        progress(number + 1, 2 * len(documents), f"{number + 1} of {len(documents)} documents read")
-    if not demands and not meanings:
-        raise InvalidInputError(
-            "There are no requirements and no definitions in it.", suggestion="Name documents with requirements."
-        )
-
-    def compared(done: int, count: int) -> None:
-        half = len(documents)
-        progress(half + half * done / count, 2 * half, f"{done} of {count} sentences compared")
-
-    found = [*conflicts(demands, analyser.document_terms, compared), *conflicting_definitions(meanings)]
+    found, _ = conflicts_in((read_ingested(knowledge, name) for name in documents), len(documents), progress)
     return {
         "summary": dict(Counter(each.kind.value for each in found)),
         "conflicts": [_pair(each).sent() for each in found],

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
 from fastapi import FastAPI, Security
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict, Field
+from starlette.responses import Response as HttpResponse
 
-from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord, file_name_of
+from knowledge_mcp.model.errors import ErrorCode
+from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
+from knowledge_mcp.model.query import Hit
+from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Response
+from knowledge_mcp.transports.rest.errors import CODES
+from knowledge_mcp.transports.shared.keys import Key
+
+JSON = "application/json"
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True)
+class RestAnswer(Response):
+    """Base of every answer; only fields that were set are sent."""
+
+    model_config = ConfigDict(extra="ignore")
 
 
 def _example(**fields: Any) -> ConfigDict:
-    return ConfigDict(frozen=True, json_schema_extra={"examples": [fields]})
+    return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
-class FailureAnswer(_Answer):
+def encode(answer: Response) -> bytes:
+    """Write an answer as JSON; for the thread that made it."""
+    return answer.model_dump_json(exclude_unset=True).encode()
+
+
+def json_response(content: bytes | Response, status: int = 200) -> HttpResponse:
+    """Answer with JSON, which may be written already."""
+    return HttpResponse(content if isinstance(content, bytes) else encode(content), status, media_type=JSON)
+
+
+class FailureAnswer(RestAnswer):
     """A failure: its code, why, the status again, what to do, and the request's id, which finds it in the log.
 
     A document that cannot be read has a `reason` (`corrupted`, `encrypted`, `empty` …) and its `source`, too.
@@ -38,7 +62,7 @@ class FailureAnswer(_Answer):
     source: str = ""
 
 
-class IngestAnswer(_Answer):
+class IngestAnswer(RestAnswer):
     """What became of an ingestion."""
 
     model_config = _example(
@@ -59,7 +83,7 @@ class IngestAnswer(_Answer):
     warnings: list[str]
 
 
-class AcceptedAnswer(_Answer):
+class AcceptedAnswer(RestAnswer):
     """An ingestion that goes on by itself, and the job to ask after."""
 
     model_config = _example(status="accepted", job_id="0123456789abcdef")
@@ -67,14 +91,14 @@ class AcceptedAnswer(_Answer):
     job_id: str
 
 
-class Progress(_Answer):
+class Progress(RestAnswer):
     """How far a job is, of 100, and what it is at."""
 
     done: float
     message: str
 
 
-class JobFailure(_Answer):
+class JobFailure(RestAnswer):
     """Why a job failed, as the request would have been answered."""
 
     error: str
@@ -83,7 +107,7 @@ class JobFailure(_Answer):
     suggestion: str
 
 
-class JobAnswer(_Answer):
+class JobAnswer(RestAnswer):
     """A job; `result` once an ingestion is done, `error` where it failed.
 
     `kind` and `documents` are left out for ingestions; what a trace, a check or a search for conflicts came to is asked
@@ -105,10 +129,10 @@ class JobAnswer(_Answer):
     result: IngestAnswer | None = None
     error: JobFailure | None = None
     kind: Literal["ingest", "trace", "check", "conflicts"] = "ingest"
-    documents: list[str] = []
+    documents: list[str] = Field(default=[])
 
 
-class PassageMetadata(_Answer):
+class PassageMetadata(RestAnswer):
     """Where a passage stands, and what it is.
 
     `page` is the first of its pages, null where the format has none; `span` counts characters of the document's text;
@@ -148,14 +172,14 @@ class ResultMetadata(PassageMetadata):
     citation: str
 
 
-class Leg(_Answer):
+class Leg(RestAnswer):
     """Rank from 1 and raw score in one leg of the search."""
 
     rank: int
     score: float
 
 
-class SearchResult(_Answer):
+class SearchResult(RestAnswer):
     """One passage found; `score` is 0 to 1, `also_in` has citations of passages that say the same."""
 
     text: str
@@ -166,7 +190,7 @@ class SearchResult(_Answer):
     also_in: list[str] | None = None
 
 
-class SearchAnswerBody(_Answer):
+class SearchAnswerBody(RestAnswer):
     """Results, best first; `total` counts them, `below_min_score` those left out, `degraded` says what failed.
 
     `answerability`, where there is one, estimates that one of the ten best results answers the query. `also_asked`
@@ -204,7 +228,7 @@ class SearchAnswerBody(_Answer):
     degraded: list[str] | None = None
 
 
-class CollectionAnswer(_Answer):
+class CollectionAnswer(RestAnswer):
     """One collection and what it holds; `read_only` where another part of the product fills it."""
 
     name: str
@@ -216,7 +240,7 @@ class CollectionAnswer(_Answer):
     read_only: bool | None = None
 
 
-class CollectionsAnswer(_Answer):
+class CollectionsAnswer(RestAnswer):
     """The collections that the key may read; `total` counts all of them."""
 
     model_config = _example(
@@ -232,7 +256,7 @@ class CollectionsAnswer(_Answer):
     total: int
 
 
-class CollectionDeleted(_Answer):
+class CollectionDeleted(RestAnswer):
     """A collection that is gone, and how many documents went with it."""
 
     model_config = _example(status="deleted", collection="project-alpha", documents=7)
@@ -241,7 +265,7 @@ class CollectionDeleted(_Answer):
     documents: int
 
 
-class _KnownDocument(_Answer):
+class _KnownDocument(RestAnswer):
     """What is known of a document."""
 
     doc_id: str
@@ -270,14 +294,14 @@ class DocumentListed(_KnownDocument):
     chunks: int
 
 
-class DocumentsAnswer(_Answer):
+class DocumentsAnswer(RestAnswer):
     """Documents of a collection by title; `total` counts all that fit."""
 
     documents: list[DocumentListed]
     total: int
 
 
-class Passage(_Answer):
+class Passage(RestAnswer):
     """One passage of a document."""
 
     text: str
@@ -292,7 +316,7 @@ class DocumentAnswer(_KnownDocument):
     text: str | None = None
 
 
-class DocumentDeleted(_Answer):
+class DocumentDeleted(RestAnswer):
     """A document that is gone, and how many passages went with it."""
 
     model_config = _example(status="deleted", doc_id="5a1f0c9be2d34876", chunks=12)
@@ -301,7 +325,7 @@ class DocumentDeleted(_Answer):
     chunks: int
 
 
-class HealthAnswer(_Answer):
+class HealthAnswer(RestAnswer):
     """The process lives."""
 
     model_config = _example(status="healthy", version="1.0.0")
@@ -309,7 +333,7 @@ class HealthAnswer(_Answer):
     version: str
 
 
-class DependencyAnswer(_Answer):
+class DependencyAnswer(RestAnswer):
     """Whether one dependency answers."""
 
     up: bool
@@ -317,7 +341,7 @@ class DependencyAnswer(_Answer):
     latency_ms: int
 
 
-class ReadyAnswer(_Answer):
+class ReadyAnswer(RestAnswer):
     """Whether requests can be served now."""
 
     model_config = _example(
@@ -331,6 +355,136 @@ class ReadyAnswer(_Answer):
     health: Literal["healthy", "degraded", "unhealthy"]
     checks: dict[str, DependencyAnswer]
 
+
+# ---- from the engine's values
+
+
+def ingest_answer(done: Deposited, key: Key) -> IngestAnswer:
+    """Say what became of a deposit; who may not read the collection does not see what was there before."""
+    if not key.sees_all_of(done.collection):
+        done = replace(done, unchanged=False, replaced=False, embedded=done.chunks, reused=0)
+    return IngestAnswer.of(done, status="ingested", doc_id=done.document_id, keep=["status"])
+
+
+_STATUS: Mapping[str, int] = {
+    ErrorCode.CONFIG_ERROR: 500,
+    ErrorCode.CONNECTION_ERROR: 503,
+    ErrorCode.TIMEOUT_ERROR: 504,
+    ErrorCode.AUTH_ERROR: 502,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.INVALID_INPUT: 422,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.INTERNAL_ERROR: 500,
+}
+"""The status that a request would have been answered with, by what is kept of a failed job."""
+
+
+def accepted_answer(job: IngestJob) -> AcceptedAnswer:
+    """Tell that a deposit was accepted."""
+    return AcceptedAnswer(status="accepted", job_id=job.id)
+
+
+def job_answer(job: IngestJob, key: Key) -> JobAnswer:
+    """Tell a key how far a job is."""
+    failure = None
+    if job.state == "failed":
+        status = _STATUS.get(job.error, 500)
+        failure = JobFailure.of(job, error=CODES[status], detail=job.message, status_code=status)
+    return JobAnswer.of(
+        job,
+        job_id=job.id,
+        progress=Progress.of(job),
+        result=None if job.result is None else ingest_answer(job.result, key),
+        error=failure,
+        documents=job.documents if job.kind != "ingest" else None,
+        keep=["documents"],
+    )
+
+
+def collection_listed(summary: CollectionSummary) -> CollectionAnswer:
+    """Describe a collection."""
+    return CollectionAnswer.of(
+        summary,
+        doc_count=summary.documents,
+        chunk_count=summary.chunks,
+        token_count=summary.tokens,
+        read_only=summary.read_only or None,
+    )
+
+
+def passage(chunk: Chunk, collection: str, record: DocumentRecord | None) -> Passage:
+    """Show a passage of a document."""
+    return Passage(text=chunk.content, metadata=_place(PassageMetadata, chunk, collection, record))
+
+
+def result(hit: Hit, collection: str, record: DocumentRecord | None) -> SearchResult:
+    """Show a passage that was found."""
+    dense, lexical = (None if leg is None else Leg.of(leg) for leg in (hit.dense, hit.lexical))
+    return SearchResult.of(
+        hit,
+        text=hit.chunk.content,
+        metadata=_place(ResultMetadata, hit.chunk, collection, record, citation=hit.citation),
+        dense=dense,
+        lexical=lexical,
+        also_in=hit.also_in or None,
+    )
+
+
+_P = TypeVar("_P", bound=PassageMetadata)
+
+
+def _place(kind: type[_P], chunk: Chunk, collection: str, record: DocumentRecord | None, **more: Any) -> _P:
+    return kind.of(
+        chunk,
+        source=chunk.source_path,
+        filename=record.file_name if record is not None else file_name_of(chunk.source_path),
+        page=chunk.page_numbers[0] if chunk.page_numbers else None,
+        pages=chunk.page_numbers,
+        collection=collection,
+        doc_id=chunk.document_id,
+        chunk_id=chunk.id,
+        chunk_index=chunk.index,
+        title=chunk.document_title,
+        section=chunk.section_title,
+        span=[chunk.span.start, chunk.span.end],
+        cut_from=chunk.cut_from or None,
+        document_metadata=dict(record.metadata) if record is not None else {},
+        **more,
+    )
+
+
+_D = TypeVar("_D", bound=_KnownDocument)
+
+
+def _document(kind: type[_D], record: DocumentRecord, collection: str, **more: Any) -> _D:
+    return kind.of(
+        record,
+        doc_id=record.id,
+        source=record.source_path,
+        filename=record.file_name,
+        collection=collection,
+        metadata=dict(record.metadata),
+        **more,
+    )
+
+
+def document_listed(record: DocumentRecord, collection: str) -> DocumentListed:
+    """Show a document in a list."""
+    return _document(DocumentListed, record, collection, chunks=record.chunk_count)
+
+
+def document(found: LibraryDocument, *, limit: int | None, offset: int, text: bool) -> DocumentAnswer:
+    """Show a document, or a part of its passages."""
+    name, record = found.collection, found.record
+    part = found.chunks[offset : None if limit is None else offset + limit]
+    passages = [passage(chunk, name, record) for chunk in part]
+    count = len(found.chunks)
+    return _document(
+        DocumentAnswer, record, name, chunks=passages, chunk_count=count, text=found.text if text else None
+    )
+
+
+# ---- the description
 
 DESCRIPTION = f"""\
 Take documents in, search them, and get passages with where they stand.

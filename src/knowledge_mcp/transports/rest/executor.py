@@ -15,12 +15,15 @@ from typing import TypeVar
 
 import anyio
 from starlette.requests import Request
+from starlette.responses import Response
 
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, RateLimitedError
 from knowledge_mcp.model.library import Deposit, Deposited
 from knowledge_mcp.model.query import Check, HealthReport
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.surfaces.contract import Response as AnyAnswer
+from knowledge_mcp.transports.rest.answers import encode, json_response
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, failure_of
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
@@ -77,6 +80,10 @@ class RequestExecutor:
                 return work(self._library.get())
 
         return await self._reads.run(run)
+
+    async def answer(self, name: str, work: Callable[[SharedLibrary], AnyAnswer]) -> Response:
+        """Do something as `read` does, and answer with what it came to; its JSON is written on the thread too."""
+        return json_response(await self.read(name, lambda library: encode(work(library))))
 
     async def view(self, request: Request, name: str, work: Callable[[SharedLibrary], T]) -> T:
         """Do something on the Library that takes a while, until the client leaves; its errors pass."""

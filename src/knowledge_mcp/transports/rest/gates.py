@@ -7,8 +7,9 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -308,6 +309,10 @@ def key_of(request: Request) -> Key:
     """Return the key that a request showed."""
     key: Key = request.scope[KEY]
     return key
+
+
+KeyOf = Annotated[Key, Depends(key_of)]
+"""The key as a parameter of a route."""
 
 
 def readable(library: SharedLibrary, key: Key) -> SharedLibrary:

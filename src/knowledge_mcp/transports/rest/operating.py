@@ -8,19 +8,25 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from knowledge_mcp.model.query import HealthReport
-from knowledge_mcp.transports.rest.answers import BEARER, DependencyAnswer, HealthAnswer, ReadyAnswer, failures
+from knowledge_mcp.transports.rest.answers import (
+    BEARER,
+    DependencyAnswer,
+    HealthAnswer,
+    ReadyAnswer,
+    failures,
+    json_response,
+)
 from knowledge_mcp.transports.rest.errors import RefusedRequest
 from knowledge_mcp.transports.rest.executor import RequestExecutor
-from knowledge_mcp.transports.rest.gates import ROUTE, key_of
+from knowledge_mcp.transports.rest.gates import ROUTE, KeyOf
 from knowledge_mcp.transports.rest.observing import CONTENT_TYPE
-from knowledge_mcp.transports.shared.keys import Key
 
 CONSOLE = "console"
 CONSOLE_POLICY = (
@@ -63,7 +69,7 @@ class _Operating:
 
     async def health(self) -> Response:
         """Tell that the process lives; needs no key, and asks nobody."""
-        return _json(HealthAnswer(status="healthy", version=self._version).model_dump_json())
+        return json_response(HealthAnswer(status="healthy", version=self._version))
 
     async def ready(self) -> Response:
         """Return whether requests can be served now; needs no key."""
@@ -72,10 +78,9 @@ class _Operating:
             answer = ReadyAnswer(status="not_ready", health="unhealthy", checks={"server": stopping})
         else:
             answer = _readiness(await self._executor.health())
-        status = 200 if answer.status == "ready" else 503
-        return _json(answer.model_dump_json(), status)
+        return json_response(answer, 200 if answer.status == "ready" else 503)
 
-    async def metrics(self, key: Annotated[Key, Depends(key_of)]) -> Response:
+    async def metrics(self, key: KeyOf) -> Response:
         """Give the figures of all collections as Prometheus reads them, to administrators and a key for only that."""
         if not key.may_read_totals:
             text = f"The key '{key.name}' has not all rights, and these figures are of all collections."
@@ -87,7 +92,7 @@ class _Operating:
         """Give the OpenAPI document of this service."""
         if not self._described:
             self._described = json.dumps(self._description(), ensure_ascii=False).encode()
-        return _json(self._described)
+        return json_response(self._described)
 
     async def console(self, request: Request) -> Response:
         """Give a file of the console."""
@@ -166,7 +171,3 @@ def _console_file(name: str) -> bytes | None:
         return place.read_bytes() if place.is_file() else None
     except OSError:
         return None
-
-
-def _json(content: str | bytes, status: int = 200) -> Response:
-    return Response(content, status_code=status, media_type="application/json")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
@@ -35,12 +35,21 @@ from knowledge_mcp.transports.rest.answers import (
     IngestAnswer,
     JobAnswer,
     SearchAnswerBody,
+    accepted_answer,
+    collection_listed,
+    document,
+    document_listed,
+    encode,
     failures,
+    ingest_answer,
+    job_answer,
+    json_response,
+    result,
 )
 from knowledge_mcp.transports.rest.bodies import JsonRoute, media_type_of_body, parse_json
 from knowledge_mcp.transports.rest.errors import REQUEST_ID, RefusedRequest, failure_of
 from knowledge_mcp.transports.rest.executor import RequestExecutor
-from knowledge_mcp.transports.rest.gates import key_of, need_write, reachable, readable
+from knowledge_mcp.transports.rest.gates import KeyOf, key_of, need_write, reachable, readable
 from knowledge_mcp.transports.rest.models import (
     CollectionName,
     DocumentQuery,
@@ -51,15 +60,7 @@ from knowledge_mcp.transports.rest.models import (
     PageQuery,
     SearchRequest,
     UploadFields,
-    accepted_answer,
-    collection_listed,
-    document,
-    document_listed,
-    ingest_answer,
-    job_answer,
-    result,
 )
-from knowledge_mcp.transports.shared.keys import Key
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class _Ingesting:
     def __init__(self, executor: RequestExecutor) -> None:
         self._executor = executor
 
-    async def ingest(self, request: Request, body: IngestRequest, key: Annotated[Key, Depends(key_of)]) -> Response:
+    async def ingest(self, request: Request, body: IngestRequest, key: KeyOf) -> Response:
         """Take in a text or Markdown; it is searchable, whole, when this answers.
 
         The same text again changes nothing; another text under the same file name replaces the earlier one.
@@ -103,14 +104,12 @@ class _Ingesting:
         need_write(key, body.metadata.collection)
         return await self._take(request, _check_deposit(body), size=len(body.text.encode()), wait=body.wait)
 
-    async def ingest_url(
-        self, request: Request, body: IngestUrlRequest, key: Annotated[Key, Depends(key_of)]
-    ) -> Response:
+    async def ingest_url(self, request: Request, body: IngestUrlRequest, key: KeyOf) -> Response:
         """Fetch an https address, convert what it gives, and take it in."""
         need_write(key, body.collection)
         return await self._take(request, _check_deposit(body), size=None, wait=body.wait)
 
-    async def ingest_file(self, request: Request, key: Annotated[Key, Depends(key_of)]) -> Response:
+    async def ingest_file(self, request: Request, key: KeyOf) -> Response:
         """Take in a file of any kind that can be read; its name says what it is, else the type it is sent with."""
         if media_type_of_body(request) != "multipart/form-data":
             raise RefusedRequest(415, "The request body is not a form.", "Send the file as `multipart/form-data`.")
@@ -139,15 +138,13 @@ class _Ingesting:
 
             return await self._take(request, deposit, size=file.size or 0, wait=fields.wait)
 
-    async def job(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
+    async def job(self, job_id: str, key: KeyOf) -> Response:
         """Tell how far an ingestion is that nobody waits for."""
+        return await self._executor.answer(
+            "library.job", lambda library: job_answer(reachable(library, key).job(_job_id(job_id)), key)
+        )
 
-        def look(library: SharedLibrary) -> IngestJob:
-            return reachable(library, key).job(_job_id(job_id))
-
-        return _json(job_answer(await self._executor.read("library.job", look), key))
-
-    async def cancel(self, job_id: str, key: Annotated[Key, Depends(key_of)]) -> Response:
+    async def cancel(self, job_id: str, key: KeyOf) -> Response:
         """Tell an ingestion to stop; nothing of it is kept."""
 
         def stop(library: SharedLibrary) -> IngestJob:
@@ -157,18 +154,19 @@ class _Ingesting:
 
         job = await self._executor.read("library.cancel_job", stop)
         log_event(logger, logging.INFO, "job_cancelled", job_id=job.id, key=key.name, collection=job.collection)
-        return _json(job_answer(job, key))
+        return json_response(job_answer(job, key))
 
     async def _take(self, request: Request, deposit: Any, *, size: int | None, wait: bool) -> Response:
         if wait:
-            return _json(ingest_answer(await self._executor.ingest(request, deposit, size=size), key_of(request)))
+            done = await self._executor.ingest(request, deposit, size=size)
+            return json_response(ingest_answer(done, key_of(request)))
         job = await self._executor.read("library.submit", lambda library: library.submit(deposit()))
         self._executor.metrics.ingest("accepted")
         log_event(
             logger, logging.INFO, "ingest_accepted", request_id=request.scope[REQUEST_ID], job_id=job.id,
             collection=job.collection, source=job.source, size=size,
         )  # fmt: skip
-        return _json(accepted_answer(job), 202)
+        return json_response(accepted_answer(job), 202)
 
 
 def ingesting_routes(executor: RequestExecutor) -> APIRouter:
@@ -264,22 +262,15 @@ def _job_id(text: str) -> str:
     return text
 
 
-def _json(answer: BaseModel, status: int = 200) -> Response:
-    content = answer.model_dump_json(exclude_unset=True)
-    return Response(content, status_code=status, media_type="application/json")
-
-
 _DOCUMENT_ID = re.compile(r"[0-9A-Za-z._:-]{1,128}")
 _BEHIND = (500, 502, 503, 504)
-
-_KeyOf = Annotated[Key, Depends(key_of)]
 
 
 class _Reading:
     def __init__(self, executor: RequestExecutor) -> None:
         self._executor = executor
 
-    async def search(self, request: Request, body: SearchRequest, key: _KeyOf) -> Response:
+    async def search(self, request: Request, body: SearchRequest, key: KeyOf) -> Response:
         """Find the best passages of one collection, or of all that the key may read, with where they stand.
 
         Nothing found is an empty list.
@@ -311,19 +302,19 @@ class _Reading:
             logger, logging.INFO, "search", **context, results=count, degraded=list(answer.degraded),
             latency_ms=self._milliseconds(started),
         )  # fmt: skip
-        return Response(content, media_type="application/json")
+        return json_response(content)
 
-    async def collections(self, page: Annotated[PageQuery, Query()], key: _KeyOf) -> Response:
+    async def collections(self, page: Annotated[PageQuery, Query()], key: KeyOf) -> Response:
         """List the collections that the key may read, by name; `default` is always there."""
 
-        def look(library: SharedLibrary) -> bytes:
+        def look(library: SharedLibrary) -> CollectionsAnswer:
             listed = readable(library, key).collections()
             selected = listed[page.offset : page.offset + page.limit]
-            return _bytes(CollectionsAnswer(collections=[*map(collection_listed, selected)], total=len(listed)))
+            return CollectionsAnswer(collections=[*map(collection_listed, selected)], total=len(listed))
 
-        return _raw_json(await self._executor.read("library.collections", look))
+        return await self._executor.answer("library.collections", look)
 
-    async def drop(self, name: CollectionName, key: _KeyOf) -> Response:
+    async def drop(self, name: CollectionName, key: KeyOf) -> Response:
         """Remove a collection with all its documents."""
 
         def act(library: SharedLibrary) -> int:
@@ -333,31 +324,31 @@ class _Reading:
 
         removed = await self._executor.read("library.drop_collection", act)
         log_event(logger, logging.INFO, "removed", collection=name, documents=removed, key=key.name)
-        return _raw_json(_bytes(CollectionDeleted(status="deleted", collection=name, documents=removed)))
+        return json_response(CollectionDeleted(status="deleted", collection=name, documents=removed))
 
-    async def documents(self, page: Annotated[DocumentsQuery, Query()], key: _KeyOf) -> Response:
+    async def documents(self, page: Annotated[DocumentsQuery, Query()], key: KeyOf) -> Response:
         """List the documents of a collection, by title."""
 
-        def look(library: SharedLibrary) -> bytes:
+        def look(library: SharedLibrary) -> DocumentsAnswer:
             part = page.name_contains.casefold()
             matches = [each for each in readable(library, key).records(page.collection) if part in _names(each)]
             matches.sort(key=lambda each: (each.title.casefold(), each.id))
             selected = matches[page.offset : page.offset + page.limit]
             listed = [document_listed(each, page.collection) for each in selected]
-            return _bytes(DocumentsAnswer(documents=listed, total=len(matches)))
+            return DocumentsAnswer(documents=listed, total=len(matches))
 
-        return _raw_json(await self._executor.read("library.records", look))
+        return await self._executor.answer("library.records", look)
 
-    async def document(self, doc_id: str, part: Annotated[DocumentQuery, Query()], key: _KeyOf) -> Response:
+    async def document(self, doc_id: str, part: Annotated[DocumentQuery, Query()], key: KeyOf) -> Response:
         """Return a document: its passages in order, what is known of it, with `text=true` its whole text."""
 
-        def look(library: SharedLibrary) -> bytes:
+        def look(library: SharedLibrary) -> DocumentAnswer:
             found = readable(library, key).find(check_document_id(doc_id))
-            return _bytes(document(found, limit=part.limit, offset=part.offset, text=part.text))
+            return document(found, limit=part.limit, offset=part.offset, text=part.text)
 
-        return _raw_json(await self._executor.read("library.find", look))
+        return await self._executor.answer("library.find", look)
 
-    async def remove(self, doc_id: str, key: _KeyOf) -> Response:
+    async def remove(self, doc_id: str, key: KeyOf) -> Response:
         """Remove a document with its passages."""
 
         def act(library: SharedLibrary) -> int:
@@ -367,7 +358,7 @@ class _Reading:
 
         removed = await self._executor.read("library.remove_document", act)
         log_event(logger, logging.INFO, "removed", doc_id=doc_id, chunks=removed, key=key.name)
-        return _raw_json(_bytes(DocumentDeleted(status="deleted", doc_id=doc_id, chunks=removed)))
+        return json_response(DocumentDeleted(status="deleted", doc_id=doc_id, chunks=removed))
 
     def _milliseconds(self, started: float) -> float:
         return round((time.perf_counter() - started) * 1000, 1)
@@ -398,26 +389,22 @@ def reading_routes(executor: RequestExecutor) -> APIRouter:
 def _count_and_encode(body: SearchRequest, answer: SearchAnswer) -> tuple[int, bytes]:
     """Count the results, and write them down; those below the score asked for are counted, too."""
     hits = [(hit, hit.collection or body.collection) for hit in answer.hits if hit.score >= body.min_score]
-    more: dict[str, Any] = {}
-    if body.min_score > 0:
-        more["below_min_score"] = len(answer.hits) - len(hits)
-    if answer.answerability is not None:
-        more["answerability"] = round(answer.answerability, 2)
-    if answer.also_asked:
-        more["also_asked"] = list(answer.also_asked)
-    if answer.note:
-        more["note"] = answer.note
-    elif not answer.searched_documents:
-        more["note"] = f"{'What you may read' if body.everywhere else body.collection} holds no document."
-    if answer.degraded:
-        more["degraded"] = list(answer.degraded)
-    content = SearchAnswerBody(
+    note = answer.note
+    if not note and not answer.searched_documents:
+        note = f"{'What you may read' if body.everywhere else body.collection} holds no document."
+    content = SearchAnswerBody.of(
+        answer,
         results=[result(hit, name, hit.record) for hit, name in hits],
-        query=body.query, collection="*" if body.everywhere else body.collection, mode=str(answer.mode),
+        query=body.query,
+        collection="*" if body.everywhere else body.collection,
         total=len(hits),
-        searched_documents=answer.searched_documents, **more,
-    )  # fmt: skip
-    return len(hits), _bytes(content)
+        below_min_score=len(answer.hits) - len(hits) if body.min_score > 0 else None,
+        answerability=None if answer.answerability is None else round(answer.answerability, 2),
+        also_asked=answer.also_asked or None,
+        note=note or None,
+        degraded=answer.degraded or None,
+    )
+    return len(hits), encode(content)
 
 
 def _names(record: DocumentRecord) -> str:
@@ -429,11 +416,3 @@ def check_document_id(text: str) -> str:
     if not _DOCUMENT_ID.fullmatch(text):
         raise RefusedRequest(404, "There is no such document.", "List the documents and use one of their ids.")
     return text
-
-
-def _bytes(answer: BaseModel) -> bytes:
-    return answer.model_dump_json(exclude_unset=True).encode()
-
-
-def _raw_json(content: bytes) -> Response:
-    return Response(content, media_type="application/json")

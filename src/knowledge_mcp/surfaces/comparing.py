@@ -1,0 +1,90 @@
+"""Documents held against each other, as tools and the REST service ask for it: changes, checks, conflicts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+
+from knowledge_mcp.engine.changes.comparing import Comparisons
+from knowledge_mcp.engine.tracing.checking import CheckReport, RowMark, Seeks, marked
+from knowledge_mcp.engine.tracing.conflicts import Conflict, Meaning, conflicting_definitions, conflicts
+from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in
+from knowledge_mcp.engine.tracing.running import Standard, checked_against
+from knowledge_mcp.model.call import Progress
+from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.errors import InvalidInputError
+
+
+@functools.cache
+def comparisons() -> Comparisons:
+    """Return the comparisons of editions that this process has made."""
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    return Comparisons(EnglishAnalyser().document_terms)
+
+
+def check_against(
+    name: str,
+    standard: ReadDocument,
+    document: ReadDocument,
+    seek: Seeks,
+    records: Sequence[DocumentRecord],
+    marks: Sequence[RowMark],
+) -> CheckReport:
+    """Hold a document against a standard.
+
+    Args:
+        name: of the standard, for messages.
+        standard: what is demanded.
+        document: what is checked.
+        seek: rates sentences.
+        records: of documents whose editions may be newer than those referred to.
+        marks: what a person said of rows.
+
+    Raises:
+        InvalidInputError: there are no obligations.
+    """
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    analyser = EnglishAnalyser()
+    demanded = Standard.of(standard.name, [standard])
+    if not demanded.obligations:
+        raise InvalidInputError(f"There are no obligations in {name}.", suggestion="Name a document with requirements.")
+    report = checked_against(demanded, [document], seek, analyser.document_terms, analyser.term_key, records)
+    return marked(report, marks)
+
+
+def conflicts_in(readings: Iterable[ReadDocument], count: int, progress: Progress) -> tuple[list[Conflict], int]:
+    """Find what contradicts or doubles what within and across documents, and terms that are defined in two ways.
+
+    Args:
+        readings: of the documents.
+        count: how many these are.
+        progress: called after each, and while sentences are compared.
+
+    Returns:
+        The conflicts, and how many sentences were compared.
+
+    Raises:
+        InvalidInputError: nothing in them demands or defines anything.
+    """
+    from knowledge_mcp.lexical.analyser import EnglishAnalyser
+
+    analyser = EnglishAnalyser()
+    demands: list[TraceItem] = []
+    meanings: list[Meaning] = []
+    for number, reading in enumerate(readings, 1):
+        demands += demands_in(reading)
+        meanings += meanings_in(reading, analyser.term_key)
+        progress(100 * number / (count + 1), 100, f"{number} of {count} documents read")
+    if not demands and not meanings:
+        raise InvalidInputError(
+            "There are no requirements and no definitions in it.", suggestion="Name documents with requirements."
+        )
+
+    def compared(done: int, of: int) -> None:
+        progress(100 * (count + done / of) / (count + 1), 100, f"{done} of {of} sentences compared")
+
+    found = [*conflicts(demands, analyser.document_terms, compared), *conflicting_definitions(meanings)]
+    return found, len(demands)
