@@ -17,7 +17,7 @@ _FORCE = re.compile(
     re.IGNORECASE,
 )
 _CAPITAL_FORCE = re.compile(
-    r"\b(?P<word>SHALL|MUST|SHOULD|MAY|CANNOT|CAN|REQUIRED|RECOMMENDED|OPTIONAL)\b(?P<not>\s+NOT\b)?"
+    r"\b(?P<word>SHALL|MUST|SHOULD|MAY|CANNOT|CAN|REQUIRED|RECOMMENDED|OPTIONAL)\b(?P<not>\s+(?:NOT|not)\b)?"
     r"(?P<only>(?<=[MC]A[YN])\s+(?:only|ONLY)\b)?"
 )
 _SMALL_FORCE = re.compile(r"\b(?:shall|must|should|may)\b(?:\s+not\b)?")
@@ -33,7 +33,7 @@ _NORMAL = {
 _NUMBER = re.compile(
     r"(?<![\w.,/])(?<![A-Za-z][+-])(?:[<>≤≥±~]\s?)?(?:(?<![\w)−–+-])[+−-])?"
     r"(?:[1-9]\d{0,2}(?:[ \u2009\u00a0\u202f]\d{3}){1,4}(?!\d)|\d+(?:[.,]\d{3})*)"
-    r"(?:[.,]\d+)?"
+    r"(?:[.,]\d+)?[⁻⁰¹²³⁴-⁹]{0,3}"
     r"(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in|ft|dB|min|h|°C|K|kg)"
     r"(?:/(?:s|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]))?(?![\w]|[.,]\d)"
 )
@@ -68,9 +68,13 @@ _DATE = re.compile(
 )
 _PLACE_REFERENCE = re.compile(
     r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
-    r"|examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer|Beispiel"
+    r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer|Beispiel"
     r"|Anmerkung|tableau|annexe|exemple"
     r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
+    r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
+    r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"
+    r"|\[\^[^\]\s]{1,40}\]|\[\[[^\]\s]{1,60}\]\]|(?<![\w\]])\[(?:\d{1,3}|[A-Za-z][\w.-]{1,40}\d)\]"
+    r"|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"]))[⁰¹²³⁴-⁹]{1,3}(?!\w)"
     r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|\b[0-9a-f]{6,8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6,12}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
     re.IGNORECASE,
 )
@@ -127,7 +131,13 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
 
 def mask_places(sentence: str) -> str:
     """Put letters in place of references, editions, addresses, dates and UUIDs, which limit nothing; lengths stay."""
-    return _PLACE_REFERENCE.sub(lambda match: "x" * len(match.group()), sentence)
+    return _PLACE_REFERENCE.sub(_masked, sentence)
+
+
+def _masked(match: re.Match[str]) -> str:
+    """Put letters in place of what was found; a sign in front stays, or it would join the word before it."""
+    first = match.group()[0]
+    return ("x" if first.isalnum() else first) + "x" * (len(match.group()) - 1)
 
 
 def places_in(sentence: str) -> list[PrintedMark]:
@@ -143,16 +153,44 @@ def limits(sentence: str) -> list[PrintedMark]:
     text = mask_places(sentence)
     found = [PrintedMark(" ".join(date[0].lower().split()), date[0], *date.span()) for date in _DATE.finditer(text)]
     text = _DATE.sub(lambda date: "x" * len(date[0]), text)
+    marks = _list_marks(text)
     for pattern in (_NUMBER, _NUMBER_WORDS):
         for match in pattern.finditer(text):
+            if match.start() in marks:
+                continue
             behind = _UNIT_WORD.match(text, match.end())
             unit = behind["unit"] if behind else ""
             word = match.group().lower()
             number = "".join(match.group().split()) if pattern is _NUMBER else str(NUMBER_WORDS.get(word, word))
+            number = number if _POWER.match(number) else _RAISED.sub("", number)
             key = f"{number} {unit.lower().removesuffix('s')}"
             end = behind.end() if behind else match.end()
             found.append(PrintedMark(key, match.group().strip(), match.start(), end, unit))
     return sorted(found, key=lambda mark: mark.start)
+
+
+def _list_marks(text: str) -> set[int]:
+    """Tell where numbers stand that only count what is listed, or mark a note: "1)", and "(1)" where "(2)" follows."""
+    closed = {match.start() for match in _CLOSED.finditer(text) if _is_mark(text[: match.start()])}
+    counted = list(_IN_PARENTHESES.finditer(text))
+    there = {int(match["number"]) for match in counted}
+    return closed | {match.start("number") for match in counted if {1, 2} <= there}
+
+
+def _is_mark(before: str) -> bool:
+    """Tell whether a number with a parenthesis behind it is a mark: none was opened, and no word leads to a number."""
+    return before.count("(") <= before.count(")") and not _LEADS.search(before[-20:])
+
+
+_POWER = re.compile(r"(?:10|2)[⁻⁰¹²³⁴-⁹]")
+_RAISED = re.compile(r"[⁻⁰¹²³⁴-⁹]")
+"""Digits that are raised: of a power, or the mark of a note, which is no part of a number."""
+_LEADS = re.compile(
+    r"(?:\b(?:about|at|and|by|exceed(?:ing)?|for|from|in|is|be|least|most|of|only|or|than|to|with|within)|[<>≤≥=±×/–-])\s*\Z",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(r"(?<![\w.,/(–-])\d{1,2}(?=\)(?:[\s,.;:]|\Z))")
+_IN_PARENTHESES = re.compile(r"\((?P<number>\d{1,2})\)")
 
 
 def without_limits(sentence: str) -> str:

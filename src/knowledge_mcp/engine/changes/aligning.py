@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.leftovers import Leftovers
 from knowledge_mcp.engine.changes.pairs import ClausePairs
 from knowledge_mcp.engine.changes.sides import EditionSide, Terms, rarity_of
 from knowledge_mcp.engine.changes.wording import RARE, holders, is_contained, own_runs_in_common, plain, words_of
@@ -144,8 +145,7 @@ class _Matcher:
                     evidence[one, other] = self._evidence(one, other)
         assert pairs is not None
         self._part_what_went_elsewhere(pairs, evidence)
-        self._join_same_words(pairs)
-        self._join_by_runs(pairs)
+        Leftovers(self._old, self._new, self._runs, self._may_join, self._is_telling).join(pairs)
         return pairs
 
     def _files_that_went(self, pairs: ClausePairs) -> dict[str, str]:
@@ -187,38 +187,6 @@ class _Matcher:
             parted.update(held if side is self._old else (back[each] for each in held))
         for one in parted:
             pairs.part(one)
-
-    def _join_same_words(self, pairs: ClausePairs) -> None:
-        """Join what is left with what has the very same words, as twins have that each moved elsewhere.
-
-        What every chapter says is not taken from a chapter that is gone to one that is new.
-        """
-        olds, news = (
-            _by_words(clause for clause in side.clauses if clause.index not in joined and not clause.is_only_a_note)
-            for side, joined in ((self._old, pairs.forward), (self._new, pairs.backward))
-        )
-        said = Counter(_said(clause) for side in (self._old, self._new) for clause in side.clauses)
-        for words, places in olds.items():
-            if len(places) == len(news.get(words, ())) == 1 and not (
-                places[0] in self._notes and self._notes[places[0]].went_to
-            ):
-                one, other = self._old.clauses[places[0]], self._new.clauses[news[words][0]]
-                is_common = said[words] > 2
-                is_above_joined = one.parent is None or other.parent is None
-                is_above_joined = is_above_joined or one.parent in pairs.forward or other.parent in pairs.backward
-                if is_above_joined or not is_common:
-                    pairs.join(one.index, other.index)
-
-    def _join_by_runs(self, pairs: ClausePairs) -> None:
-        """Join what is left by runs of words that only two have: a quarter of the longer, or half of the shorter."""
-        found = [
-            (-longer, one, other)
-            for (one, other), (longer, shorter) in self._runs.items()
-            if (longer > _QUARTER or shorter > _HALF) and self._may_join(one, other)
-        ]
-        for _, one, other in sorted(found):
-            if one not in pairs.forward and other not in pairs.backward:
-                pairs.join(one, other)
 
     @staticmethod
     def _called(side: EditionSide, place: int, file: str) -> Iterator[tuple[str, ...]]:
@@ -293,8 +261,8 @@ class _Matcher:
 
     def _is_telling(self, one: int) -> bool:
         """Tell whether a heading names its subject by rare words, as "Configuration" and "Overview" do not."""
-        titles = self._old.titles[one]
-        return sum(self._title_rarity[term] for term in titles) > math.log(len(self._old.heads) + len(self._new.heads))
+        rarity = sum(self._title_rarity[term] for term in self._old.titles[one])
+        return rarity > math.log(len(self._old.heads) + len(self._new.heads))
 
     def _stand_together(self, one: int, other: int, known: ClausePairs | None) -> bool:
         """Tell whether what holds two clauses belongs together, or what stands beside them; at first, by their path."""
@@ -336,7 +304,7 @@ class _Matcher:
     def with_parts(self, links: Sequence[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
         """Call a clause that went elsewhere under another heading one of the parts, where others went with it.
 
-        A heading that only stands above the clause that its text went to is a part too.
+        A clause of its own heading above the one that its text went to is a part too.
         """
         apart = {id(link.old) for link in links if link.kind is LinkKind.SPLIT}
         together = {id(link.new) for link in links if link.kind is LinkKind.MERGED}
@@ -366,9 +334,9 @@ class _Matcher:
 
     @staticmethod
     def _heading_above(side: EditionSide, place: int, head: str) -> int | None:
-        """Find the clause above another one that has this heading and no text."""
+        """Find the clause above another one that has this heading."""
         above = side.clauses[place].parent if head else None
-        while above is not None and (side.heads[above] != head or side.clauses[above].text):
+        while above is not None and side.heads[above] != head:
             above = side.clauses[above].parent
         return above
 
@@ -494,23 +462,20 @@ def _names_of(clause: Clause) -> Iterator[tuple[str, ...]]:
 
 
 def _same_files(old: Edition, new: Edition) -> dict[str, str]:
-    """Map the old edition's files to those of the new one: of the same name, or the only one of each."""
+    """Map the old edition's files to those of the new one: of one path, one name or both alone."""
     if len(old.files) == len(new.files) == 1:
         return {old.files[0]: new.files[0]}
-    return {file: file for file in old.files if file in new.files}
+    found = {file: file for file in old.files if file in new.files}
+    names = [_by_name(file for file in edition.files if file not in found) for edition in (old, new)]
+    moved = {name: files for name, files in names[0].items() if len(files) == len(names[1].get(name, ())) == 1}
+    return found | {files[0]: names[1][name][0] for name, files in moved.items()}
 
 
-def _by_words(clauses: Iterable[Clause]) -> dict[tuple[str, ...], list[int]]:
-    """Map heading and words of clauses that have any to their places."""
-    found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for clause in clauses:
-        if words_of(clause.text):
-            found[_said(clause)].append(clause.index)
+def _by_name(files: Iterable[str]) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for file in files:
+        found[file.rpartition("/")[2]].append(file)
     return found
-
-
-def _said(clause: Clause) -> tuple[str, ...]:
-    return plain(clause.heading), *words_of(clause.text)
 
 
 def _in_order(links: Iterable[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:

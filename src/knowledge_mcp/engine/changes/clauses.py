@@ -37,6 +37,12 @@ _PLACE = re.compile(
 )
 
 
+_NAMED_EDITION = re.compile(
+    r"(?<![\w-])(?P<name>(?=[\w-]{0,30}[A-Z])[A-Za-z][\w-]{1,30})\)?,?\s+(?:[Vv]ersion\s+|v)?\d+\.\d+(?![\w])"
+)
+"""The last word of a title in front of the number of an edition: "Guide to Pumps (GTP) 2.1"."""
+
+
 @dataclass(frozen=True, slots=True)
 class EditionPart:
     """Hold one document of an edition.
@@ -47,6 +53,7 @@ class EditionPart:
         sections: its outline.
         chunks: its passages, whose definitions and references are looked at.
         line_of: tells the line in the source file, from 1, of a place in the text; None where it is not known.
+        title: what the document is called.
     """
 
     file: str
@@ -54,6 +61,7 @@ class EditionPart:
     sections: Sequence[OutlineEntry]
     chunks: Sequence[Chunk]
     line_of: Callable[[int], int | None]
+    title: str = ""
 
 
 @dataclass(slots=True)
@@ -125,12 +133,14 @@ class Edition:
         clauses: of all its documents, parents before children.
         convention: how its words carry force.
         files: its documents' names in order.
+        own_names: what its documents call themselves in front of the number of the edition.
     """
 
     name: str
     clauses: tuple[Clause, ...]
     convention: Convention
     files: tuple[str, ...]
+    own_names: frozenset[str] = frozenset()
 
 
 def edition_of(name: str, parts: Iterable[EditionPart]) -> Edition:
@@ -138,11 +148,14 @@ def edition_of(name: str, parts: Iterable[EditionPart]) -> Edition:
     clauses: list[Clause] = []
     texts: list[str] = []
     files: list[str] = []
+    own_names: set[str] = set()
     for part in parts:
         texts.append(part.text)
         files.append(part.file)
+        titles = (part.title, *(entry.title for entry in part.sections[:1]))
+        own_names.update(found["name"] for title in titles for found in _NAMED_EDITION.finditer(title))
         clauses.extend(_clauses(part, len(clauses)))
-    return Edition(name, tuple(clauses), detect_convention("\n".join(texts)), tuple(files))
+    return Edition(name, tuple(clauses), detect_convention("\n".join(texts)), tuple(files), frozenset(own_names))
 
 
 def _clauses(part: EditionPart, first: int) -> list[Clause]:

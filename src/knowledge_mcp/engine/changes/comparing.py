@@ -65,7 +65,7 @@ def held_part(knowledge: Knowledge, document_id: str) -> EditionPart:
     chunks = knowledge.document_chunks(document_id)
     lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
     lines |= {each.span.start: each.line for each in structure.sections if each.line is not None}
-    return EditionPart(document_id, text, structure.sections, chunks, lines.get)
+    return EditionPart(document_id, text, structure.sections, chunks, lines.get, knowledge.document(document_id).title)
 
 
 def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = "", new: str = "") -> EditionPair:

@@ -80,10 +80,11 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         if link.old and link.new and link.old.number and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
     }
     both = _common(old.convention, new.convention)
+    own_names = old.own_names & new.own_names
     found: dict[int, list[TextChange]] = {}
     weights = word_weights(links)
     for group in check_each(_together(links)):
-        for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights):
+        for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights, own_names):
             found.setdefault(place, []).append(change)
     for place, change in _standing(links):
         found.setdefault(place, []).append(change)
@@ -135,7 +136,11 @@ def _together(links: Sequence[ClauseLink]) -> list[list[int]]:
 
 
 def _inside(
-    group: Sequence[tuple[int, ClauseLink]], convention: Convention, numbers: Mapping[str, str], weights: Weights
+    group: Sequence[tuple[int, ClauseLink]],
+    convention: Convention,
+    numbers: Mapping[str, str],
+    weights: Weights,
+    own_names: frozenset[str],
 ) -> Iterator[tuple[int, TextChange]]:
     """Yield the changes of clauses that belong together, each with the place of its link."""
     olds = list({link.old.index: link.old for _, link in group if link.old is not None}.values())
@@ -145,7 +150,7 @@ def _inside(
     texts, others = [text for text, _ in before], [text for text, _ in after]
     if texts == others:
         return
-    places = _printed_targets((*olds, *news))
+    places = _printed_places((*olds, *news), own_names)
     known = _Relations(before, after, olds, news)
     for left, right in _paired(texts, others, weights):
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
@@ -375,12 +380,17 @@ def _is_row_of(before: Sequence[_Marked], after: Sequence[_Marked]) -> bool:
     return len(before) == 1 or (one and one.key) == (other and other.key)
 
 
-def _printed_targets(clauses: Iterable[Clause]) -> re.Pattern[str] | None:
-    """Find what clauses refer to by a number with a dot or an edition, which are no limits without "clause" or "EN"."""
+def _printed_places(clauses: Iterable[Clause], own_names: frozenset[str]) -> re.Pattern[str] | None:
+    """Find what limits nothing without "clause" or "EN" in front: targets of references, and the document's own name.
+
+    Targets are those that clauses refer to by a number with a dot or an edition; the name is one with an edition.
+    """
     named = {each.target for clause in clauses for each in clause.references}
     targets = {each for each in named if "." in each or ":" in each}
     dotted = "|".join(sorted(map(re.escape, targets), key=len, reverse=True))
-    return re.compile(rf"(?<![\w.])(?:{dotted})(?![\w]|\.\d)") if dotted else None
+    parts = [rf"(?<![\w.])(?:{dotted})(?![\w]|\.\d)"] if dotted else []
+    parts += [rf"(?<![\w-]){re.escape(name)}\)?\s+v?\d+(?:\.\d+)*(?!\w)" for name in sorted(own_names)]
+    return re.compile("|".join(parts)) if parts else None
 
 
 def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | None) -> list[_Marked]:
@@ -401,21 +411,50 @@ def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | 
 
 
 def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> Iterator[tuple[ChangeType, str, str]]:
-    """Yield what stands in place of which word of force and number, as printed; an empty text for nothing."""
+    """Yield what stands in place of which word of force and number, as printed; an empty text for nothing.
+
+    One that went and came again elsewhere in the sentence is no change: "A may do B" says what "B may be done" does.
+    """
     matcher = SequenceMatcher(None, [word for word, _ in before], [word for word, _ in after], autojunk=False)
-    for _, a, b, c, d in matcher.get_opcodes():
-        for key, kind in ((_FORCE_KEY, ChangeType.FORCE), (_NUMBER_KEY, ChangeType.NUMBER)):
-            was = [mark for word, mark in before[a:b] if mark is not None and word == key]
-            now = [mark for word, mark in after[c:d] if mark is not None and word == key]
-            for one, other in zip_longest(was, now):
-                if one is None or other is None:
-                    alone = one or other
-                    if alone is not None and _weighs_alone(alone, kind):
-                        yield kind, one.text if one else "", other.text if other else ""
-                elif one.unit != other.unit and (one.text.startswith(other.text) or other.text.startswith(one.text)):
-                    yield kind, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
-                elif (one.key, one.counts) != (other.key, other.counts):
-                    yield kind, one.text, other.text
+    codes = matcher.get_opcodes()
+    for key, kind in ((_FORCE_KEY, ChangeType.FORCE), (_NUMBER_KEY, ChangeType.NUMBER)):
+        pairs = [
+            pair for _, a, b, c, d in codes for pair in zip_longest(_marks(before[a:b], key), _marks(after[c:d], key))
+        ]
+        for one, other in _met(pairs, kind):
+            if one is None or other is None:
+                alone = one or other
+                if alone is not None and _weighs_alone(alone, kind):
+                    yield kind, one.text if one else "", other.text if other else ""
+            elif one.unit != other.unit and (one.text.startswith(other.text) or other.text.startswith(one.text)):
+                yield kind, f"{one.text} {one.unit}".strip(), f"{other.text} {other.unit}".strip()
+            elif (one.key, one.counts) != (other.key, other.counts):
+                yield kind, one.text, other.text
+
+
+def _marks(words: Sequence[_Marked], key: str) -> list[PrintedMark]:
+    return [mark for word, mark in words if mark is not None and word == key]
+
+
+_MarkPair = tuple[PrintedMark | None, PrintedMark | None]
+
+
+def _met(pairs: Sequence[_MarkPair], kind: ChangeType) -> list[_MarkPair]:
+    """Put marks that went together with the same that came elsewhere; the only word of force of each side likewise."""
+    gone = [place for place, (one, other) in enumerate(pairs) if one is not None and other is None]
+    come = [place for place, (one, other) in enumerate(pairs) if one is None and other is not None]
+    found: list[_MarkPair | None] = list(pairs)
+    is_only = kind is ChangeType.FORCE and len(gone) == len(come) == 1
+    for place in gone:
+        one = pairs[place][0]
+        assert one is not None
+        for there in come:
+            other = pairs[there][1]
+            assert other is not None
+            if found[there] is not None and (is_only or (one.key, one.counts) == (other.key, other.counts)):
+                found[place], found[there] = (one, other), None
+                break
+    return [pair for pair in found if pair is not None]
 
 
 def _weighs_alone(mark: PrintedMark, kind: ChangeType) -> bool:

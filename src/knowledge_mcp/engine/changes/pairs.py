@@ -32,6 +32,10 @@ class ClausePairs:
         del self.backward[self.forward.pop(one)]
         self._went = None
 
+    def there(self, one: int | None) -> int | None:
+        """Tell which new clause an old one is joined with, by their places; None where there is none."""
+        return None if one is None else self.forward.get(one)
+
     def items_in_order(self) -> Iterator[tuple[Clause, Clause]]:
         """Yield the pairs in the order of the new edition."""
         for one, other in sorted(self.forward.items(), key=lambda pair: pair[1]):
