@@ -108,6 +108,17 @@ def test_keys_and_buttons_step_through_every_change_once_and_begin_again(shown: 
     assert _here(shown) == seen[-2]
 
 
+def test_a_count_steps_through_the_clauses_it_counts_and_the_keys_go_on_from_there(shown: Page) -> None:
+    shown.get_by_role("button", name="1 removed").click()
+    assert _here(shown) == "removed 3 Buffers words"
+    expect(shown.locator("#at")).to_have_text("clause 1 of 1: removed")
+    shown.get_by_role("button", name="1 force").click()
+    assert _here(shown) == "edited 1 Doors force number"
+    shown.keyboard.press("n")
+    assert _here(shown).startswith("The doors should close")
+    expect(shown.locator("#at")).to_have_text("1 of 4")
+
+
 def test_a_step_opens_what_is_folded_and_keys_fold_and_unfold(shown: Page) -> None:
     doors = shown.locator("summary", has_text="1 Doors")
     row = shown.locator(".row.change", has_text="doors").first

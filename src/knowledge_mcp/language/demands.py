@@ -11,7 +11,7 @@ from knowledge_mcp.language.multilingual.recognition import language_of
 
 _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
 _FORCE = re.compile(
-    rf"\b(?:(?P<word>shall|must|should|may|can|cannot|will|ought\s+to|need(?=\s+not))\b{_NOT}(?P<only>(?<=[mc]a[yn])\s+only\b)?"
+    rf"\b(?:(?P<word>shall|must|should|may(?!\s\d)|can|cannot|will|ought\s+to|need(?=\s+not))\b{_NOT}(?P<only>(?<=[mc]a[yn])\s+only\b)?"
     r"|(?:(?<=\bis )|(?<=\bare )|(?<=\bbe ))(?P<denied>not\s+)?"
     r"(?P<state>required|recommended|optional|permitted|allowed)\b)",
     re.IGNORECASE,
@@ -68,8 +68,8 @@ _DATE = re.compile(
 )
 _PLACE_REFERENCE = re.compile(
     r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
-    r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer|Beispiel"
-    r"|Anmerkung|tableau|annexe|exemple"
+    r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer"
+    r"|Beispiel|Anmerkung|tableau|annexe|exemple"
     r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
     r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
     r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"

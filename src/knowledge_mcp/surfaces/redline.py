@@ -115,7 +115,8 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pi
     Pages of the two editions are shown where a reader asks for them.
     """
     title = f"{html.escape(old)} → {html.escape(new)}"
-    counts = "".join(f'<span class="count">{each}</span>' for each in counts_in_words(count_changes(changes)))
+    counted = count_changes(changes)
+    counts = "".join(map(_count, counted, counts_in_words(counted)))
     sides = pages or ({}, {})
     drawn = {
         f"{name} {file} {page}": base64.b64encode(picture).decode()
@@ -129,6 +130,13 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pi
         "body": "".join(_fold_clauses(changes, drawn)),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda name: values[name[1]], _PAGE)
+
+
+def _count(name: str, words: str) -> str:
+    """Write how many there are; what clauses are marked with can be stepped through."""
+    if name not in {*LinkKind, *ChangeType} or name == LinkKind.SAME:
+        return f'<span class="count">{words}</span>'
+    return f'<button type="button" class="count" data-kind="{name}" title="Step through these clauses">{words}</button>'
 
 
 def _fold_clauses(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator[str]:
@@ -224,7 +232,8 @@ header{padding:.6rem 0 0}.tools{position:sticky;top:0;background:Canvas;border-b
 padding:.5rem 0;z-index:1}
 h1{font-size:1.2rem;margin:0}.count,.kind,.became{font-size:.8rem;border:1px solid var(--line);border-radius:1rem;
 padding:.05rem .5rem;margin:.15rem .3rem .15rem 0;display:inline-block;white-space:nowrap}
-.tools{display:flex;gap:.5rem;flex-wrap:wrap;align-items:center}button{font:inherit;padding:.2rem .7rem;cursor:pointer}
+.tools{display:flex;gap:.5rem;flex-wrap:wrap;align-items:center}button{font:inherit;cursor:pointer}
+.tools button,.look{padding:.2rem .7rem}button.count{background:none;color:inherit;font-size:.8rem}
 details{border-bottom:1px solid var(--line)}details details{margin-left:1rem}
 summary{cursor:pointer;padding:.35rem 0;font-weight:600;overflow-wrap:anywhere}
 summary .became,summary .kind{font-weight:400;margin-left:.4rem}
@@ -236,7 +245,8 @@ overflow-wrap:anywhere}
 .here{outline:2px solid light-dark(#0b57d0,#a8c7fa)}del{color:var(--del);text-decoration:line-through}
 ins{color:var(--ins);text-decoration:underline}body.only .quiet,body.only .row:not(.change){display:none}
 .drawn{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}.drawn img{width:100%;border:1px solid var(--line)}
-@media screen and (max-width:50rem){.places,.row{grid-template-columns:1fr;gap:0}
+@media screen and (max-width:50rem){details details{margin-left:.4rem}.tools{font-size:.85rem;gap:.3rem}
+.places,.row{grid-template-columns:1fr;gap:0}
 .row:not(.change)>p:first-child:not(:has(+p:empty)){display:none}}
 @media print{button,.tools{display:none}.sides{content-visibility:visible}
 .row{break-inside:avoid}.row.change{print-color-adjust:exact}.here{outline:none}}
@@ -256,11 +266,18 @@ const page=new Image();page.src='data:image/png;base64,'+pages[key];
 page.alt=key.replace(/^\\w+ (.*) (\\d+)$/,'$1, page $2');drawn.append(page)}look.after(drawn)});
 const steps=[...document.querySelectorAll('.clause:not(.same,.edited)>summary,'+
 '.clause:not(.added,.removed)>.sides>:is(.row:not(.change)+.row.change,.row.change:first-child)')];let at=-1;
-function go(step){if(!steps.length)return;if(at>=0)steps[at].classList.remove('here');
-at=at<0&&step<0?steps.length-1:(at+step+steps.length)%steps.length;const here=steps[at];
+let now=null;function go(step){if(!steps.length)return;
+at=at<0&&step<0?steps.length-1:(at+step+steps.length)%steps.length;
+show(steps[at],(at+1)+' of '+steps.length)}
+function show(here,words){if(now)now.classList.remove('here');now=here;
 for(let each=here.closest('details');each;each=each.parentElement.closest('details'))each.open=true;
 here.classList.add('here');here.tabIndex=here.tagName==='SUMMARY'?0:-1;here.focus({preventScroll:true});
-here.scrollIntoView({block:'center'});document.getElementById('at').textContent=(at+1)+' of '+steps.length}
+here.scrollIntoView({block:'center'});document.getElementById('at').textContent=words}
+for(const count of document.querySelectorAll('button.count'))count.onclick=()=>{const kind=count.dataset.kind;
+const marked=[...document.querySelectorAll('.clause.'+kind+'>summary,summary:has(>.kind.'+kind+')')];
+const next=Math.max(0,marked.findIndex(each=>now&&now.compareDocumentPosition(each)&4));
+if(!marked.length)return;at=steps.findLastIndex(each=>!(each.compareDocumentPosition(marked[next])&2));
+show(marked[next],'clause '+(next+1)+' of '+marked.length+': '+kind)};
 const clauses=[...document.querySelectorAll('details')];let before=[];
 function openAll(is){for(const each of clauses)each.open=is(each)}
 document.getElementById('fold').onclick=()=>openAll(()=>false);document.getElementById('open').onclick=()=>openAll(()=>true);

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,7 +72,7 @@ def compare(
     """
     with options.guard():
         settings = options.settings()
-        before, after = _read_both(settings, old, new)
+        before, after = _with_own_names(_read_both(settings, old, new), old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compare_editions(before, after)
         pages = (
@@ -99,6 +100,14 @@ def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
 
 
 # ---- reading
+
+
+def _with_own_names(editions: tuple[Edition, Edition], *given: str) -> tuple[Edition, Edition]:
+    """Call two files of one name by what they were given as, or nobody could tell them apart."""
+    before, after = editions
+    if before.name != after.name or given[0] == given[1]:
+        return editions
+    return replace(before, name=given[0]), replace(after, name=given[1])
 
 
 def _read_both(settings: Settings, old: str, new: str) -> tuple[Edition, Edition]:
