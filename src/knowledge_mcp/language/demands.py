@@ -67,9 +67,13 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _PLACE_REFERENCE = re.compile(
+    r"\b(?:clauses|sections|subclauses|tables|figures|chapters|articles|paragraphs|steps|items|notes)"
+    r"(?:\s\d{1,3}(?:\.\d{1,3}){0,8}(?:,(?:\s(?:and|or))?|\s(?:and|or|to|through))){1,9}\s\d{1,3}(?:\.\d{1,3}){0,8}"
+    r"(?=[,;:)\]]|\.?\Z|\.\s|\s(?:of|in|for|and|or|is|are|shall|must|should|may|above|below|appl(?:y|ies)|give|define)\b)|"
     r"(?:\b(?:clauses?|sections?|subclauses?|annex|appendix|tables?|figures?|fig\.|chapters?|parts?|articles?|paragraphs?"
     r"|(?<!\bfor )examples?|notes?|items?|steps?|equations?|Abschnitt|Kapitel|Anhang|Tabelle|Bild|Artikel|Absatz|Ziffer"
     r"|Beispiel|Anmerkung|tableau|annexe|exemple"
+    r"|(?-i:Secs?\.|SP|FIPS(?:\sPUB)?|NIST(?:IR)?|ANSI|ASTM|ASME|BS|DIN|VDE|VDI|NF|NFPA|UL|ETSI|CEN|CISPR|SAE|ITU-T|UAX|BCP)"
     r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
     r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
     r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"

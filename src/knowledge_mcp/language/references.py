@@ -25,9 +25,9 @@ _DOCUMENTS = (
     rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|{_DATED})"
     r"|(?P<rfc>\[?RFC[\s ]?-?(?P<rfc_number>\d{3,5})\]?)"
     r"|(?P<bcp>\[?BCP[\s ]?(?P<bcp_number>\d{1,4})\]?)"
-    r"|(?P<nist>(?:NIST[\s ])?(?:Special Publication|SP)[\s ](?P<nist_number>\d{3,4}-\d{1,3}[A-Z]?(?:-\d)?)"
+    r"|(?P<nist>(?:NIST[\s ])?(?:Special Publication[\s ]|SP[\s ]?)(?P<nist_number>\d{3,4}-\d{1,3}[A-Z]?(?:-\d)?)"
     r"(?:[\s ](?:Rev(?:ision|\.)?|r)[\s ]?(?P<nist_revision>\d+))?)"
-    r"|(?P<fips>FIPS(?:[\s ]PUB)?[\s -](?P<fips_number>\d{2,3}(?:-\d)?))"
+    r"|(?P<fips>FIPS(?:[\s ]PUB)?[\s -]?(?P<fips_number>\d{2,3}(?:-\d)?))"
     r"|(?P<mil>(?P<mil_kind>MIL-(?:STD|HDBK|PRF|DTL|SPEC|I|S|Q)|DOD-STD|DoD-STD)-(?P<mil_number>\d+[A-Z]?(?:\.\d+)?))"
     r"|(?P<did>DI-[A-Z]{3,4}-\d{5}[A-Z]?)"
 )

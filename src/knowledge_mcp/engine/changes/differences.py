@@ -77,7 +77,11 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     numbers = {
         link.old.number: link.new.number
         for link in links
-        if link.old and link.new and link.old.number and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
+        if link.old
+        and link.new
+        and link.old.number
+        and link.new.number
+        and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
     }
     both = _common(old.convention, new.convention)
     own_names = old.own_names & new.own_names

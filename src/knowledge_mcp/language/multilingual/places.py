@@ -21,8 +21,8 @@ class PlaceWords:
         laws: kinds of laws.
     """
 
-    parts: str = r"[Ss]ections?|SECTIONS?|[Ss]ec\.|[Cc]lauses?|CLAUSES?|[Ss]ubclauses?|[Pp]aragraphs?|[Aa]rticles?"
-    clauses: str = r"(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?"
+    parts: str = r"[Ss]ections?|SECTIONS?|[Ss]ecs?\.|[Cc]lauses?|CLAUSES?|[Ss]ubclauses?|[Pp]aragraphs?|[Aa]rticles?"
+    clauses: str = r"(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?|Secs?\."
     annexes: str = r"[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX"
     tables: str = r"(?:[Tt]able|TABLE)s?"
     figures: str = r"(?:[Ff]igure|FIGURE|[Ff]ig\.)s?"
