@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
-from knowledge_mcp.readers.shared.layout import Line, Table
+from knowledge_mcp.readers.shared.layout import Line, Table, is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -75,6 +75,7 @@ def ruled_tables(
             if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
         ]
         grid = _with_columns(outlined, inside)
+        grid = _with_rows(grid, inside) if grid is not None else None
         by_cell = _items_by_cell(grid, inside, places) if grid is not None else None
         if grid is None or by_cell is None or not _is_table(grid, by_cell, drawn) or _is_column(inside, items):
             continue
@@ -134,6 +135,66 @@ def _is_gutter(edge: float, items: Sequence[TextItem]) -> bool:
     if before is None or after is None:
         return False
     return before <= edge + _OVER and after >= edge - _OVER and after - before >= max(size_of(item) for item in items)
+
+
+_FEWEST_FIGURES, _FIGURES = 3, 0.8
+"""Figures below one another from which on they are rows, and share of the words of their column that are figures."""
+_SURE = 6
+"""Figures from which on a single column of them makes rows: a cell with three values has two columns at least beside."""
+
+
+def _with_rows(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
+    """Cut rows that hold columns of figures: lines part the columns there and the head, and nothing parts the rows.
+
+    Each figure begins a row, and so do words that stand at a height of their own. Cells of words only are left: their
+    lines are those of one text.
+    """
+    cuts = {row: found for row in range(len(grid.tops) - 1) if (found := _heights_between(grid, row, items))}
+    if not cuts:
+        return grid
+    starts: list[int] = []
+    tops: list[float] = []
+    for row, top in enumerate(grid.tops):
+        starts.append(len(tops))
+        tops += [top, *cuts.get(row, ())]
+    cells: list[RuledCell] = []
+    for cell in grid.cells:
+        first, end = starts[cell.row], starts[cell.row + cell.down]
+        ends = [*range(first + 1, end + 1)] if cell.down == 1 else [end]
+        for one, other in itertools.pairwise([first, *ends]):
+            cells.append(RuledCell(one, cell.column, other - one, cell.across, (cell.box[0], tops[one], cell.box[2], tops[other])))
+    return RuledGrid(cells, grid.edges, tuple(tops))
+
+
+def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> list[float]:
+    """Find the heights at which a row is to be cut."""
+    top, bottom = grid.tops[row], grid.tops[row + 1]
+    inside = [item for item in items if top <= item.y + item.height / 2 <= bottom]
+    own = [cell for cell in grid.cells if cell.row == row and cell.down == 1]
+    lines = rows_of(inside) if len(inside) >= 2 * _FEWEST_FIGURES and not any(map(is_rotated, inside)) else []
+    if len(lines) < _FEWEST_FIGURES or len(own) < 2:
+        return []
+    columns = [
+        [" ".join(item.text for item in line if cell.box[0] <= item.x + item.width / 2 < cell.box[2]) for line in lines]
+        for cell in own
+    ]
+    counts = [_count_figures(column) for column in columns[1:]]
+    most = max(counts)
+    named = sum(any(column[at] for column in columns[1:]) and bool(columns[0][at]) for at in range(len(lines)))
+    enough = most >= _SURE or sum(count >= _FEWEST_FIGURES for count in counts) > 1
+    if most < _FEWEST_FIGURES or not enough or named < _FIGURES * most:
+        return []
+    return [
+        (max(item.y + item.height for item in above) + min(item.y for item in below)) / 2
+        for above, below in itertools.pairwise(lines)
+    ]
+
+
+def _count_figures(column: Sequence[str]) -> int:
+    """Count the figures of a column; none where words are among them, and not signs for what is missing."""
+    filled = [text for text in column if any(map(str.isalnum, text))]
+    figures = sum(map(is_figures, filled))
+    return figures if figures >= _FIGURES * len(filled) else 0
 
 
 _ItemsByCell = dict[int, "list[TextItem]"]

@@ -52,10 +52,9 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
     gutter = gutter_of(items, page.width)
     if gutter is not None and not all(_is_drawn(block, tables) for block in blocks):
-        rows = [[line_of(part, page.number, places) for part in row] for row in _parts(items, places)]
-        found = _guessed(rows, blocks, drawn, tables, page.number, items, places)
-        if any(isinstance(element, Table) for some in found.values() for element in some):
-            gutter = None
+        apart, rest = _set_apart(items, blocks, drawn, tables, page.number, places)
+        gutter = gutter_of(rest, page.width) if apart else gutter
+        tables, items = ([*tables, *apart], rest) if gutter is not None else (tables, items)
     if gutter is not None:
         gutter = gutter.crossed(table.top for table in tables if table.left < gutter.x < table.box[2])
         places.update({id(item): gutter.place(item.x, item.x + item.width, item.y + item.height / 2) for item in items})
@@ -86,6 +85,30 @@ def _is_drawn(block: LayoutBlock, tables: Sequence[RuledTable]) -> bool:
         return True
     x, y = block.bbox.x + block.bbox.width / 2, block.bbox.y + block.bbox.height / 2
     return any(each.box[0] <= x <= each.box[2] and each.box[1] <= y <= each.box[3] for each in tables)
+
+
+def _set_apart(
+    items: Sequence[TextItem],
+    blocks: Sequence[LayoutBlock],
+    drawn: Drawn,
+    tables: Sequence[RuledTable],
+    page: int,
+    places: Mapping[int, float],
+) -> tuple[list[RuledTable], list[TextItem]]:
+    """Find the tables that the engine guessed on a page of two columns, and return them with the other items."""
+    parts = _parts(items, places)
+    rows = [[line_of(part, page, places) for part in row] for row in parts]
+    within = {
+        id(line): part for row, some in zip(rows, parts, strict=True) for line, part in zip(row, some, strict=True)
+    }
+    found: list[RuledTable] = []
+    taken: set[int] = set()
+    for elements in _guessed(rows, blocks, drawn, tables, page, items, places).values():
+        lines = [line for each in elements for line in (each.lines if isinstance(each, Table) else [each])]
+        if elements:
+            found.append(RuledTable(elements, _around(lines), 0.0))
+            taken.update(id(item) for line in lines for item in within[id(line)])
+    return found, [item for item in items if id(item) not in taken]
 
 
 _LOOSE_ROWS = 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,6 +99,7 @@ class HeadingCandidate:
         flows: running text goes on from it in the same print.
         breaks: its bold line goes on in plain print as one sentence.
         prose: lines of running text on its page.
+        flush: running text on its page begins where it does.
         figures: rows of figures above it on its page.
         cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
         score: what speaks for it as a link of the numbering.
@@ -115,6 +117,7 @@ class HeadingCandidate:
     flows: bool = False
     breaks: bool = False
     prose: int = 0
+    flush: bool = False
     figures: int = 0
     cut: int | None = None
     score: float = 0.0
@@ -195,7 +198,8 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
         )
     ]
     edges = _right_edges(lines)
-    prose = sum(line.x1 - line.x0 > 0.5 * page.width and abs(line.size - body.size) < 0.3 for line in lines)
+    prose = _running_lines(lines, body, page.width)
+    starts = {round(line.x0) for line in prose}
     figures = _figures_above(page)
     index = 0
     while index < len(lines):
@@ -218,11 +222,27 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
             beside=_is_beside(lines, index, end),
             flows=following is not None and _flows(used[-1], following, edges),
             breaks=following is not None and _breaks(used[-1], following, edges),
-            prose=prose,
+            prose=len(prose),
+            flush=any(round(used[0].x0) + step in starts for step in (-1, 0, 1)),
             figures=figures[id(used[0])],
             cut=cut,
         )
         index = end
+
+
+_COLUMN, _LEADING = 0.3, 1.6
+"""Share of the page's width that a line of a column fills, and times its size that the next one begins below it."""
+
+
+def _running_lines(lines: Sequence[Line], body: Body, width: float) -> list[Line]:
+    """Find lines of running text: over half of the page, or flush below one another and over most of a column."""
+    near = [line for line in lines if abs(line.size - body.size) < 0.3]
+    found = {id(line): line for line in near if line.x1 - line.x0 > 0.5 * width}
+    for one, other in itertools.pairwise(near):
+        column = min(one.x1 - one.x0, other.x1 - other.x0) > _COLUMN * width and abs(one.x0 - other.x0) < 1
+        if column and one.style == other.style and 0 < other.y0 - one.y0 < _LEADING * one.size:
+            found |= {id(one): one, id(other): other}
+    return list(found.values())
 
 
 def _right_edges(lines: Sequence[Line]) -> dict[int, float]:

@@ -20,7 +20,7 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters
 _TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
 _PAGE_NUMBER = re.compile(r"\D\s+(?:[ivxlc]+|\d{1,4})$")
 _SPLIT = re.compile(
-    r"(?P<text>.*?[^\s.…·_])(?:[\s.…·_]*\s|\s?[.…·_]{2,}\s?)(?P<page>[ivxlc]+|(?:[A-Z\d]{1,3}[-–])?\d{1,4})",
+    r"(?P<text>.*?[^\s.…·_])(?:[\s.…·_]*\s|\s[.…·_]+|[.…·_]{2,}\s?)(?P<page>[ivxlc]+|(?:[A-Z\d]{1,3}[-–])?\d{1,4})",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
@@ -41,6 +41,10 @@ _TITLE = re.compile(r"(?:table of )?contents", re.IGNORECASE)
 _NEAR = 4.0
 _OVER, _DEEPEST = 2, 6
 _MAX_PENDING = 200
+_FEWEST_ENTRIES, _MOST_NAMED = 5, 0.6
+"""Entries of contents at least, and share of the rows of contents behind the text that recur: some wrap."""
+_INDENT = 36.0
+"""Points by which entries of one column are indented at most."""
 _KEY, _TAIL = 60, 16
 _PUNCTUATION = " .…·_-"
 
@@ -91,15 +95,17 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
     """Take the entries of contents pages out of the pages, in place, and tell what they say.
 
     An entry is a row that recurs, its page number taken off, as a line of a later page. Contents pages are looked for
-    in the first third of a document and in its first 60 pages only.
+    in the first third of a document and in its first 60 pages only; where there are none, in as many at its end, below
+    their title.
     """
     later = _Later(pages)
     found: list[int] = []
     listed: list[_Listed] = []
     captions = False
-    for page in pages[: max(6, min(60, len(pages) // 3 + 1))]:
+    most = max(6, min(60, len(pages) // 3 + 1))
+    for page in pages[:most]:
         continued = bool(found) and found[-1] == page.number - 1
-        for whole in (_rows(page), [_Row([line]) for line in _all_lines(page)]):
+        for whole in _readings(page):
             start = 0 if continued else _label_at(whole)
             rows = whole[start:]
             entries = [index for index, row in enumerate(rows) if later.has(row.text, page.number)]
@@ -112,7 +118,75 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
             page.elements = [*(line for row in whole[:start] for line in row.lines), *_entry_lines(rows, first, last)]
             found.append(page.number)
             break
+        else:
+            if continued and (rows := _last_rows(page, later)):
+                listed.extend(_read(rows, page.number, captions=captions))
+                _leave_out(page, rows)
+    for page in pages[max(most, len(pages) - most) :] if not found else ():
+        if rows := _rows_at_end(page, later):
+            listed.extend(_read(rows, 0, captions=False))
+            _leave_out(page, rows)
+            found.append(page.number)
     return Contents(found, _entries(listed, later) if found else [])
+
+
+def _readings(page: PageLayout) -> Iterator[list[_Row]]:
+    """Yield the rows of a page as they may be meant: by columns, over the whole width, and each line for itself."""
+    whole = _rows(page)
+    edge = _second_column(whole)
+    if edge is not None:
+        lines = _all_lines(page)
+        left, right = [line for line in lines if line.x0 < edge], [line for line in lines if line.x0 >= edge]
+        yield [*_rows_of(left), *_rows_of(right)]
+    yield whole
+    yield [_Row([line]) for line in _all_lines(page)]
+
+
+def _second_column(rows: Sequence[_Row]) -> float | None:
+    """Find where the second column of contents begins: right of page numbers, in five rows at least."""
+    starts: Counter[int] = Counter()
+    for row in rows:
+        for place, (one, other) in enumerate(itertools.pairwise(row.lines), 1):
+            before = " ".join(line.text for line in row.lines[:place])
+            if other.x0 - one.x1 > one.size and _SPLIT.fullmatch(before) and any(map(str.isalpha, other.text)):
+                starts[round(other.x0 / _INDENT)] += 1
+    best = max(starts, key=lambda start: (starts[start] + starts[start + 1], start), default=0)
+    return (best - 1) * _INDENT if starts[best] + starts[best + 1] >= _FEWEST_ENTRIES else None
+
+
+def _last_rows(page: PageLayout, later: _Later) -> list[_Row]:
+    """Find the last entries of contents that end at the head of a page, above the text."""
+    rows = _rows(page)
+    ends = itertools.takewhile(
+        lambda row: _SPLIT.fullmatch(row.text) is not None and later.has(row.text, page.number), rows
+    )
+    return list(ends)
+
+
+def _rows_at_end(page: PageLayout, later: _Later) -> list[_Row]:
+    """Find the entries of contents that stand behind the text: they have their title, and recur on earlier pages."""
+    for whole in _readings(page):
+        titles = [index for index, row in enumerate(whole) if _TITLE.fullmatch(split_clause_number(row.text).title)]
+        rows = whole[titles[0] + 1 :] if titles else []
+        named = [_SPLIT.fullmatch(row.text) is not None and later.had(row.text, page.number) for row in rows]
+        if sum(named) >= _FEWEST_ENTRIES:
+            last = len(named) - named[::-1].index(True)
+            if sum(named) >= _MOST_NAMED * last:
+                return rows[:last]
+    return []
+
+
+def _leave_out(page: PageLayout, rows: Sequence[_Row]) -> None:
+    """Take the lines of some rows out of a page."""
+    gone = {id(line) for row in rows for line in row.lines}
+    elements: list[Line | Table] = []
+    for element in page.elements:
+        lines = element.lines if isinstance(element, Table) else [element]
+        if isinstance(element, Table) and not any(id(line) in gone for line in lines):
+            elements.append(element)
+        else:
+            elements += [line for line in lines if id(line) not in gone]
+    page.elements = elements
 
 
 def _label_at(rows: Sequence[_Row]) -> int:
@@ -122,7 +196,7 @@ def _label_at(rows: Sequence[_Row]) -> int:
 
 def _is_contents(rows: Sequence[_Row], entries: Sequence[int]) -> bool:
     """Tell contents by entries that recur: five, and most of the page, or under the word itself."""
-    if len(entries) < 5 or len(entries) < 0.4 * len(rows):
+    if len(entries) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows):
         return False
     telling = sum(_ENTRY.search(rows[index].text) is not None for index in entries)
     return telling * 2 > len(entries) or any(_is_label(row.text) for row in rows)
@@ -175,9 +249,13 @@ def _all_lines(page: PageLayout) -> list[Line]:
 
 
 def _rows(page: PageLayout) -> list[_Row]:
+    return _rows_of(_all_lines(page))
+
+
+def _rows_of(lines: Sequence[Line]) -> list[_Row]:
     """Put what stands at one height side by side, top to bottom."""
     rows: list[_Row] = []
-    for line in sorted(_all_lines(page), key=lambda line: line.y0 + line.y1):
+    for line in sorted(lines, key=lambda line: line.y0 + line.y1):
         if rows and not line.rotated and abs(rows[-1].lines[-1].y0 - line.y0) < 0.4 * line.size:
             rows[-1].lines.append(line)
         else:
@@ -213,6 +291,11 @@ class _Later:
         """Tell whether a later page has it."""
         key = _key(text)
         return len(key) > 3 and key in self._pages and self._pages[key][-1] > page
+
+    def had(self, text: str, page: int) -> bool:
+        """Tell whether an earlier page has it."""
+        key = _key(text)
+        return len(key) > 3 and key in self._pages and self._pages[key][0] < page
 
     def pages_of(self, title: str) -> list[int]:
         """List the pages that have it, with its number or without."""

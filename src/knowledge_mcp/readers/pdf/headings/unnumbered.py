@@ -60,6 +60,7 @@ class Numbered:
         small: styles in which a heading begins with a small letter.
         first_page: page of the first of the top depth.
         most: pages of the first and the last of these, the outermost tenth of them left aside.
+        front: last page that a cover and what follows it can take.
         top_size: their usual size.
         is_numbered: whether the document numbers its clauses.
         throughout: whether it does so from its beginning to its end, or in a part only.
@@ -73,6 +74,7 @@ class Numbered:
     small: set[_Style] = field(default_factory=set[_Style])
     first_page: int = 0
     most: tuple[int, int] = (0, 0)
+    front: int = _FRONT_PAGES
     top_size: float = 99.0
     is_numbered: bool = False
     throughout: bool = True
@@ -94,12 +96,12 @@ class Numbered:
 
     def settle(self, pages: int) -> None:
         """Draw the conclusions, all headings being in."""
+        self.front = max(_FRONT_PAGES, int(_FRONT * pages))
         if self._sizes:
             ordered = sorted(self._pages)
             tenth = len(ordered) // 10
             self.first_page, self.most = ordered[0], (ordered[tenth], ordered[-1 - tenth])
-            early = self.most[0] <= max(_FRONT_PAGES, _FRONT * pages)
-            self.throughout = early and self.most[1] >= _REACHED * pages
+            self.throughout = self.most[0] <= self.front and self.most[1] >= _REACHED * pages
             self.top_size = sorted(self._sizes)[len(self._sizes) // 2]
         self.is_numbered = self._count >= 12 and self._count >= 0.12 * pages
 
@@ -290,7 +292,7 @@ def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity
     known = _is_known(candidate)
     alike = findings.alike(line)
     gap = candidate.gap / line.size
-    if candidate.page < findings.begins and candidate.prose < _PROSE and not known:
+    if candidate.page < findings.begins <= findings.front and candidate.prose < _PROSE and not known:
         return False  # a cover is set in large print, too: only pages of running text have headings on them
     if findings.numbers(candidate.page) and not known:
         return _stands_among_numbered(candidate, findings, purity)
@@ -312,7 +314,7 @@ def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity
     if line.size >= body.size + 1.4 and gap > 0.3:
         return True
     heavier = line.bold and not body.bold and line.size >= body.size - (1.1 if line.font != body.font else 0.1)
-    return heavier and apart and line.x0 < 0.45 * candidate.page_width
+    return heavier and apart and (candidate.flush or line.x0 < 0.45 * candidate.page_width)
 
 
 def _is_known(candidate: HeadingCandidate) -> bool:
