@@ -132,6 +132,24 @@ def test_bold_numbered_lines_are_headings_only_where_no_heading_style_is_used() 
     assert numbers(styled) == [(1, "1", "Scope")]
 
 
+@pytest.mark.parametrize("look", ["<w:b/>", '<w:sz w:val="28"/>', '<w:rFonts w:ascii="Arial Black"/>'])
+def test_numbered_lines_are_headings_where_their_style_makes_them_bold_or_large(look: str) -> None:
+    def styled(name: str, properties: str, based_on: str = "") -> str:
+        return style(name, name, based_on=based_on).replace("</w:style>", f"<w:rPr>{properties}</w:rPr></w:style>")
+
+    body = (
+        p("Part 3", "Chapter") + p("Hives", "Chapter") + p("Section 3.1. General", "Title")
+        + p("3.1.1. Places of Hives", "Title") + p("1) Hives shall stand on legs.", "Sentence")
+    )  # fmt: skip
+    styles = styled("Chapter", look) + styled("Title", "", "Chapter") + styled("Sentence", '<w:sz w:val="22"/>')
+    document = read_docx(body, styles=styles)
+    assert [(each.level, each.number, each.title) for each in document.sections] == [
+        (1, "3", "Hives"),
+        (2, "3.1", "General"),
+        (3, "3.1.1", "Places of Hives"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("number", "number_format", "printed"),
     [

@@ -59,6 +59,8 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".asciidoc": "text/asciidoc",
     ".bmp": "image/bmp",
     ".csv": "text/csv",
+    ".dbk": "application/xml",
+    ".dita": "application/xml",
     ".docx": f"{_OFFICE}.wordprocessingml.document",
     ".doorstop": DOORSTOP,
     ".eml": "message/rfc822",
@@ -72,6 +74,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".md": "text/markdown",
     ".mdx": "text/markdown",
     ".msg": "application/vnd.ms-outlook",
+    ".nxml": "application/xml",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".pdf": "application/pdf",
     ".png": "image/png",
@@ -104,7 +107,13 @@ _SAVED_AS: Mapping[str, str] = {
 """Documents that nothing here reads, and what their programs save them as."""
 
 _FIRST = {media_type: extension for extension, media_type in reversed(MEDIA_TYPES.items())}
-_COMMON = {"image/jpeg": ".jpg", "text/html": ".html", "text/markdown": ".md", "image/tiff": ".tif"}
+_COMMON = {
+    "application/xml": ".xml",
+    "image/jpeg": ".jpg",
+    "text/html": ".html",
+    "text/markdown": ".md",
+    "image/tiff": ".tif",
+}
 
 
 def media_type_of(name: str) -> str:

@@ -7,17 +7,21 @@ from typing import ClassVar
 
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
-MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".xml": "application/xml"}
+MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".json": "application/json",
+    **dict.fromkeys((".xml", ".dbk", ".dita", ".nxml"), "application/xml"),
+}
 """Media types of the files that this reader reads, by extension."""
 
 
 class DataReader(ConvertingReader):
-    """Read CSV as one table, JSON and XML as sections with their paths, a `needs.json` by its needs. Thread-safe.
+    """Read CSV as one table, JSON and XML as sections with their paths, documents in XML as pages. Thread-safe.
 
     Ours and not MarkItDown's, which gives JSON and XML as they stand and decodes western CSV files wrongly.
     """
 
-    label = "data-5"
+    label = "data-6"
     item_jobs: ClassVar[Mapping[str, str]] = {"text/csv": "knowledge_mcp.readers.data.csv:items"}
     jobs: ClassVar[Mapping[str, str]] = {
         "text/csv": "knowledge_mcp.readers.data.csv:table",

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.data.pages import as_page
+from knowledge_mcp.readers.data.prose import is_prose, title_of
 from knowledge_mcp.readers.html.job import nonblank_text_of, page
+from knowledge_mcp.readers.html.lines import source_line
+from knowledge_mcp.readers.html.walk import walk_html
 from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.texts import needs_in
 from knowledge_mcp.readers.shared.containers import (
@@ -287,16 +291,20 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if check:
         yield {"pages": None}
         return
-    yield from messages(_xml_pieces(root))
+    yield from messages(_prose_pieces(root) if is_prose(root) else _xml_pieces(root))
 
 
 def _xml_parsed(data: bytes) -> Element:
     from lxml import etree
 
     options: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remove_pis": True}
+    parser = etree.XMLParser(remove_comments=True, **options)
     try:
-        return etree.fromstring(data, etree.XMLParser(remove_comments=True, **options))
+        return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
+        # names that are twice or are no names hide nothing of the text
+        if all(entry.level < etree.ErrorLevels.FATAL for entry in parser.error_log):
+            return etree.fromstring(data, etree.XMLParser(remove_comments=True, recover=True, **options))
         if "encoding" not in str(error).lower() and "utf" not in str(error).lower():
             raise _damaged(error) from error
     try:
@@ -315,6 +323,13 @@ def _damaged(error: Exception) -> Refusal:
     if "amplification" in said or ("entit" in said.lower() and "loop" in said.lower()):
         return Refusal("too_large", "It is made to exhaust its reader by its entities.", details=said[:300])
     return corrupted(_XML, error)
+
+
+def _prose_pieces(root: Element) -> Iterator[Piece]:
+    """Write a document in XML as the page that it makes."""
+    title, about = title_of(root), local_name(root)
+    yield from walk_html(as_page(root), line_of=source_line)
+    yield facts(title=title[:300], metadata={"root": about})
 
 
 def _xml_pieces(root: Element) -> Iterator[Piece]:

@@ -241,7 +241,7 @@ class Paragraph:
         pictures: alternative texts of its pictures.
         sequence: the sequence that a SEQ field in it counts ("Table", "Figure"), None without one.
         is_contents: it is a line of a table of contents.
-        bold: code points in bold.
+        bold: code points that are bolder or larger than the document's text.
         unknown_symbols: symbols of symbol fonts that have no letter here.
     """
 
@@ -353,9 +353,10 @@ class ParagraphReader:
                 self.hidden[reason] += 0 if self.fields.hides_text else visible_length(part) or 1
             else:
                 self._run_part(part, properties, paragraph)
-        if is_on(properties.get("b")):
+        is_heavy = self._looks.stands_out(properties, paragraph.style)
+        if is_heavy:
             paragraph.bold += len(paragraph.text) - before
-        if is_on(properties.get("b")) or is_on(properties.get("i")) or (value(properties.get("u")) or "none") != "none":
+        if is_heavy or is_on(properties.get("i")) or (value(properties.get("u")) or "none") != "none":
             paragraph.text.stand_out(before)
 
     def _drawing(self, element: Element, paragraph: Paragraph) -> None:

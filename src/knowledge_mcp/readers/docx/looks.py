@@ -49,6 +49,8 @@ class _Look:
         size, complex_size: half points; the second for scripts that are written from right to left.
         colour: RRGGBB, or "auto".
         ground: RRGGBB behind it, "auto" for what is behind that, "" for what is unknown.
+        bold: whether it is bold.
+        font: the name of its font.
     """
 
     vanish: bool | None = None
@@ -57,6 +59,8 @@ class _Look:
     complex_size: int | None = None
     colour: str | None = None
     ground: str | None = None
+    bold: bool | None = None
+    font: str | None = None
 
     def over(self, other: _Look) -> _Look:
         """Give this look where it says something, else the other."""
@@ -67,6 +71,8 @@ class _Look:
             other.complex_size if self.complex_size is None else self.complex_size,
             self.colour or other.colour,
             other.ground if self.ground is None else self.ground,
+            other.bold if self.bold is None else self.bold,
+            self.font or other.font,
         )
 
     @property
@@ -78,6 +84,12 @@ class _Look:
 
 
 _NOTHING = _Look()
+_HEAVY = re.compile(r"(?:Black|Heavy|Bold|Fett|Gras)(?:MT|PS)?\Z")
+"""Fonts that are bold by their name, as of files that were made for print."""
+_LARGER = 1.2
+"""Titles are set a fifth larger than text at least, small print and tables are not."""
+_USUAL_SIZE = 20
+"""Half points of text where a file says nothing: 10 points, as Word has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,18 @@ class Looks:
             return None
         ground = self._ground(run) if look.ground in {None, "auto"} else look.ground
         return HiddenReason.COLOUR if is_alike(look.colour, ground) else None
+
+    def stands_out(self, properties: Mapping[str, Element], style_id: str | None) -> bool:
+        """Tell whether a run is bolder or larger than the text of its document, by itself or by its styles."""
+        base = self._of_paragraph(style_id)
+        if not properties and style_id in {None, self._default}:
+            return bool(base.bold)
+        written = self._chain(value(properties["rStyle"])) if "rStyle" in properties else _NOTHING
+        look = _look(properties).over(written).over(base)
+        usual = self._of_paragraph(None)
+        if look.bold or (look.font != usual.font and _HEAVY.search(look.font or "")):
+            return True
+        return (look.size or 0) >= _LARGER * (usual.size or _USUAL_SIZE)
 
     def _vanishes(self, own: _Look, written: _Look, base: _Look) -> bool:
         """Combine the switches: a run's own counts, else those of its two styles undo each other."""
@@ -218,6 +242,8 @@ def _look(properties: Mapping[str, Element]) -> _Look:
         _half_points(value(properties.get("szCs"))),
         value(properties.get("color")),
         ground,
+        is_on(properties["b"]) if "b" in properties else None,
+        attribute(properties["rFonts"], "ascii") if "rFonts" in properties else None,
     )
 
 

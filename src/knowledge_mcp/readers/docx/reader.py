@@ -50,7 +50,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-7"
+        return "docx-8"
 
     def check(self, item: SourceItem) -> Inspection:
 

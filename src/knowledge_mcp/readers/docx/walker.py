@@ -195,7 +195,7 @@ class DocxWalker:
         if parts.number is None or caption_label(words, is_sure=True) is not None:
             return False
         self._flush_code()
-        level = 1 if parts.keyword else parts.number.count(".") + 1
+        level = parts.number.count(".") + 1
         printed = parts.printed(words) if label is None else None
         self._builder.heading(
             parts.title,

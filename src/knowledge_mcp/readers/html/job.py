@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.language.titles import without_site
 from knowledge_mcp.readers.html.hidden import take_out_hidden
-from knowledge_mcp.readers.html.walk import html_pieces, parse_html, source_line, walk_html
+from knowledge_mcp.readers.html.lines import source_line
+from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
 from knowledge_mcp.readers.shared.containers import foreign_in, local_name, mislabelled
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text

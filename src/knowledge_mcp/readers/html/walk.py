@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.hidden import take_out_hidden
+from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
 from knowledge_mcp.readers.html.tables import TableCells, is_data_table
 from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
@@ -48,23 +49,9 @@ _LINKS = ("http://", "https://", "mailto:", "#")
 _XHTML = b"http://www.w3.org/1999/xhtml"
 _BULLET = "•"
 _EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
+MARKER = "{https://clausewise.invalid}marker"
+"""Attribute with the mark of a list's item or a note, or a heading's number; no page has it, only what is made one."""
 _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
-
-
-LineOf: TypeAlias = "Callable[[Element], int | None]"
-"""Tells the line of a file, from 1, on which an element begins: 0 for where the text before ends, None for unknown."""
-_MOST_LINES = 65_535
-"""The parser counts no further."""
-
-
-def _no_line(_: Element) -> None:
-    return None
-
-
-def source_line(element: Element) -> int | None:
-    """Tell the line of its page on which an element begins."""
-    line = element.sourceline
-    return line if line is not None and line < _MOST_LINES else None
 
 
 def html_pieces(text: str, *, base: str = "", line_of: LineOf | None = None) -> Iterator[Piece]:
@@ -148,45 +135,6 @@ def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -
     yield from walk.taken()
 
 
-class _Lines:
-    """Count the lines of the file along the walk; an element whose line is known sets the count."""
-
-    def __init__(self, line_of: LineOf) -> None:
-        self._line_of = line_of
-        self._here: int | None = None
-        self._first: int | None = None
-        self._last: int | None = None
-
-    def begin(self, element: Element) -> None:
-        """Come to an element's beginning."""
-        line = self._line_of(element)
-        self._here = self._here if line == 0 else line
-
-    def pass_over(self, text: str, *, is_shown: bool) -> None:
-        """Go to a text's end; the open block holds its words where they are shown."""
-        if self._here is None:
-            return
-        if is_shown and not text.isspace():
-            words = text.strip()
-            start = self._here + text.count("\n", 0, text.index(words[0]))
-            self._first = self._first or start
-            self._last = start + words.count("\n")
-        self._here += text.count("\n")
-
-    def open(self) -> None:
-        """Have the open block begin here."""
-        self._first = self._last = self._here
-
-    def reach_up(self, lines: Iterator[int]) -> None:
-        """Have the open block begin with the first of these, where there are any."""
-        self._first = min(lines, default=self._first)
-
-    def take(self) -> tuple[int, int] | None:
-        """Give the lines of the open block, None where they are not known, and begin another."""
-        first, last, self._first, self._last = self._first, self._last, None, None
-        return (first, last) if first is not None and last is not None else None
-
-
 @dataclass(slots=True)
 class _List:
     """Hold an open list: the form of its numbers, empty for bullets, and how it counts on."""
@@ -213,13 +161,15 @@ class _Walk:
 
     def __init__(self, base: str, line_of: LineOf | None) -> None:
         self._base = base
-        self._lines = _Lines(line_of or _no_line)
+        self._lines = Lines(line_of or no_line)
         self._out: list[Piece] = []
         self._rich = RichText()
         self._hidden = 0
         self._pre = 0
         self._heading = 0
+        self._number = ""
         self._caption = 0
+        self._note = ""
         self._quotes = 0
         self._terms: list[Piece] = []
         self._above: list[Piece] = []
@@ -315,7 +265,7 @@ class _Walk:
         if self._heading or self._pre or self._caption:
             self._flush_terms()
         if self._heading:
-            self._put(counting(heading(rich.text, self._heading), rich))
+            self._put(counting(heading(rich.text, self._heading, number=self._number), rich))
         elif self._pre:
             self._put(counting(piece(BlockKind.CODE, rich.text.strip("\n")), rich))
         elif self._caption:
@@ -329,6 +279,8 @@ class _Walk:
             self._lines.reach_up(line for each in terms for line in each.get("lines", ()))
             term.extend(rich)
             self._put(rich_piece(BlockKind.PARAGRAPH, term))
+        elif self._note:
+            self._put(rich_piece(BlockKind.FOOTNOTE, rich, marker=self._note))
         elif self._quotes:
             self._put(rich_piece(BlockKind.QUOTE, rich))
         elif self._lists:
@@ -348,8 +300,10 @@ class _Walk:
     def _block(self, tag: str, element: Element) -> None:
         self.flush()
         if _HEADING.fullmatch(tag):
-            self._heading = int(tag[1])
+            self._heading, self._number = int(tag[1]), element.get(MARKER) or ""
             self._lines.open()
+        elif tag == "p":
+            self._note = element.get(MARKER) or ""
         elif tag == "pre":
             self._pre += 1
             self._rich = RichText(verbatim=True)
@@ -370,6 +324,8 @@ class _Walk:
     def _unblock(self, tag: str) -> None:
         if _HEADING.fullmatch(tag):
             self._heading = 0
+        elif tag == "p":
+            self._note = ""
         elif tag == "pre":
             self._pre = max(self._pre - 1, 0)
             self._rich = RichText(verbatim=self._pre > 0)
@@ -401,6 +357,8 @@ class _Walk:
         self._terms = []
 
     def _next_marker(self, element: Element) -> str:
+        if stated := element.get(MARKER):
+            return stated
         if not self._lists or not self._lists[-1].form:
             return _BULLET
         here = self._lists[-1]

@@ -28,6 +28,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.assembly import (
     MOST_TEXT,
     DocumentBuilder,
+    NumberedTitle,
     parse_document_type,
     proposed_id,
     split_clause_number,
@@ -44,9 +45,14 @@ _BATCH = 200_000
 # ---- the child's side -----------------------------------------------------------------------------------------------
 
 
-def heading(title: str, level: int, *, plain: bool = False) -> Piece:
-    """Write a heading; `plain` for a mere name: no clause number is looked for in it, and it is no title."""
+def heading(title: str, level: int, *, plain: bool = False, number: str = "") -> Piece:
+    """Write a heading; `plain` for a mere name: no clause number is looked for in it, and it is no title.
+
+    `number` is what the file marks as the number that the title begins with.
+    """
     written: Piece = {"heading": title, "level": level}
+    if number:
+        written["number"] = number
     if plain:
         written["plain"] = True
     return written
@@ -242,7 +248,7 @@ class DocumentAssembly:
             return
         if level == 1 and not self.headline:
             self.headline = words
-        parts = split_clause_number(words)
+        parts = _numbered(words, each.get("number", ""))
         span = self.builder.heading(
             parts.title,
             level=level,
@@ -303,6 +309,19 @@ class DocumentAssembly:
             self._waiting = names
         else:
             self.builder.anchor(names, span.start)
+
+
+_STATED_NUMBER = re.compile(r"(?:[^\W\d_]+\.?\s+)?(?:§+\s*)?(\d[\w.-]*)")
+
+
+def _numbered(words: str, stated: str) -> NumberedTitle:
+    """Tell a heading's number from its title; one that only the file's marks show ("1001") counts where it is one."""
+    parts = split_clause_number(words)
+    found = _STATED_NUMBER.fullmatch(" ".join(stated.split())) if stated and parts.number is None else None
+    if found is None:
+        return parts
+    title = words.removeprefix(" ".join(stated.split())).strip()
+    return dataclasses.replace(parts, number=found.group(1).rstrip(".-"), title=title) if title else parts
 
 
 def _lines_of(each: Piece) -> tuple[int, int] | None:

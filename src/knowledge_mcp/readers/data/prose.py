@@ -1,0 +1,102 @@
+"""In the child: what is said of a document in XML as a whole: that it is one, and what it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.data import vocabulary as names
+from knowledge_mcp.readers.shared.containers import local_name, without_namespace
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+BREAKS = frozenset({"br", "lb", "eol"})
+MOST_TITLE = 300
+_LEAST_SHARE = 0.5
+"""Of a document's letters, those in paragraphs; of data they are a few remarks."""
+_LEAST_PARAGRAPHS, _LEAST_WORDS = 3, 5
+"""Paragraphs that a document has, and words that make one of them a sentence."""
+_UNSAID = names.NOTES_BELOW | names.DATA_ABOUT
+_APART = names.PARAGRAPHS | BREAKS
+_HIGH = 3
+"""How deep the title of a whole document may stand."""
+
+
+def is_prose(root: Element) -> bool:
+    """Tell a document from data: most of its letters stand in paragraphs, and several of these are sentences."""
+    whole = inside = paragraphs = 0
+    allowed = names.PARAGRAPHS | names.SENTENCES
+    allowed |= names.WEAK_PARAGRAPHS if _has_numbered_parts(root) else frozenset[str]()
+    stack: list[tuple[Element, bool]] = [(root, False)]
+    while stack:
+        element, is_inside = stack.pop()
+        name = name_of(element)
+        if name in names.DATA_ABOUT:
+            continue
+        if not is_inside and name in allowed:
+            is_inside = True
+            paragraphs += len(said(element).split()) >= _LEAST_WORDS
+        is_inside = is_inside or name in names.TABLES or name in names.CODE
+        for words in (element.text, *(child.tail for child in element)):
+            letters = len("".join((words or "").split()))
+            whole += letters
+            inside += letters if is_inside else 0
+        stack.extend((child, is_inside) for child in element if isinstance(child.tag, str))
+    return paragraphs >= _LEAST_PARAGRAPHS and inside >= _LEAST_SHARE * whole
+
+
+def _has_numbered_parts(root: Element) -> bool:
+    """Tell whether a numbered part stands in another, as in laws: records of data have a number each, side by side."""
+    numbered = {element.getparent() for element in root.iter("*") if name_of(element) in names.NUMBERS}
+    return any(above in numbered for part in numbered if part is not None for above in part.iterancestors())
+
+
+def title_of(root: Element) -> str:
+    """Find what a document calls itself; empty where nothing but its first heading does."""
+    language = next((value for key, value in root.attrib.items() if without_namespace(key) == "lang"), "")
+    for name in ("doctitle", "shorttitle", "titlestmt", "title-wrap"):
+        found = [element for element in root.iter("*") if name_of(element) == name]
+        found.sort(key=lambda element: language not in element.attrib.values())
+        for element in found:
+            inner = next((each for each in element.iter("*") if name_of(each) in {"full", "main"}), element)
+            words = said(inner)
+            if words and len(words) <= MOST_TITLE:
+                return words
+    for element in root.iter("*"):
+        if name_of(element) == "title" and sum(1 for _ in element.iterancestors()) <= _HIGH:
+            return said(element)
+    subject = next((each for each in root.iter("*") if name_of(each) == "subject"), None)
+    return said(subject) if subject is not None else ""
+
+
+def name_of(element: Element) -> str:
+    """Give the local name of an element in small letters, empty for what is no element."""
+    return local_name(element).lower() if isinstance(element.tag, str) else ""
+
+
+def elements_of(element: Element) -> Iterator[Element]:
+    """Give the elements in an element."""
+    return (child for child in element if isinstance(child.tag, str))
+
+
+def said(element: Element) -> str:
+    """Join the words of an element without its notes."""
+    parts: list[str] = []
+    stack: list[str | Element] = [element]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            parts.append(top)
+        elif top is element or name_of(top) not in _UNSAID:
+            inside: list[str | Element] = [top.text or ""]
+            for child in top:
+                apart = " " if name_of(child) in _APART else ""
+                inside += [apart, child, apart, child.tail or ""]
+            stack.extend(reversed(inside))
+    return " ".join("".join(parts).split())
+
+
+def has_words(element: Element) -> bool:
+    """Tell whether an element has words outside its parts."""
+    return any((words or "").strip() for words in (element.text, *(child.tail for child in element)))

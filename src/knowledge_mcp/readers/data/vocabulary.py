@@ -1,0 +1,99 @@
+"""What elements of documents in XML are called, by what they do, over all vocabularies that are read alike.
+
+Names are local and in small letters. They are those of RFC XML, DITA, DocBook, JATS and NISO STS, TEI, Akoma Ntoso,
+USLM, the legislation of the United Kingdom, Canada and the District of Columbia, the Federal Register, and XMPP.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CAPTIONED",
+    "CELLS",
+    "CODE",
+    "DATA_ABOUT",
+    "DEFINED",
+    "ENTRIES",
+    "FLAT_HEADINGS",
+    "HEADS",
+    "IMAGES",
+    "INLINE",
+    "ITEMS",
+    "LISTS",
+    "NOTES_BELOW",
+    "NUMBERS",
+    "ORDERED",
+    "PARAGRAPHS",
+    "PREFIXES",
+    "QUOTES",
+    "ROWS",
+    "SENTENCES",
+    "SOURCES",
+    "TABLES",
+    "TERMS",
+    "TITLES",
+    "TITLE_ATTRIBUTES",
+    "WEAK_PARAGRAPHS",
+    "WRAPPERS",
+]
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+TITLES = _names(
+    "title head heading name titletext subject marginalnote bridgehead article-title ttitle stitle sidehead"
+)
+"""Name the part in which they stand."""
+NUMBERS = _names("num number label pnumber sectno enum")
+"""Number the part in which they stand."""
+PREFIXES = _names("prefix")
+"""Stand before a number: "TITLE" of "TITLE IX"."""
+WRAPPERS = _names("info articleinfo bookinfo chapterinfo sectioninfo header front titleblock title-group article-meta")
+"""Hold the title of the part in which they stand, and more."""
+TITLE_ATTRIBUTES = ("title", "topic")
+"""Attributes that name a part: of RFCs of version 2 and of XMPP's documents."""
+FLAT_HEADINGS = _names("hd heading scheduleformheading groupheading")
+"""Name what comes after them, as those of HTML do; "heading" where there are a number or a title in it."""
+PARAGRAPHS = _names("p para simpara formalpara t fp ab l ptext shortdesc cmd")
+SENTENCES = _names("li dd pd note dt pt")
+"""Hold words without a paragraph of their own, in documents and in nothing else."""
+WEAK_PARAGRAPHS = _names("text")
+"""Paragraphs of legislation; in data a text is anything."""
+INLINE = _names(
+    "a abbr acronym b bold citation cite code codeph command emph emphasis em eref cref bcp14 filename filepath"
+    " fixed-case g hi i italic literal monospace option parmname ph q quote ref replaceable roman sc span std strong"
+    " sub sup sup2 tag term tt u ulink underline uri userinput varname xref link e su date br lb def mod ins del"
+    " xrefexternal xrefinternal definedtermen definedtermfr citationsubref internallink footnoteref inline-formula"
+    " math affecteddocument"
+)
+LISTS = _names(
+    "ul ol list itemizedlist orderedlist simplelist unorderedlist sl steps steps-unordered substeps choices"
+    " procedure bibliolist"
+)
+ORDERED = _names("ol orderedlist steps procedure")
+ITEMS = _names("li item listitem list-item step substep sli choice member")
+ENTRIES = _names("varlistentry plentry dlentry def-item glossentry")
+"""Hold terms and what is said of them; a list that has both in turns is a `dl`."""
+TERMS = _names("dt term pt glossterm label")
+DEFINED = _names("dd listitem pd def glossdef item")
+TABLES = _names("table informaltable simpletable gpotable tabular properties choicetable")
+ROWS = _names("tr row strow sthead boxhd property prophead chrow chhead")
+HEADS = _names("thead sthead boxhd prophead chhead")
+CELLS = _names("td th entry cell stentry ched ent proptype propvalue propdesc choption chdesc")
+CAPTIONED = _names("figure fig example informalexample table-wrap tablegroup image").union(TABLES)
+"""Have a caption, and no heading, for a title."""
+CODE = _names(
+    "programlisting screen codeblock sourcecode artwork literallayout preformat eg pre egxml synopsis msgblock"
+)
+QUOTES = _names("blockquote disp-quote lq quotedstructure")
+NOTES_BELOW = _names("fn footnote authorialnote ftnt")
+IMAGES = _names("graphic imagedata mediaobject media img")
+SOURCES = _names("reference biblioentry bibl biblstruct ref mixed-citation element-citation bibliomixed")
+"""Works that are cited, whose parts make one line."""
+DATA_ABOUT = _names(
+    "meta metadata teiheader std-meta iso-meta reg-meta nat-meta journal-meta prolog recentamendments colspec col"
+    " workflow std-doc-meta indexterm titlealts draft-comment std-id-group partofspeech normativeauthorization"
+    " required-cleanup"
+)
+"""Describe the file and are not printed."""
