@@ -104,10 +104,8 @@ def test_sections_and_pages_survive_as_json(structure: DocumentStructure) -> Non
 
 def test_a_structure_stored_before_there_were_anchors_is_still_read() -> None:
     plain = DocumentStructure((OutlineEntry(1, None, "Scope", Span(0, 5)),))
-    written = structure_to_json(plain)
-    assert "anchors" not in written
-    assert "lines" not in written
-    assert structure_from_json(written) == plain
+    lists = json.loads(structure_to_json(plain))
+    assert structure_from_json(json.dumps({name: lists[name] for name in ("sections", "pages")})) == plain
 
 
 def test_a_chunk_with_every_field_survives_as_json() -> None:

@@ -11,10 +11,10 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from itertools import repeat
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic, TypeVar, cast
 
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
 from knowledge_mcp.model.collection import (
@@ -30,6 +30,7 @@ from knowledge_mcp.model.collection import (
 from knowledge_mcp.model.document import Anchor, Box, DeclaredLink, Reference, ReferenceKind, RequirementItem, Span
 from knowledge_mcp.model.errors import DamagedError, leave_out
 
+V = TypeVar("V")
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading a damaged value may raise, whatever the damage."""
 
@@ -63,26 +64,9 @@ def chunk_to_json(chunk: Chunk) -> str:
     data["chunk_type"] = chunk.chunk_type.value
     if chunk.lines is not None:
         data["lines"] = chunk.lines
-    if chunk.links:
-        data["links"] = [[link.text, link.kind.value, link.target, *_span(link.span)] for link in chunk.links]
-    if chunk.statements:
-        data["statements"] = [
-            [
-                *_span(each.span),
-                each.modality.value,
-                each.negated,
-                each.clause_number,
-                each.text,
-                each.identifier,
-                None if each.lead_in is None else _span(each.lead_in),
-                *([True] if each.weak else []),
-            ]
-            for each in chunk.statements
-        ]
-    if chunk.definitions:
-        data["definitions"] = [_listed(each) for each in chunk.definitions]
-    if chunk.boxes:
-        data["boxes"] = [[box.page, box.left, box.top, box.right, box.bottom] for box in chunk.boxes]
+    for name, form in _PARTS.items():
+        if parts := getattr(chunk, name):
+            data[name] = [form.write(each) for each in parts]
     return sealed(_dump({name: value for name, value in data.items() if value not in ((), None)}))
 
 
@@ -121,7 +105,7 @@ def _chunk_of(values: dict[str, Any]) -> Chunk:
     for name in data.keys() & _TUPLES:
         data[name] = tuple(data[name])
     for name in data.keys() & _PARTS.keys():
-        data[name] = tuple(map(_PARTS[name], data[name]))
+        data[name] = tuple(map(_PARTS[name].read, data[name]))
     return Chunk(**data)
 
 
@@ -283,38 +267,8 @@ def structure_to_json(structure: DocumentStructure) -> str:
     """Write a document's structure; empty text for an empty one."""
     if structure == NO_STRUCTURE:
         return ""
-    lines = [each.line for each in structure.sections]
-    lines_of = {"lines": lines} if any(lines) else {}
-    anchors = {"anchors": [[each.name, each.place] for each in structure.anchors]} if structure.anchors else {}
-    hidden = {"hidden": [list(each) for each in structure.hidden]} if structure.hidden else {}
-    items = {"items": [_listed_item(each) for each in structure.items]} if structure.items else {}
-    original = {"original": structure.original} if structure.original else {}
-    return _dump(
-        {
-            "sections": [
-                [each.level, each.number, each.title, *_span(each.span), each.page, each.informative]
-                for each in structure.sections
-            ],
-            "pages": [
-                [
-                    each.number,
-                    each.label,
-                    *_span(each.span),
-                    each.method,
-                    each.characters,
-                    each.tables,
-                    each.figures,
-                    each.note,
-                ]
-                for each in structure.pages
-            ],
-            **lines_of,
-            **anchors,
-            **hidden,
-            **items,
-            **original,
-        }
-    )
+    lists = {name: [form.write(each) for each in getattr(structure, name)] for name, form in _LISTS.items()}
+    return _dump({**lists, "hidden": structure.hidden, "original": structure.original})
 
 
 def structure_from_json(text: str) -> DocumentStructure:
@@ -331,35 +285,10 @@ def structure_from_json(text: str) -> DocumentStructure:
         raise DamagedError.of("structure", why=f"{type(exc).__name__}: {exc}") from exc
 
 
-def _listed_item(item: RequirementItem) -> list[Any]:
-    links = [[link.target, link.kind] for link in item.links]
-    said = [item.id, item.title, item.text, item.level, item.kind, dict(item.attributes), links]
-    return [*said, item.line, item.informative, *_span(item.span)]
-
-
-def _item(data: list[Any]) -> RequirementItem:
-    name, title, text, level, kind, attributes, links, line, informative, start, end = data
-    declared = tuple(DeclaredLink(target, link) for target, link in links)
-    return RequirementItem(name, title, text, level, kind, attributes, declared, line, informative, Span(start, end))
-
-
 def _structure_of(data: dict[str, Any]) -> DocumentStructure:
-    return DocumentStructure(
-        sections=tuple(
-            OutlineEntry(level, number, title, Span(start, end), page, informative, line)
-            for (level, number, title, start, end, page, informative), line in zip(
-                data["sections"], data.get("lines") or repeat(None, len(data["sections"])), strict=True
-            )
-        ),
-        pages=tuple(
-            PageCoverage(number, label, Span(start, end), method, characters, tables, figures, note)
-            for number, label, start, end, method, characters, tables, figures, note in data["pages"]
-        ),
-        anchors=tuple(Anchor(name, place) for name, place in data.get("anchors", ())),
-        hidden=tuple((str(reason), int(count)) for reason, count in data.get("hidden", ())),
-        items=tuple(map(_item, data.get("items", ()))),
-        original=str(data.get("original", "")),
-    )
+    lists: dict[str, Any] = {name: tuple(map(form.read, data.get(name, ()))) for name, form in _LISTS.items()}
+    hidden = tuple((str(reason), int(count)) for reason, count in data.get("hidden", ()))
+    return DocumentStructure(**lists, hidden=hidden, original=str(data.get("original", "")))
 
 
 def space_to_json(space: EmbeddingSpace) -> str:
@@ -373,57 +302,6 @@ def space_from_json(text: str) -> EmbeddingSpace:
     return EmbeddingSpace(**json.loads(text))
 
 
-def _statement(data: list[Any]) -> Statement:
-    start, end, modality, negated, clause_number, text, identifier, lead_in, *weak = data
-    return Statement(
-        span=Span(start, end),
-        modality=Modality(modality),
-        negated=negated,
-        clause_number=clause_number,
-        text=text,
-        identifier=identifier,
-        lead_in=None if lead_in is None else Span(*lead_in),
-        weak=bool(weak),
-    )
-
-
-def _link(data: list[Any]) -> Reference:
-    text, kind, target, start, end = data
-    return Reference(text=text, kind=ReferenceKind(kind), target=target, span=Span(start, end))
-
-
-def _box(data: list[Any]) -> Box:
-    return Box(*data)
-
-
-def _listed(definition: Definition) -> list[Any]:
-    """Write a definition; notes and origin only where there are any, so that others are what they were before."""
-    listed = [
-        definition.term,
-        definition.text,
-        *_span(definition.span),
-        definition.aliases,
-        definition.clause_number,
-        definition.domain,
-    ]
-    return [*listed, definition.notes, definition.origin] if definition.notes or definition.origin else listed
-
-
-def _definition(data: list[Any]) -> Definition:
-    term, text, start, end, aliases, clause_number, domain, *more = data
-    notes, origin = more or ((), "")
-    return Definition(
-        term=term,
-        text=text,
-        span=Span(start, end),
-        aliases=tuple(aliases),
-        clause_number=clause_number,
-        domain=domain,
-        notes=tuple(notes),
-        origin=origin,
-    )
-
-
 def _span(span: Span) -> tuple[int, int]:
     return span.start, span.end
 
@@ -432,10 +310,76 @@ def _dump(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-_PARTS: Mapping[str, Callable[[list[Any]], object]] = {
-    "links": _link,
-    "statements": _statement,
-    "definitions": _definition,
-    "boxes": _box,
+class _Form(Generic[V]):
+    """How values of a class are written: as a list of its fields in their order, where `span` is two numbers.
+
+    Args:
+        kind: the class.
+        optional: values of its last fields for none; these are not written where all of them are so.
+        write, read: how a field is written and read that JSON has otherwise, by its name.
+    """
+
+    def __init__(
+        self,
+        kind: Callable[..., V],
+        optional: Sequence[object] = (),
+        *,
+        write: Mapping[str, Callable[[Any], object]] | None = None,
+        read: Mapping[str, Callable[[Any], object]] | None = None,
+    ) -> None:
+        names = [each.name for each in fields(cast("Any", kind))]
+        self._kind = kind
+        self._values = attrgetter(*names)
+        self._optional = list(optional)
+        self._span = names.index("span") if "span" in names else None
+        self._write = [(names.index(name), how) for name, how in (write or {}).items()]
+        self._read = [(names.index(name), how) for name, how in (read or {}).items()]
+
+    def write(self, value: V) -> list[Any]:
+        listed: list[Any] = [*self._values(value)]
+        for place, how in self._write:
+            listed[place] = how(listed[place])
+        if self._optional and listed[-len(self._optional) :] == self._optional:
+            del listed[-len(self._optional) :]
+        if self._span is not None:
+            listed[self._span : self._span + 1] = _span(listed[self._span])
+        return listed
+
+    def read(self, listed: list[Any]) -> V:
+        values = [*listed]
+        if (place := self._span) is not None:
+            values[place : place + 2] = [Span(*listed[place : place + 2])]
+        for place, how in self._read:
+            if place < len(values):
+                values[place] = how(values[place])
+        return self._kind(*values)
+
+
+def _span_or_none(span: Span | None) -> tuple[int, int] | None:
+    return None if span is None else _span(span)
+
+
+_DECLARED = _Form(DeclaredLink)
+_PARTS: Mapping[str, _Form[Any]] = {
+    "links": _Form(Reference, read={"kind": ReferenceKind}),
+    "statements": _Form(
+        Statement,
+        (False,),
+        write={"lead_in": _span_or_none},
+        read={"modality": Modality, "lead_in": lambda given: None if given is None else Span(*given)},
+    ),
+    "definitions": _Form(Definition, ((), ""), read={"aliases": tuple, "notes": tuple}),
+    "boxes": _Form(Box),
 }
-"""How a chunk's lists of parts are read."""
+"""How a chunk's lists of parts are written."""
+_LISTS: Mapping[str, _Form[Any]] = {
+    "sections": _Form(OutlineEntry, (None,)),
+    "pages": _Form(PageCoverage),
+    "anchors": _Form(Anchor),
+    "items": _Form(
+        RequirementItem,
+        write={"attributes": dict, "links": lambda links: list(map(_DECLARED.write, links))},
+        read={"links": lambda links: tuple(map(_DECLARED.read, links))},
+    ),
+}
+"""How the lists of a document's structure are written."""
