@@ -37,7 +37,7 @@ class Watched(IndexMemory):
 
     def used(self, owner: IndexOwner, key: Hashable, size: int) -> None:
         super().used(owner, key, size)
-        self.sizes.append((size, self.held()[0]))
+        self.sizes.append((size, self.usage()[0]))
 
 
 class Shelf:
@@ -85,10 +85,10 @@ def size_of_one(opening: Opening) -> int:
     store = opening(memory)
     filled(store)
     asked(store, "a")
-    size, count = memory.held()
+    size, count = memory.usage()
     store.close()
     assert count == 1
-    assert memory.held() == (0, 0)
+    assert memory.usage() == (0, 0)
     return size
 
 
@@ -101,8 +101,8 @@ def test_the_least_recently_used_of_three_goes_and_is_read_again_with_the_same_a
     store = opening(memory)
     for name in (*NAMES, "b", "a", "a", "c", "b"):
         assert asked(store, name) == expected[name]
-        assert memory.held()[1] <= 2
-    assert memory.held()[1] == 2
+        assert memory.usage()[1] <= 2
+    assert memory.usage()[1] == 2
     assert all(together <= max(limit, size) for size, together in memory.sizes)
 
 
@@ -115,7 +115,7 @@ def test_concurrent_searches_answer_the_same_while_indexes_are_dropped(opening: 
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(asked, [store] * len(names), names))
     assert found == [expected[name] for name in names]
-    assert memory.held()[1] == 1
+    assert memory.usage()[1] == 1
 
 
 def test_the_one_used_least_recently_goes_first_and_the_one_in_use_stays(caplog: pytest.LogCaptureFixture) -> None:
@@ -124,12 +124,12 @@ def test_the_one_used_least_recently_goes_first_and_the_one_in_use_stays(caplog:
         memory.used(shelf, name, 50)
     memory.used(shelf, "c", 50)
     assert shelf.dropped == ["b"]
-    assert memory.held() == (100, 2)
+    assert memory.usage() == (100, 2)
     with caplog.at_level(logging.WARNING):
         memory.used(shelf, "large", 500)
         memory.used(shelf, "large", 501)
     assert shelf.dropped == ["b", "a", "c"]
-    assert memory.held() == (501, 1)
+    assert memory.usage() == (501, 1)
     assert Counter(each.message for each in caplog.records).most_common(1)[0][1] == 1
     memory.used(shelf, "a", 50)
     assert shelf.dropped[-1] == "large"
@@ -142,7 +142,7 @@ def test_owners_share_the_limit_and_those_that_are_gone_count_no_longer() -> Non
     assert (first.dropped, second.dropped) == ([1], [])
     memory.used(first, 2, 40)
     memory.forget(first)
-    assert memory.held() == (60, 1)
+    assert memory.usage() == (60, 1)
     del second
     gc.collect()
-    assert memory.held() == (0, 0)
+    assert memory.usage() == (0, 0)

@@ -155,7 +155,7 @@ class Ingest:
                 planned = tuple(self._dry_run(plan, names))
             elif plan.todo:
                 self._store_all(plan, names)
-                taken = [self._told_taken(each.record, names) for each in self._done]
+                taken = [self._report_moved(each.record, names) for each in self._done]
         return IngestReport(
             documents=tuple(self._done),
             planned=planned,
@@ -168,14 +168,14 @@ class Ingest:
             editions=tuple(filter(None, taken)),
         )
 
-    def _told_taken(self, record: DocumentRecord, names: Names) -> str:
+    def _report_moved(self, record: DocumentRecord, names: Names) -> str:
         """Tell that a document stays what it was, though its file moved and was edited; empty for others."""
         before = names.taken_over.get(record.source_path)
         if before is None:
             return ""
-        told = f"{record.source_path}: taken as '{record.id}', moved from {before} and edited."
-        self._on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=told))
-        return told
+        sentence = f"{record.source_path}: taken as '{record.id}', moved from {before} and edited."
+        self._on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=sentence))
+        return sentence
 
     def _store_all(self, plan: Plan, names: Names) -> None:
         """Store what is planned; what is not stored is skipped where the run was cancelled, failed where it broke off.

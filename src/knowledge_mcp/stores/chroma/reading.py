@@ -99,7 +99,7 @@ def _chunks_of_view(place: ChromaCollection, view: ChromaView, chunk_ids: list[s
     for number in range(_TRIES):
         with view.lock:
             view.refresh(again=number > 0)
-            entries = view.held(each for each in chunk_ids if each not in known)
+            entries = view.entries_by_id(each for each in chunk_ids if each not in known)
         for found in place.chunks.rows(ids=list(entries.values())):
             known[str(found.metadata["chunk_id"])] = found
         if all(each in known for each in entries):
@@ -127,7 +127,7 @@ def _chunks_looked_up(place: ChromaCollection, chunk_ids: list[str]) -> dict[str
 def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Sequence[str]) -> dict[str, Vector]:
     """Look exact vectors up by embedding key."""
     with view.lock:
-        known: dict[str, Vector] = view.known(embedding_keys)
+        known: dict[str, Vector] = view.held_vectors(embedding_keys)
     missing = [each for each in dict.fromkeys(embedding_keys) if each not in known]
     tokens: set[str] = set()
     for some in batches(missing, _AT_ONCE):

@@ -231,7 +231,7 @@ class ChromaHandle:
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Self]:
         place, view = self._store.look_up(self._name)
-        with view.still():
+        with view.snapshot():
             self._held = place, view
             try:
                 yield self

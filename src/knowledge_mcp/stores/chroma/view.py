@@ -103,11 +103,11 @@ class SlotBlock:
         return b"" if self.vectors is None else self.vectors[self.index.keys.index(key)].tobytes()
 
 
-class Still(threading.local):
+class SnapshotState(threading.local):
     """Whether this thread wants one state for all that it reads, and whether a refresh has brought it."""
 
-    asked = False
-    brought = False
+    is_asked = False
+    is_current = False
 
 
 def scaled_vectors(place: ChromaCollection, block: SlotBlock) -> dict[str, bytes]:
@@ -180,7 +180,7 @@ class ChromaView:
     def __init__(self, place: ChromaCollection, analyser: Analyser, limits: ViewLimits) -> None:
         self.lock = threading.RLock()
         self.totals = Totals()
-        self._still = Still()
+        self._snapshot = SnapshotState()
         self._place = place
         self._analyser = analyser
         self._limits = limits
@@ -236,14 +236,14 @@ class ChromaView:
         return self.chunks * self._place.info.space.dimensions * 4 <= self._limits.vectors
 
     @contextlib.contextmanager
-    def still(self) -> Generator[None]:
+    def snapshot(self) -> Generator[None]:
         """Let what this thread reads be of one state, until the context ends or a read finds that it has gone."""
-        before, self._still.asked = self._still.asked, True
+        before, self._snapshot.is_asked = self._snapshot.is_asked, True
         try:
             yield
         finally:
-            self._still.asked = before
-            self._still.brought = before and self._still.brought
+            self._snapshot.is_asked = before
+            self._snapshot.is_current = before and self._snapshot.is_current
 
     def refresh(self, *, again: bool = False) -> None:
         """Bring the view to what is visible in the store now; one short call where nothing has changed.
@@ -254,17 +254,17 @@ class ChromaView:
         Raises:
             TimedOutError: others publish the same documents faster than they can be read.
         """
-        if self._still.brought and not again:
+        if self._snapshot.is_current and not again:
             return
         for _ in range(_TRIES):
             if self._follow():
-                self._still.brought = self._still.asked
+                self._snapshot.is_current = self._snapshot.is_asked
                 return
         raise TimedOutError("Documents are replaced faster than their search index can be read.")
 
     def change_now(self) -> str:
         """Name the state that this thread's snapshot has, else the one that the store is in."""
-        return self._change or "" if self._still.brought else self.change_in_store()
+        return self._change or "" if self._snapshot.is_current else self.change_in_store()
 
     def change_in_store(self) -> str:
         """Name the state that the store is in, whatever this view has read of it."""
@@ -272,11 +272,11 @@ class ChromaView:
 
     def entries_of(self, names: Sequence[str]) -> list[FoundEntry]:
         """Read entries of the documents; with them, a snapshot without a state learns whether this one holds."""
-        if not names or not self._still.asked or self._still.brought or self._change is None:
+        if not names or not self._snapshot.is_asked or self._snapshot.is_current or self._change is None:
             return list(self._place.documents.rows(ids=list(names)))
         found = {each.id: each for each in self._place.documents.rows(ids=[*names, STATE])}
         with self.lock:
-            self._still.brought = change_of(found.pop(STATE, None)) == self._change
+            self._snapshot.is_current = change_of(found.pop(STATE, None)) == self._change
         return list(found.values())
 
     def _follow(self) -> bool:
@@ -370,7 +370,7 @@ class ChromaView:
         state = self._slots()
         if limit <= 0:
             return ()
-        counted = state.weighed_by(state.seen(filter))
+        counted = state.weighed_by(state.weighed_mask(filter))
         scores = np.zeros(self._size, np.float64)
         for term in terms:
             if term in self._postings:
@@ -407,15 +407,15 @@ class ChromaView:
             for place in np.flatnonzero(mask[block.first : block.first + block.size]).tolist()
         ]
 
-    def known(self, keys: Iterable[str]) -> dict[str, bytes]:
+    def held_vectors(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Give those of some vectors that are held; none unless this thread's snapshot has brought this state."""
-        if not self._still.brought or self._matrix is None:
+        if not self._snapshot.is_current or self._matrix is None:
             return {}
         blocks = ((key, self._keyed.get(key)) for key in keys)
         found = {key: block.vector(key) for key, block in blocks if block is not None and block.alive}
         return {key: vector for key, vector in found.items() if any(vector)}
 
-    def held(self, chunk_ids: Iterable[str]) -> dict[str, str]:
+    def entries_by_id(self, chunk_ids: Iterable[str]) -> dict[str, str]:
         """Map those of some chunks that are visible to their entries."""
         owners = ((each, self._owners.get(each)) for each in chunk_ids)
         return {each: f"{block.token} {each}" for each, block in owners if block is not None and block.alive}

@@ -31,7 +31,7 @@ from knowledge_mcp.stores.postgres.tables import (
     PostgresSession,
     check_version,
     prepare_schema,
-    taught,
+    register_vectors,
 )
 from knowledge_mcp.stores.shared.rules import store_closed
 
@@ -195,7 +195,7 @@ class PostgresDatabase:
                     self._address,
                     connection_class=Connection,
                     kwargs={"prepare_threshold": None},
-                    configure=taught(self._extension.oid),
+                    configure=register_vectors(self._extension.oid),
                     min_size=0,
                     max_size=_MOST_CONNECTIONS,
                     max_idle=_IDLE_SECONDS,

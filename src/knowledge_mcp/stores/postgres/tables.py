@@ -80,7 +80,7 @@ class PostgresSession:
                 copying.write_row(row)
 
 
-def taught(oid: int) -> Callable[[Connection], None]:
+def register_vectors(oid: int) -> Callable[[Connection], None]:
     """Teach connections to write pgvector's type, whose number is the database's own."""
 
     class VectorDumper(Dumper):

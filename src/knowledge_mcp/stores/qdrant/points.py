@@ -158,7 +158,7 @@ def weighted(terms: Iterable[str], mean: float) -> models.SparseVector:
     )
 
 
-def weighed_again(point: models.ScoredPoint, frequencies: Mapping[int, float], mean: float) -> float:
+def score_with_mean(point: models.ScoredPoint, frequencies: Mapping[int, float], mean: float) -> float:
     """Score a point as if its terms had been weighed with another mean length.
 
     Args:

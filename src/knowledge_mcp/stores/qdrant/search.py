@@ -29,7 +29,7 @@ from knowledge_mcp.stores.qdrant.points import (
     defined,
     equals,
     query_sparse,
-    weighed_again,
+    score_with_mean,
     weight_in,
     weighted,
 )
@@ -227,7 +227,7 @@ def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> 
 
 def _hits(points: Sequence[models.ScoredPoint], leg: _Leg) -> list[LegHit]:
     mean, frequencies = leg.mean, leg.frequencies
-    scores = (each.score if mean is None else weighed_again(each, frequencies, mean) for each in points)
+    scores = (each.score if mean is None else score_with_mean(each, frequencies, mean) for each in points)
     return ranked(
         LegHit((each.payload or {})["chunk_id"], round(score, _DIGITS))
         for each, score in zip(points, scores, strict=True)
@@ -278,7 +278,7 @@ class TermWeights:
             log_event(_logger, logging.INFO, "bm25_reweighed", collection=place.name, chunks=weigh(connection, place))
 
 
-def unweighed(place: QdrantCollection) -> models.Filter:
+def outdated_weights(place: QdrantCollection) -> models.Filter:
     """Keep points whose weights are of another mean or analyser than the collection says."""
     return models.Filter(must_not=[equals("weights", place.weights)])
 
@@ -288,7 +288,7 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
     if place.mean is None:
         return 0
     done = 0
-    points = connection.scroll(place.home, unweighed(place), ["words"])
+    points = connection.scroll(place.home, outdated_weights(place), ["words"])
     for batch in batches(points, _BATCH):
         vectors = [
             models.PointVectors(id=each.id, vector={BM25: weighted((each.payload or {})["words"].split(), place.mean)})

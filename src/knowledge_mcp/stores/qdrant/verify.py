@@ -22,7 +22,7 @@ from knowledge_mcp.stores.qdrant.layout import (
 )
 from knowledge_mcp.stores.qdrant.points import all_of, any_of
 from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part_ids
-from knowledge_mcp.stores.qdrant.search import unweighed, weigh
+from knowledge_mcp.stores.qdrant.search import outdated_weights, weigh
 from knowledge_mcp.stores.qdrant.writing import settle
 from knowledge_mcp.stores.shared.checking import repairable
 from knowledge_mcp.support.batches import batches
@@ -126,7 +126,7 @@ def _parts(
 
 def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
     unweighted = models.Filter(must_not=[models.HasVectorCondition(has_vector=BM25)])
-    without = models.Filter(should=[unweighed(place), unweighted])
+    without = models.Filter(should=[outdated_weights(place), unweighted])
     wrong = connection.count(place.home, without)
     if not wrong:
         return

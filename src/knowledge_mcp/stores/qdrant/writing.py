@@ -95,7 +95,7 @@ def _swap_of(
     return Swap(old, fresh, parts, tuple(sorted(left)))
 
 
-def discarded(document_id: str, details: str = "") -> InternalError:
+def discarded_error(document_id: str, details: str = "") -> InternalError:
     """Say that another writer has discarded what was being published."""
     return InternalError(
         f"Chunks of document '{document_id}' were discarded by another writer while they were published.",
@@ -157,7 +157,7 @@ def publish(
             if not waiting:
                 break
         else:
-            raise discarded(waiting[0].record.id)
+            raise discarded_error(waiting[0].record.id)
 
 
 def _coming(document: WholeDocument, analyser: Analyser) -> _Coming:

@@ -70,7 +70,7 @@ class IndexMemory:
             for entry in [each for each in self._sizes if each[0] == reference and key in (None, each[1])]:
                 self._sum -= self._sizes.pop(entry)
 
-    def held(self) -> tuple[int, int]:
+    def usage(self) -> tuple[int, int]:
         """Return the bytes of all indexes and how many they are."""
         with self._lock:
             self._clean()

@@ -193,13 +193,13 @@ class SlotView:
             self.masks[filter] = found
         return found
 
-    def seen(self, filter: Filter | None) -> Mask | None:
+    def weighed_mask(self, filter: Filter | None) -> Mask | None:
         """Tell which visible slots words are weighed by, None where it is all of them."""
         absent = absent_in(filter)
         return self.mask(NotIn("document_id", absent, absent=True)) if absent else None
 
     def weighed_by(self, seen: Mask | None) -> tuple[Scores, Mask | None, int]:
-        """Give what BM25 counts of the slots that are seen, as `seen` gives them: norms, which they are, how many."""
+        """Give what BM25 counts of the slots of `weighed_mask`: norms, which they are, how many."""
         if seen is None:
             return self.norms, self.alive, self.chunks
         return length_norms(self.lengths(), seen), seen, int(np.count_nonzero(seen))

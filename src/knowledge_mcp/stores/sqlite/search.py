@@ -103,7 +103,7 @@ def legs(
         return dense_hits(connection, view, query, slots, limit)
 
     def said(words: Sequence[str]) -> tuple[LegHit, ...]:
-        return lexical_hits(connection, view, mask, words, limit, seen=view.seen(filter))
+        return lexical_hits(connection, view, mask, words, limit, seen=view.weighed_mask(filter))
 
     return run_legs(
         None if vector is None else partial(nearest, vector),
