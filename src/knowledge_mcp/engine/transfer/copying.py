@@ -5,6 +5,8 @@ Memory holds one document at a time; everything goes through the store's port.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,9 +15,11 @@ from knowledge_mcp.model.collection import (
     CollectionInfo,
     DocumentRecord,
 )
-from knowledge_mcp.model.errors import InternalError, NotFoundError
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, may_pass
 from knowledge_mcp.ports import Collection, Store
 from knowledge_mcp.support.wording import how_many
+
+_logger = logging.getLogger(__name__)
 
 CHUNKS_AT_ONCE = 256
 """Chunks whose vectors are asked for in one call."""
@@ -94,6 +98,57 @@ class CollectionPlace:
                 suggestion=f"Collections there: {known}.",
             )
         return info
+
+
+class Transfer:
+    """Take the documents of a collection elsewhere one by one, and tell each step; one that fails keeps none back.
+
+    Args:
+        source: the collection.
+        on_event: receives every step.
+    """
+
+    def __init__(self, source: CollectionPlace, on_event: Callable[[MoveEvent], None]) -> None:
+        self._source = source
+        self._on_event = on_event
+        self._failed: dict[str, str] = {}
+
+    @property
+    def failures(self) -> tuple[Trouble, ...]:
+        """List the documents that failed, by id."""
+        return tuple(Trouble(document_id, why) for document_id, why in sorted(self._failed.items()))
+
+    def _do_each(
+        self, document_ids: Sequence[str], step: Callable[[str, int, int], object], done: int = 0, total: int = 0
+    ) -> None:
+        """Take a step with each document: its id, its number and how many there are, `done` others before them.
+
+        Raises:
+            KnowledgeError: of a kind that every further document would meet too.
+        """
+        total = total or len(document_ids)
+        for number, document_id in enumerate(document_ids, done + 1):
+            try:
+                step(document_id, number, total)
+            except (InternalError, InvalidInputError) as exc:
+                if may_pass(exc):
+                    raise
+                self._note_failure(document_id, exc, number, total)
+
+    def _note_failure(self, document_id: str, exc: KnowledgeError, number: int, total: int) -> None:
+        self._failed[document_id] = exc.message
+        _logger.error("failed %s: %s (%s) %s", document_id, exc.message, exc.code.value, exc.details)
+        self._report_event(MoveEventKind.FAILED, document_id, number, total, exc.message)
+
+    def _remove(self, place: CollectionPlace, document_ids: Sequence[str]) -> None:
+        for done, document_id in enumerate(document_ids, 1):
+            place.opened.delete(document_id)
+            self._report_event(MoveEventKind.REMOVED, document_id, done, len(document_ids))
+
+    def _report_event(
+        self, kind: MoveEventKind, document_id: str = "", done: int = 0, total: int = 0, message: str = ""
+    ) -> None:
+        self._on_event(MoveEvent(kind, self._source.collection, document_id, done, total, message))
 
 
 def read(place: CollectionPlace, document_id: str) -> StoredDocument | None:

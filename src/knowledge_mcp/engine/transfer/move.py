@@ -20,17 +20,15 @@ from knowledge_mcp.engine.transfer.copying import (
     CollectionPlace,
     MoveEvent,
     MoveEventKind,
+    Transfer,
     Trouble,
     read,
 )
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
 from knowledge_mcp.model.errors import (
-    InternalError,
     InvalidInputError,
-    KnowledgeError,
     SpaceMismatchError,
-    may_pass,
 )
 from knowledge_mcp.support.batches import batches
 
@@ -103,7 +101,7 @@ class MoveReport:
         return not self.failed and self.comparison.equal
 
 
-class Move:
+class Move(Transfer):
     """Copy one collection; an instance is used once.
 
     Args:
@@ -124,13 +122,11 @@ class Move:
         options: MoveOptions,
         on_event: Callable[[MoveEvent], None],
     ) -> None:
-        self._source = source
+        super().__init__(source, on_event)
         self._target = target
         self._options = options
-        self._on_event = on_event
         self._info = _check_places(source, target)
         self._copied = self._chunks = 0
-        self._failed: dict[str, str] = {}
 
     def plan(self) -> MovePlan:
         """Compare the records of both; writes nothing."""
@@ -158,14 +154,14 @@ class Move:
         self._report_event(MoveEventKind.PLANNED, done=len(plan.present), total=_total(plan))
         for document_id in plan.present:
             self._report_event(MoveEventKind.PRESENT, document_id, total=_total(plan))
-        self._copy_all((*plan.new, *plan.replaced), len(plan.present), _total(plan))
+        self._do_each((*plan.new, *plan.replaced), self._copy, len(plan.present), _total(plan))
         records = self._catch_up()
         removed = self._prune(plan.others) if self._options.prune else ()
         copied_at = time.perf_counter()
         comparison = self._compare(records)
         again = [each.document_id for each in comparison.differing if each.document_id in set(plan.present)]
         if again:  # what an earlier run or somebody else left under an equal record
-            self._copy_all(again, 0, len(again))
+            self._do_each(again, self._copy)
             comparison = self._compare(records)
         wrong = {each.document_id for each in comparison.differing}
         for document_id in self._failed.keys() & (records.keys() - wrong):
@@ -175,7 +171,7 @@ class Move:
             copied=self._copied,
             chunks=self._chunks,
             removed=removed,
-            failed=tuple(Trouble(document_id, why) for document_id, why in sorted(self._failed.items())),
+            failed=self.failures,
             comparison=comparison,
             seconds=copied_at - started,
             comparing_seconds=time.perf_counter() - copied_at,
@@ -194,20 +190,6 @@ class Move:
         return lambda document_id: (
             len(target.opened.chunks("document", [document_id])) == records[document_id].chunk_count
         )
-
-    def _copy_all(self, document_ids: tuple[str, ...] | list[str], done: int, total: int) -> None:
-        for place, document_id in enumerate(document_ids, done + 1):
-            try:
-                self._copy(document_id, place, total)
-            except (InternalError, InvalidInputError) as exc:
-                if may_pass(exc):
-                    raise
-                self._fail(document_id, exc, place, total)
-
-    def _fail(self, document_id: str, exc: KnowledgeError, place: int, total: int) -> None:
-        self._failed[document_id] = exc.message
-        _logger.error("failed %s: %s (%s) %s", document_id, exc.message, exc.code.value, exc.details)
-        self._report_event(MoveEventKind.FAILED, document_id, place, total, exc.message)
 
     def _copy(self, document_id: str, place: int, total: int) -> None:
         document = read(self._source, document_id)
@@ -235,16 +217,14 @@ class Move:
             ]
             if not late:
                 return mine
-            self._copy_all(late, 0, len(late))
+            self._do_each(late, self._copy)
         return self._source.records()
 
     def _prune(self, others: tuple[str, ...]) -> tuple[str, ...]:
         """Remove what only the target had at the beginning and the source still has not."""
         mine = self._source.records()
         gone = tuple(each for each in others if each not in mine)
-        for place, document_id in enumerate(gone, 1):
-            self._target.opened.delete(document_id)
-            self._report_event(MoveEventKind.REMOVED, document_id, place, len(gone))
+        self._remove(self._target, gone)
         return gone
 
     def _compare(self, records: Mapping[str, DocumentRecord]) -> Comparison:
@@ -258,11 +238,6 @@ class Move:
                 MoveEventKind.COMPARED, document_id, done, len(records)
             ),
         )
-
-    def _report_event(
-        self, kind: MoveEventKind, document_id: str = "", done: int = 0, total: int = 0, message: str = ""
-    ) -> None:
-        self._on_event(MoveEvent(kind, self._source.collection, document_id, done, total, message))
 
 
 def _total(plan: MovePlan) -> int:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 
 from knowledge_mcp.engine.core.budget import Budget
 from knowledge_mcp.engine.core.documents import StoredDocument, publish_document, vectors_of
@@ -20,12 +21,13 @@ from knowledge_mcp.engine.transfer.copying import (
     CollectionPlace,
     MoveEvent,
     MoveEventKind,
+    Transfer,
     Trouble,
     read,
 )
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, may_pass
+from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.support.wording import how_many
 
@@ -108,7 +110,7 @@ class ReembedReport:
         return not self.failed and (self.swapped or not self.plan.needed)
 
 
-class Reembed:
+class Reembed(Transfer):
     """Re-embed one collection; an instance is used once.
 
     Args:
@@ -132,17 +134,16 @@ class Reembed:
         *,
         today: date | None = None,
     ) -> None:
+        super().__init__(live, on_event)
         self._live = live
         self._embedder = embedder
         self._options = options
-        self._on_event = on_event
         self._today = today or datetime.now(UTC).date()
         self._info = live.info()
         self._space = embedder.space
         self._target = CollectionPlace(live.store, f"{live.collection}.next-{self._space.fingerprint[:8]}")
         self._budget = Budget(embedder, options.max_cost)
         self._documents = self._embedded = self._reused = 0
-        self._failed: dict[str, str] = {}
         self._looked_at: dict[str, DocumentRecord] = {}
 
     def plan(self) -> ReembedPlan:
@@ -204,17 +205,12 @@ class Reembed:
                 each for each in sorted(mine) if not _is_done(mine[each], theirs.get(each)) and each not in self._failed
             ]
             self._remove(self._target, sorted(theirs.keys() - (mine.keys() - self._failed.keys())))
-            for place, document_id in enumerate(todo, 1):
-                self._try(
-                    document_id, place, len(todo), lambda each: self._reembed_document(self._live, self._target, each)
-                )
+            self._do_each(todo, partial(self._reembed_document, self._live, self._target))
             unseen = [
                 each for each in sorted(mine) if self._looked_at.get(each) != mine[each] and each not in self._failed
             ]
-            for place, document_id in enumerate(unseen, 1):
-                self._try(document_id, place, len(unseen), self._check)
-                self._looked_at[document_id] = mine[document_id]
-                self._report_event(MoveEventKind.COMPARED, document_id, place, len(unseen))
+            self._do_each(unseen, self._check)
+            self._looked_at.update((each, mine[each]) for each in unseen)
             if not todo and not unseen:
                 return mine
         raise InternalError(
@@ -222,25 +218,13 @@ class Reembed:
             suggestion="Run again when no ingest is running; what was embedded is kept.",
         )
 
-    def _try(self, document_id: str, place: int, total: int, step: Callable[[str], bool]) -> None:
-        try:
-            if step(document_id):
-                self._report_event(MoveEventKind.STORED, document_id, place, total)
-        except (InternalError, InvalidInputError) as exc:
-            if may_pass(exc):
-                raise
-            self._fail(document_id, exc, place, total)
-
-    def _fail(self, document_id: str, exc: KnowledgeError, place: int, total: int) -> None:
-        self._failed[document_id] = exc.message
-        _logger.error("failed %s: %s (%s) %s", document_id, exc.message, exc.code.value, exc.details)
-        self._report_event(MoveEventKind.FAILED, document_id, place, total, exc.message)
-
-    def _reembed_document(self, source: CollectionPlace, target: CollectionPlace, document_id: str) -> bool:
-        """Embed one document and publish it; tells whether it was still there."""
+    def _reembed_document(
+        self, source: CollectionPlace, target: CollectionPlace, document_id: str, number: int, total: int
+    ) -> None:
+        """Embed one document and publish it, if it is still there."""
         document = read(source, document_id)
         if document is None:
-            return False
+            return
         trouble = self._unfit(document)
         if trouble:
             raise InvalidInputError(trouble)
@@ -256,7 +240,7 @@ class Reembed:
         fresh = dataclasses.replace(document, record=record, chunks=chunks)
         publish_document(target.opened, fresh, self._vectors(target, fresh))
         self._documents += 1
-        return True
+        self._report_event(MoveEventKind.STORED, document_id, number, total)
 
     def _vectors(self, target: CollectionPlace, document: StoredDocument) -> list[Vector]:
         """Embed a document's chunks; what the new collection has already is not embedded again."""
@@ -290,11 +274,12 @@ class Reembed:
             f"{self._space.label} reads (the longest has {max(long)}). It must be ingested again."
         )
 
-    def _check(self, document_id: str) -> bool:
+    def _check(self, document_id: str, number: int, total: int) -> None:
         """Make sure that the new collection holds the same chunks, each with a vector."""
+        self._report_event(MoveEventKind.COMPARED, document_id, number, total)
         original, copy = read(self._live, document_id), read(self._target, document_id)
         if original is None:
-            return False
+            return
         if copy is None:
             raise InternalError(f"Document '{document_id}' has not arrived in '{self._target.collection}'.")
         vectors_of(self._target.opened, copy.chunks)
@@ -305,7 +290,6 @@ class Reembed:
         )
         if not same and _plain(original.record) == _plain(copy.record):
             raise InternalError(f"Document '{document_id}' is not the same in '{self._target.collection}'.")
-        return False
 
     # swapping
 
@@ -319,8 +303,7 @@ class Reembed:
         late, now = old.records(), self._live.records()
         changed = [each for each in sorted(late) if late[each] != records.get(each) and each not in self._failed]
         changed = [each for each in changed if not _is_done(late[each], now.get(each))]
-        for place, document_id in enumerate(changed, 1):
-            self._try(document_id, place, len(changed), lambda each: self._reembed_document(old, self._live, each))
+        self._do_each(changed, partial(self._reembed_document, old, self._live))
         self._remove(self._live, [each for each in sorted(records) if each not in late])
         if self._options.drop_old and not self._failed.keys() & set(changed):
             store.drop_collection(old_name)
@@ -336,11 +319,6 @@ class Reembed:
             name = f"{self._live.collection}.old-{self._today:%Y%m%d}-{number}"
         return name
 
-    def _remove(self, place: CollectionPlace, document_ids: Sequence[str]) -> None:
-        for done, document_id in enumerate(document_ids, 1):
-            place.opened.delete(document_id)
-            self._report_event(MoveEventKind.REMOVED, document_id, done, len(document_ids))
-
     # telling
 
     def _report(
@@ -351,18 +329,13 @@ class Reembed:
             documents=self._documents,
             embedded=self._embedded,
             reused=self._reused,
-            failed=tuple(Trouble(document_id, why) for document_id, why in sorted(self._failed.items())),
+            failed=self.failures,
             swapped=swapped,
             old_collection=old_collection,
             seconds=time.perf_counter() - started,
             billed_tokens=self._budget.billed_tokens,
             price=self._embedder.price,
         )
-
-    def _report_event(
-        self, kind: MoveEventKind, document_id: str = "", done: int = 0, total: int = 0, message: str = ""
-    ) -> None:
-        self._on_event(MoveEvent(kind, self._live.collection, document_id, done, total, message))
 
 
 def _is_done(record: DocumentRecord, copy: DocumentRecord | None) -> bool:
