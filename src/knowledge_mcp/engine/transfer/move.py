@@ -7,7 +7,6 @@ The source is only read.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,8 +33,6 @@ from knowledge_mcp.support.batches import batches
 
 _ROUNDS = 20
 """How often documents that changed at the source meanwhile are caught up with."""
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ a run that was stopped goes on where it was.
 from __future__ import annotations
 
 import dataclasses
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,8 +31,6 @@ from knowledge_mcp.ports import Embedder, Store
 from knowledge_mcp.support.wording import how_many
 
 _ROUNDS = 20
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

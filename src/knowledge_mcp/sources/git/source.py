@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.source import Checkout, FileChange, RemoteHead
 from knowledge_mcp.sources.git.folder import CloneFolder, disk_error
 from knowledge_mcp.sources.git.process import (
@@ -28,6 +27,7 @@ from knowledge_mcp.sources.git.url import (
     is_loopback,
     parse_url,
     repository_name,
+    secrets_by_host,
     without_credentials,
 )
 from knowledge_mcp.sources.git.view import viewed
@@ -374,7 +374,6 @@ def _empty(remote: RepositoryUrl) -> InvalidInputError:
 # ---- settings -------------------------------------------------------------------------------------------------------
 
 _PROXIES = frozenset({"https_proxy", "all_proxy"})
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?")
 
 
 class GitOptions(Protocol):
@@ -408,16 +407,9 @@ def from_options(
     Raises:
         ConfigError: GIT_TOKENS is not of the form `host=token,host=token`; names the place, never a token.
     """
-    tokens: dict[str, str] = {}
-    pairs = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
-    for place, pair in enumerate((each.strip() for each in pairs.split(",") if each.strip()), 1):
-        host, equals, token = pair.partition("=")
-        if not equals or not token.strip() or not _HOST.fullmatch(host.strip()):
-            raise ConfigError(
-                f"Entry {place} of GIT_TOKENS is not of the form host=token.",
-                suggestion="Write gitlab.example.com=TOKEN, further ones after a comma.",
-            )
-        tokens[host.strip()] = token.strip()
+    given = options.git_tokens.get_secret_value() if options.git_tokens is not None else ""
+    advice = "Write gitlab.example.com=TOKEN, further ones after a comma."
+    tokens = dict(secrets_by_host(given, "GIT_TOKENS", "host=token", advice))
     if options.github_pat is not None:
         tokens["github.com"] = options.github_pat.get_secret_value()
     return GitClones(

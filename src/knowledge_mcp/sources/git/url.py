@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.places import why_refused
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
+_NAMED_HOST = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9.:\]-]{0,252}")
 _SEGMENT = re.compile(r"[\w.~+-]+", re.ASCII)
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 _BAD_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|^[-/]|[/.]$|^@$")
@@ -91,6 +92,25 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
     return RepositoryUrl(
         f"{parts.scheme}://{place}/{'/'.join(segments)}", parts.scheme, place, repository_name(segments[-1])
     )
+
+
+def secrets_by_host(text: str, setting: str, form: str, advice: str) -> Iterator[tuple[str, str]]:
+    """Yield hosts, in small letters and with the port where one is given, with what is secret of each.
+
+    Args:
+        text: `host=secret`, further ones after a comma.
+        setting: where it stands.
+        form: as which it is called in the message of one that is otherwise.
+        advice: what to write.
+
+    Raises:
+        ConfigError: an entry has another form; names its place, never a secret.
+    """
+    for place, pair in enumerate((each.strip() for each in text.split(",") if each.strip()), 1):
+        host, _, secret = pair.partition("=")
+        if not secret.strip() or not _NAMED_HOST.fullmatch(host.strip()):
+            raise ConfigError(f"Entry {place} of {setting} is not of the form {form}.", suggestion=advice)
+        yield host.strip().lower(), secret.strip()
 
 
 def is_loopback(host: str) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from knowledge_mcp.model.errors import ConfigError, InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec
 from knowledge_mcp.ports import SyncedSource
 from knowledge_mcp.sources.files import spelled
 from knowledge_mcp.sources.git import source as git
-from knowledge_mcp.sources.git.url import check_branch, parse_url, repository_name
+from knowledge_mcp.sources.git.url import check_branch, parse_url, repository_name, secrets_by_host
 from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource, check_below
 from knowledge_mcp.sources.synced.registered import SourceList
 from knowledge_mcp.sources.synced.web import PageSource, SitemapSource, Visitor, WebDavSource
@@ -22,7 +22,6 @@ from knowledge_mcp.sources.web.address import WebAddress, parse_address
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.distribution import Secret
 
-_HOST = re.compile(r"[A-Za-z0-9\[](?:[A-Za-z0-9.:\]-]{0,252})")
 _GIT_HOSTS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 
 
@@ -125,8 +124,7 @@ def repository(
 def page(spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]) -> SyncedSource:
     """Make an address of one document."""
     del environment
-    visitor = Visitor(_fetcher(options, ()), memory.visited(spec.name))
-    return PageSource(spec.location, visitor, lambda visited: memory.remember(spec.name, visited))
+    return PageSource(spec.location, _visitor(spec, _fetcher(options, ()), memory))
 
 
 def sitemap(
@@ -135,8 +133,7 @@ def sitemap(
     """Make the pages of a sitemap."""
     del environment
     fetcher = _fetcher(options, ())
-    visitor = Visitor(fetcher, memory.visited(spec.name))
-    return SitemapSource(spec.location, fetcher, visitor, lambda visited: memory.remember(spec.name, visited))
+    return SitemapSource(spec.location, fetcher, _visitor(spec, fetcher, memory))
 
 
 def webdav(
@@ -151,15 +148,14 @@ def webdav(
     logins = _logins(options)
     fetcher = _fetcher(options, tuple(host.rsplit(":", 1)[0] if "]" not in host else host for host in logins))
     login = logins.get(parse_address(spec.location).place, "")
-    visitor = Visitor(fetcher, memory.visited(spec.name), login=login)
     return WebDavSource(
-        spec.location,
-        fetcher,
-        visitor,
-        lambda visited: memory.remember(spec.name, visited),
-        login=login,
-        patterns=spec.patterns,
+        spec.location, fetcher, _visitor(spec, fetcher, memory, login), login=login, patterns=spec.patterns
     )
+
+
+def _visitor(spec: SourceSpec, fetcher: WebFetcher, memory: SourceList, login: str = "") -> Visitor:
+    remember = partial(memory.remember, spec.name)
+    return Visitor(fetcher, memory.visited(spec.name), remember, login=login)
 
 
 def _fetcher(options: SourceOptions, known: tuple[str, ...]) -> WebFetcher:
@@ -173,16 +169,13 @@ def _fetcher(options: SourceOptions, known: tuple[str, ...]) -> WebFetcher:
 def _logins(options: SourceOptions) -> dict[str, str]:
     """Read `host=user:password` or `host=token`, by comma; gives the value of `Authorization` by host."""
     given = options.source_logins.get_secret_value() if options.source_logins is not None else ""
+    advice = (
+        "Write dav.example.com=USER:PASSWORD or dav.example.com=TOKEN, further ones after a comma; "
+        "a comma or % in a password as %2C and %25."
+    )
     found: dict[str, str] = {}
-    for place, pair in enumerate((each.strip() for each in given.split(",") if each.strip()), 1):
-        host, equals, said = pair.partition("=")
-        if not equals or not said or not _HOST.fullmatch(host.strip()):
-            raise ConfigError(
-                f"Entry {place} of SOURCE_LOGINS is not of the form host=user:password.",
-                suggestion="Write dav.example.com=USER:PASSWORD or dav.example.com=TOKEN, further ones after a comma; "
-                "a comma or % in a password as %2C and %25.",
-            )
+    for host, said in secrets_by_host(given, "SOURCE_LOGINS", "host=user:password", advice):
         user, colon, password = said.partition(":")
         basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-        found[host.strip().lower()] = f"Basic {basic}" if colon else f"Bearer {unquote(said)}"
+        found[host] = f"Basic {basic}" if colon else f"Bearer {unquote(said)}"
     return found

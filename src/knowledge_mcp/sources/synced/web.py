@@ -57,11 +57,20 @@ class Visitor:
     Args:
         fetcher: asks the addresses.
         visited: what earlier syncs remembered, by address.
+        remember: keeps what the next sync should know of addresses.
         login: value of `Authorization`, empty for none.
     """
 
-    def __init__(self, fetcher: WebFetcher, visited: Mapping[str, Visited], *, login: str = "") -> None:
+    def __init__(
+        self,
+        fetcher: WebFetcher,
+        visited: Mapping[str, Visited],
+        remember: Callable[[Mapping[str, Visited]], object],
+        *,
+        login: str = "",
+    ) -> None:
         self._fetcher = fetcher
+        self._remember = remember
         self._visited = dict(visited)
         self._login = login
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -139,9 +148,9 @@ class Visitor:
         self._missed_in_a_row = 0
         return item
 
-    def remembered(self, there: Collection[str]) -> dict[str, Visited]:
-        """Give what the next sync should know: of what is there, and of what the knowledge base still holds."""
-        return {url: each for url, each in self._visited.items() if url in there or url in self._held}
+    def remember(self, there: Collection[str]) -> None:
+        """Keep what the next sync should know: of what is there, and of what the knowledge base still holds."""
+        self._remember({url: each for url, each in self._visited.items() if url in there or url in self._held})
 
     def close(self) -> None:
         """Remove the bytes."""
@@ -216,7 +225,6 @@ class WebDavSource:
         url: of the folder.
         fetcher: asks for folders.
         visitor: fetches files.
-        remember: keeps what the next sync should know.
         login: value of `Authorization`, empty for none.
         patterns: names of the files that are taken; empty for every document.
     """
@@ -228,7 +236,6 @@ class WebDavSource:
         url: str,
         fetcher: WebFetcher,
         visitor: Visitor,
-        remember: Callable[[Mapping[str, Visited]], None],
         *,
         login: str = "",
         patterns: Sequence[str] = (),
@@ -236,7 +243,6 @@ class WebDavSource:
         self._root = _spelled(parse_address(url).url).rstrip("/") + "/"
         self._fetcher = fetcher
         self._visitor = visitor
-        self._remember = remember
         self._login = login
         self._patterns = tuple(pattern.lower() for pattern in (patterns or DOCUMENT_PATTERNS))
         self._asked = bool(patterns)
@@ -281,7 +287,7 @@ class WebDavSource:
     def items(self) -> Iterator[SourceItem | SkippedFile]:
         for url in sorted({*self._files, *self._skipped}):
             yield self._skipped[url] if url in self._skipped else self._visitor.tried(url, etag=self._files[url])
-        self._remember(self._visitor.remembered(self._files.keys()))
+        self._visitor.remember(self._files.keys())
 
     def owns(self, record: DocumentRecord) -> bool:
         return record.source_path.startswith(self._root)
@@ -367,9 +373,6 @@ def _spelled(url: str) -> str:
 _MOST_SITEMAPS = 500
 """Sitemaps of one index; with 50,000 addresses each they name more than anybody syncs."""
 
-Remember = Callable[[Mapping[str, Visited]], None]
-"""Keep what the next sync should know of addresses."""
-
 
 class PageSource:
     """Hold one address to be the truth of its document; an address that gives nothing removes nothing.
@@ -377,15 +380,13 @@ class PageSource:
     Args:
         url: of the page.
         visitor: fetches it.
-        remember: keeps what the next sync should know.
     """
 
     only_names = True
 
-    def __init__(self, url: str, visitor: Visitor, remember: Remember) -> None:
+    def __init__(self, url: str, visitor: Visitor) -> None:
         self._url = parse_address(url).url
         self._visitor = visitor
-        self._remember = remember
         self._item: SourceItem | None = None
 
     def look(self, records: Sequence[DocumentRecord]) -> bool:
@@ -396,7 +397,7 @@ class PageSource:
             if not any(map(self.owns, records)):
                 raise  # it never was there
             return False
-        self._remember(self._visitor.remembered({self._url}))
+        self._visitor.remember({self._url})
         return True
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
@@ -431,16 +432,14 @@ class SitemapSource:
         url: of the sitemap.
         fetcher: asks for sitemaps.
         visitor: fetches pages.
-        remember: keeps what the next sync should know.
     """
 
     only_names = True
 
-    def __init__(self, url: str, fetcher: WebFetcher, visitor: Visitor, remember: Remember) -> None:
+    def __init__(self, url: str, fetcher: WebFetcher, visitor: Visitor) -> None:
         self._address = parse_address(url)
         self._fetcher = fetcher
         self._visitor = visitor
-        self._remember = remember
         self._sandbox = Sandbox()
         self._pages: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
@@ -483,7 +482,7 @@ class SitemapSource:
                     continue
                 item = replace(item, suggestion="Its document is kept, and removed if the next sync finds nothing too.")
             yield item
-        self._remember(self._visitor.remembered(self._pages.keys() | self._absent.keys()))
+        self._visitor.remember(self._pages.keys() | self._absent.keys())
 
     def owns(self, record: DocumentRecord) -> bool:
         return record.source_path in self._pages or self._visitor.knows(record.source_path)
