@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.call import Call
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.model.document import Box
-    from knowledge_mcp.model.ingest import SourceKind, SourceSpec
+    from knowledge_mcp.model.ingest import SourceSpec
     from knowledge_mcp.ports import (
         Analyser,
         Knowledge,
@@ -515,13 +515,6 @@ def list_sources(settings: Settings) -> SourceList:
     from knowledge_mcp.sources.synced.registered import SourceList
 
     return SourceList(settings.data_folder / "sources", settings.collection)
-
-
-def check_spec(location: str, kind: SourceKind | None, requested: SourceSpec) -> SourceSpec:
-    """Check what is to be registered; arguments and errors as `spec_of`."""
-    from knowledge_mcp.sources.synced.building import spec_of
-
-    return spec_of(location, kind, requested)
 
 
 def owned_by_others(settings: Settings, name: str) -> Callable[[DocumentRecord], bool]:

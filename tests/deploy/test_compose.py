@@ -12,7 +12,7 @@ import yaml
 
 from knowledge_mcp import __version__
 from knowledge_mcp.settings import read_settings, variables
-from knowledge_mcp.transports.shared.guards import HostGuard
+from knowledge_mcp.transports.shared.guards import AllowedNames
 from tests.deploy.containerfile import environment as image_environment
 from tests.deploy.containerfile import parse
 from tests.deploy.manifests import DEPLOY, container
@@ -126,11 +126,7 @@ def test_the_services_find_each_other_with_the_keys_of_the_environment_file(tmp_
     assert api["QDRANT_URL"] == "http://qdrant:6333"
     asked = mcp["RAG_API_URL"].removeprefix("http://")
     assert asked == f"rag-api:{api['RAG_API_PORT']}"
-    assert HostGuard(_nobody, api["MCP_ALLOWED_HOSTS"].split(",")).admits_host(asked)
+    assert AllowedNames(api["MCP_ALLOWED_HOSTS"].split(",")).admits_host(asked)
     for environ in (api, mcp):
         reading = read_settings(surface="rag", environ=environ, folder=tmp_path)
         assert reading.problems == ()
-
-
-async def _nobody(*_: object) -> None:
-    raise AssertionError("nothing is asked of it")

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from knowledge_mcp.transports.mcp.http import BearerAuth
+from knowledge_mcp.transports.mcp.http import key_gate
 from knowledge_mcp.transports.shared.admission import Admission, Admitted, ProtectedResource, Rejection
 from knowledge_mcp.transports.shared.keys import Key, KeyRing
 from knowledge_mcp.transports.shared.tokens import Issuer, TokenVerifier
@@ -45,7 +45,7 @@ def bearer(token: str) -> list[tuple[str, str]]:
 
 
 async def test_who_has_no_token_is_told_where_to_sign_on(issuer: TestIssuer) -> None:
-    app = BearerAuth(Echo(), Admission(KeyRing(), resource_of(issuer, scopes=["knowledge.read"])))
+    app = key_gate(Echo(), Admission(KeyRing(), resource_of(issuer, scopes=["knowledge.read"])))
     answer = await ask(app)
     assert answer.status == 401
     challenge = answer.headers["www-authenticate"]
@@ -62,21 +62,21 @@ async def test_who_has_no_token_is_told_where_to_sign_on(issuer: TestIssuer) -> 
 
 
 async def test_without_an_issuer_there_is_no_metadata_and_no_word_of_it() -> None:
-    app = BearerAuth(Echo(), Admission(KeyRing("k")))
+    app = key_gate(Echo(), Admission(KeyRing("k")))
     answer = await ask(app, "/.well-known/oauth-protected-resource")
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer realm="knowledge-mcp"')
 
 
 async def test_keys_and_tokens_are_taken_side_by_side(issuer: TestIssuer, tmp_path: Path) -> None:
     echo = Echo()
-    app = BearerAuth(echo, Admission(ring(tmp_path), resource_of(issuer)))
+    app = key_gate(echo, Admission(ring(tmp_path), resource_of(issuer)))
     assert (await ask(app, headers=bearer("robot-key"))).status == 200
     assert (await ask(app, headers=bearer(issuer.token(groups=["admins"])))).status == 200
     assert [each["user"].display_name for each in echo.asked] == ["robot", "oauth:alice"]
 
 
 async def test_a_token_that_does_not_hold_says_why_in_the_challenge(issuer: TestIssuer) -> None:
-    app = BearerAuth(Echo(), Admission(KeyRing(), resource_of(issuer, scopes=["more"])))
+    app = key_gate(Echo(), Admission(KeyRing(), resource_of(issuer, scopes=["more"])))
     wrong = await ask(app, headers=bearer(issuer.token(aud="other")))
     assert wrong.status == 401
     assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
@@ -87,7 +87,7 @@ async def test_a_token_that_does_not_hold_says_why_in_the_challenge(issuer: Test
 
 async def test_an_issuer_that_is_down_is_a_failure_of_the_server_and_not_of_the_token(issuer: TestIssuer) -> None:
     issuer.answers.clear()
-    app = BearerAuth(Echo(), Admission(KeyRing("key"), resource_of(issuer)))
+    app = key_gate(Echo(), Admission(KeyRing("key"), resource_of(issuer)))
     answer = await ask(app, headers=bearer(issuer.token()))
     assert (answer.status, answer.error_code, answer.headers["retry-after"]) == (503, "issuer_down", "30")
     assert (await ask(app, headers=bearer("key"))).status == 200
@@ -140,7 +140,7 @@ async def test_a_stream_ends_when_its_token_is_taken_back_or_its_role_changes(
             pass
 
     streaming = anyio.Event()
-    app = BearerAuth(endless, admission)
+    app = key_gate(endless, admission)
     sent: list[Message] = []
 
     async def receive() -> Message:

@@ -9,10 +9,10 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from knowledge_mcp.transports.mcp.http import BearerAuth, build_app
+from knowledge_mcp.transports.mcp.http import build_app, key_gate
 from knowledge_mcp.transports.mcp.server import build_server
 from knowledge_mcp.transports.shared.admission import Admission
-from knowledge_mcp.transports.shared.guards import BodyLimit, HostGuard
+from knowledge_mcp.transports.shared.guards import AllowedNames, BodyLimit, HostGuard
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.fakes.knowledge import FakeKnowledge
 from tests.transports.asgi import Echo, ask
@@ -38,7 +38,7 @@ GOOD_HOST = ("host", "localhost:3002")
 
 @pytest.mark.parametrize(("host", "status"), HOSTS.items())
 async def test_a_host_that_is_not_ours_is_refused(host: str, status: int) -> None:
-    app = HostGuard(Echo(), ["any.example", "Web.example:443", "port.example:8080"], [])
+    app = HostGuard(Echo(), AllowedNames(["any.example", "Web.example:443", "port.example:8080"], []))
     answer = await ask(app, headers=[("host", host)])
     assert answer.status == status
     if status != 200:
@@ -47,7 +47,7 @@ async def test_a_host_that_is_not_ours_is_refused(host: str, status: int) -> Non
 
 @pytest.mark.parametrize(("origin", "status"), ORIGINS.items())
 async def test_an_origin_that_is_not_allowed_is_refused(origin: str, status: int) -> None:
-    app = HostGuard(Echo(), [], ["https://app.example/", "https://many.example:*"])
+    app = HostGuard(Echo(), AllowedNames([], ["https://app.example/", "https://many.example:*"]))
     answer = await ask(app, headers=[GOOD_HOST, ("origin", origin)])
     assert answer.status == status
     if status != 200:
@@ -55,12 +55,14 @@ async def test_an_origin_that_is_not_allowed_is_refused(origin: str, status: int
 
 
 async def test_two_hosts_or_none_are_refused_and_a_star_admits_all_but_null() -> None:
-    app = HostGuard(Echo(), ["*"], ["*"])
+    app = HostGuard(Echo(), AllowedNames(["*"], ["*"]))
     assert (await ask(app, headers=[GOOD_HOST, GOOD_HOST])).status == 421
     assert (await ask(app, headers=[])).status == 421
     assert (await ask(app, headers=[("host", "evil.example"), ("origin", "https://evil.example")])).status == 200
     assert (await ask(app, headers=[GOOD_HOST, ("origin", "null")])).status == 403
-    assert (await ask(HostGuard(Echo()), headers=[("host", "evil.example")], kind="websocket")).status == 1008
+    assert (
+        await ask(HostGuard(Echo(), AllowedNames()), headers=[("host", "evil.example")], kind="websocket")
+    ).status == 1008
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ CREDENTIALS = {
 @pytest.mark.parametrize(("header", "name"), CREDENTIALS.items())
 async def test_a_token_is_recognised_by_its_name_or_refused(header: str, name: str | None) -> None:
     echo = Echo()
-    answer = await ask(BearerAuth(echo, Admission(KeyRing.of(TOKENS))), headers=[GOOD_HOST, ("authorization", header)])
+    answer = await ask(key_gate(echo, Admission(KeyRing.of(TOKENS))), headers=[GOOD_HOST, ("authorization", header)])
     if name is not None:
         assert answer.status == 200
         assert echo.asked[0]["user"].access_token.client_id == name
@@ -160,14 +162,14 @@ async def test_a_token_is_recognised_by_its_name_or_refused(header: str, name: s
     ],
 )  # fmt: skip
 async def test_exactly_the_health_check_needs_no_token(method: str, path: str, status: int) -> None:
-    answer = await ask(BearerAuth(Echo(), Admission(KeyRing.of(TOKENS))), path, method=method, headers=[GOOD_HOST])
+    answer = await ask(key_gate(Echo(), Admission(KeyRing.of(TOKENS))), path, method=method, headers=[GOOD_HOST])
     assert answer.status == status
 
 
 async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the_token(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    app = BearerAuth(Echo(), Admission(KeyRing.of(TOKENS)))
+    app = key_gate(Echo(), Admission(KeyRing.of(TOKENS)))
     await ask(app, "/sse", headers=[GOOD_HOST, ("authorization", "Bearer guessed")])
     await ask(app, "/sse", headers=[GOOD_HOST], kind="websocket")
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.WARNING]
@@ -179,14 +181,14 @@ async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the
 @pytest.mark.parametrize("tokens", [{}, {"alice": ""}])
 def test_authentication_without_a_token_cannot_be_built(tokens: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="token"):
-        BearerAuth(Echo(), Admission(KeyRing.of(tokens)))
+        key_gate(Echo(), Admission(KeyRing.of(tokens)))
 
 
 @pytest.mark.requirement("document-store-api:FR-010")
 async def test_a_token_is_revoked_and_another_granted_by_a_change_of_their_file(tmp_path: Path) -> None:
     path, now = tmp_path / "tokens", [0.0]
     path.write_text("alice: one\nbob: two\n")
-    app = BearerAuth(Echo(), Admission(KeyRing(None, path, clock=lambda: now[0])))
+    app = key_gate(Echo(), Admission(KeyRing(None, path, clock=lambda: now[0])))
 
     async def status(token: str) -> int:
         now[0] += 2.0

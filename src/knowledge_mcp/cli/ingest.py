@@ -25,7 +25,7 @@ from knowledge_mcp.cli.shared.failures import (
 )
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import say
-from knowledge_mcp.cli.shared.progress import BarProgress, IngestTally, LineProgress, ProgressBars
+from knowledge_mcp.cli.shared.progress import IngestTally, LineProgress, ProgressBars, ingest_progress
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
     list_left_out,
@@ -180,10 +180,7 @@ class IngestRun:
     def _ingest(self, settings: Settings) -> IngestReport:
         from knowledge_mcp import wiring
 
-        if sys.stderr.isatty() and not self._choices.verbose:
-            from rich.console import Console
-
-            self._progress = BarProgress(Console(stderr=True), dry_run=self._choices.dry_run)
+        self._progress = ingest_progress(verbose=self._choices.verbose, dry_run=self._choices.dry_run)
         files = FileSources(
             [
                 wiring.build_source(each.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns)

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic import TypeAdapter
+
 import knowledge_mcp
 from knowledge_mcp.evals.judging import Share
 from knowledge_mcp.evals.measures import COLUMNS, Abstention, Interval
@@ -192,43 +194,18 @@ def read_run(path: Path) -> Run:
             raise InvalidInputError(
                 f"{path} is not a result of `knowledge eval`.", suggestion=f'Its "format" must be "{FORMAT}".'
             )
-        return _run(cast("dict[str, Any]", content))
+        results = [_fields_of(each) for each in cast("list[dict[str, Any]]", content["results"])]
+        return TypeAdapter(Run).validate_python({**content, "results": results})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise InvalidInputError(
             f"{path} is not a result of `knowledge eval`, or a damaged one.", details=f"{type(exc).__name__}: {exc}"
         ) from exc
 
 
-def _run(content: dict[str, Any]) -> Run:
-    return Run(
-        name=str(content["name"]),
-        version=str(content["version"]),
-        commit=str(content["commit"]),
-        created_at=str(content["created_at"]),
-        configuration={str(name): str(value) for name, value in content["configuration"].items()},
-        results=tuple(_read_result(each) for each in content["results"]),
-    )
-
-
-def _read_result(content: dict[str, Any]) -> SetResult:
-    columns: list[str] = content["columns"]
-    return SetResult(
-        set=str(content["set"]),
-        kind=str(content["kind"]),
-        mode=str(content["mode"]),
-        documents=int(content["documents"]),
-        chunks=int(content["chunks"]),
-        ingest_seconds=content["ingest_seconds"],
-        questions=int(content["questions"]),
-        unanswerable=int(content["unanswerable"]),
-        measures={name: Interval(**each) for name, each in content["measures"].items()},
-        curve={int(depth): float(value) for depth, value in content.get("curve", {}).items()},
-        latency=Latency(**content["latency_ms"]),
-        citations={name: Share(**each) for name, each in content["citations"].items()},
-        abstentions=tuple(Abstention(**each) for each in content["abstentions"]),
-        rows={query: _read_row(row, columns) for query, row in content["rows"].items()},
-        notes=tuple(content.get("notes", ())),
-    )
+def _fields_of(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `SetResult`; what a baseline leaves out is empty."""
+    rows = {query: _read_row(row, content["columns"]) for query, row in content["rows"].items()}
+    return {"curve": {}, **content, "latency": content["latency_ms"], "rows": rows}
 
 
 def _read_row(row: Any, columns: list[str]) -> QuestionResult:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
 
 from knowledge_mcp.settings.groups import Words, setting
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _sign = partial(setting, group="Signing on")
 
@@ -61,26 +57,7 @@ class AccessSettings(BaseModel, defer_build=True):
     )  # fmt: skip
 
 
-class SigningOn(Protocol):
-    """What of the settings is about tokens."""
-
-    @property
-    def oauth_issuer(self) -> str | None: ...
-    @property
-    def oauth_resource(self) -> str | None: ...
-    @property
-    def oauth_audience(self) -> Sequence[str]: ...
-    @property
-    def oauth_scopes(self) -> Sequence[str]: ...
-    @property
-    def oauth_groups_claim(self) -> str: ...
-    @property
-    def oauth_introspection_client_id(self) -> str | None: ...
-    @property
-    def oauth_introspection_client_secret(self) -> SecretStr | None: ...
-
-
-def signing_on_problems(settings: SigningOn) -> list[str]:
+def signing_on_problems(settings: AccessSettings) -> list[str]:
     """List what of the settings about tokens is wrong together, or of the wrong form."""
     problems: list[str] = []
     if (settings.oauth_issuer is None) != (settings.oauth_resource is None):

@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import notify, sanitize
-from knowledge_mcp.cli.shared.output import print_table, say, write_json
-from knowledge_mcp.cli.shared.progress import bars
+from knowledge_mcp.cli.shared.failures import notify
+from knowledge_mcp.cli.shared.output import print_table, say, write_file, write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions, Mode, TextOptions
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-
     from knowledge_mcp.evals import EvalSet, Run, RunComparison, SetResult
     from knowledge_mcp.model.ingest import IngestReport
     from knowledge_mcp.ports import Knowledge
@@ -39,30 +36,16 @@ class EvaluationProgress:
     """Show what is done and how much of it: a bar on a terminal, a line for each step elsewhere; on stderr."""
 
     def __init__(self) -> None:
-        self._bar: tuple[Bars, TaskID] | None = None
+        self._bar = WorkBar()
         self._reported: set[str] = set()
+        self.close = self._bar.close
 
     def show(self, step: str, done: int, total: int) -> None:
         """Show that `done` of `total` (0: unknown) of a step are done."""
-        if not sys.stderr.isatty():
-            if step not in self._reported and not step.startswith("Reading"):
-                notify(f"{step}...")
-                self._reported.add(step)
-            return
-        if self._bar is None:
-            from rich.console import Console
-
-            made = bars(Console(stderr=True))
-            self._bar = made, made.add_task("", total=None)
-            made.start()
-        made, task = self._bar
-        made.update(task, description=sanitize(step), completed=done, total=total or None)
-
-    def close(self) -> None:
-        """Take the bar off the terminal."""
-        if self._bar is not None:
-            self._bar[0].stop()
-            self._bar = None
+        self._bar.show(step, done, total)
+        if not self._bar.is_shown and step not in self._reported and not step.startswith("Reading"):
+            notify(f"{step}...")
+            self._reported.add(step)
 
 
 def print_results(run: Run) -> None:
@@ -475,12 +458,5 @@ def _report_changes(before: Run, after: Run, comparisons: Sequence[RunComparison
 
 
 def _save(path: Path, content: str) -> None:
-    from knowledge_mcp.support.files import write_atomically
-
-    try:
-        write_atomically(path, content.encode())
-    except OSError as exc:
-        raise InvalidInputError(
-            f"{path} cannot be written: {exc.strerror}.", suggestion="Choose another place."
-        ) from exc
+    write_file(path, content)
     notify(f"Written: {path}")

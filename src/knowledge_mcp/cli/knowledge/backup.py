@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import json
 import os
 import secrets
-import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,6 +22,7 @@ import typer
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import StoreOptions
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.support.files import make_private_folder, touch_private
@@ -138,8 +139,8 @@ def back_up(settings: Settings, file: Path, *, force: bool) -> dict[str, int]:
     with _disk_errors(file), _working_folder(file.parent) as folder:
         copy = folder / _STORE
         touch_private(copy)
-        with _bar("Copying the store") as show:
-            copy_store(settings.store_file, copy, show)
+        with WorkBar("percent") as bar:
+            copy_store(settings.store_file, copy, functools.partial(bar.show, "Copying the store"))
         counts = check_copy(copy)
         members = {_STORE: copy, **_extra_files(settings.data_folder)}
         packed = folder / "packed"
@@ -309,18 +310,3 @@ def _disk_errors(path: Path) -> Generator[None]:
             f"'{path}' cannot be written: {exc.strerror or exc}.",
             suggestion="Check the folder, its permissions and the room on the disk, then try again.",
         ) from exc
-
-
-@contextlib.contextmanager
-def _bar(title: str) -> Generator[Callable[[int, int], object]]:
-    """Show a bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    from rich.console import Console
-
-    from knowledge_mcp.cli.shared.progress import bars
-
-    with bars(Console(stderr=True), percent=True) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -157,12 +157,9 @@ def family(
             write_json({"families": [_family(each) for each in found]})
             return
         for each in found:
-            open_console().print(each.note, markup=False, soft_wrap=True)
+            say(each.note)
         if not found:
-            alone = (
-                f"{document_id} is the only edition of its document." if document_id else "No document has editions."
-            )
-            open_console().print(alone, markup=False)
+            say(f"{document_id} is the only edition of its document." if document_id else "No document has editions.")
 
 
 def _family_of_other(knowledge: Knowledge, other: str) -> str:

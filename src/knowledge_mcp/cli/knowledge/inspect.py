@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import typer
 
 from knowledge_mcp import registry
-from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, notify, print_failure, sanitize
+from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, notify, sanitize
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
-from knowledge_mcp.cli.shared.session import StoreOptions
+from knowledge_mcp.cli.shared.session import StoreOptions, report_failure
 from knowledge_mcp.engine.core.confinement import look_at
 from knowledge_mcp.engine.ingest.facts import structure_of
 from knowledge_mcp.engine.search.requirements import group_statements, words_of
@@ -68,7 +68,7 @@ def inspect(
         try:
             inspected = inspect_file(settings, file, ignore_outline=ignore_outline)
         except UnreadableDocumentError as exc:
-            _report_unreadable(exc, verbose=options.verbose, as_json=options.as_json)
+            report_failure(exc, verbose=options.verbose, as_json=options.as_json)
             raise typer.Exit(ExitCode.NOTHING_DONE) from exc
         if options.as_json:
             write_json(inspected.as_values())
@@ -80,14 +80,6 @@ def inspect(
             count, pages = len(inspected.lost), len(inspected.structure.pages)
             notify(f"{count} of {how_many(pages, 'page')} {'was' if count == 1 else 'were'} not read.")
             raise typer.Exit(ExitCode.FAILURE)
-
-
-def _report_unreadable(error: UnreadableDocumentError, *, verbose: bool, as_json: bool) -> None:
-    print_failure(error, verbose=verbose)
-    if as_json:
-        from knowledge_mcp.surfaces.answers import render_error
-
-        write_json(render_error(error))
 
 
 def _print(inspected: Inspected) -> None:

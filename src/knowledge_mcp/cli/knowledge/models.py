@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode
+from knowledge_mcp.cli.shared.failures import ExitCode, notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, say, write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import StoreOptions, command_group
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ def fetch(
 
         chosen = variant.value if variant is not None else settings.embedding_variant
         variants: tuple[Variant, ...] = ("int8", "fp32") if chosen == "both" else (chosen,)
-        with _Stages() as report_stage:
+        with WorkBar("bytes") as bar:
             report = model_files.fetch(
                 model or model_name(settings),
                 path=settings.embedding_model_path if model is None else None,
                 cache=settings.models_folder,
                 variants=variants,
                 offline=offline,
-                progress=report_stage,
+                progress=_Stages(bar),
             )
         built = {name: str(path) for name, path in report.onnx.items()}
         if options.as_json:
@@ -174,31 +174,12 @@ def list_models(options: StoreOptions) -> None:
 class _Stages:
     """Show a download's stages on stderr: a bar on a terminal, else one line a stage."""
 
-    def __init__(self) -> None:
+    def __init__(self, bar: WorkBar) -> None:
+        self._bar = bar
         self._stage = ""
-        self._bars = None
 
-    def __enter__(self) -> Callable[[str, int, int | None], None]:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
-            columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
-            self._bars = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bars.start()
-        return self._report
-
-    def __exit__(self, *_: object) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-
-    def _report(self, stage: str, done: int, total: int | None) -> None:
-        if self._bars is None:
-            if stage != self._stage:
-                sys.stderr.write(f"{stage}...\n")
-                sys.stderr.flush()
-        elif stage != self._stage:
-            self._bars.add_task(stage, total=total, completed=done)
-        else:
-            self._bars.update(self._bars.task_ids[-1], total=total, completed=done)
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        self._bar.show(stage, done, total)
+        if not self._bar.is_shown and stage != self._stage:
+            notify(f"{stage}...")
         self._stage = stage

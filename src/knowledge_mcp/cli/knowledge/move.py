@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, sanitize
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import write_json
-from knowledge_mcp.cli.shared.progress import bars
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import Backend, CommandOptions, StoreOptions, Yes, open_store
 from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
@@ -25,8 +24,6 @@ from knowledge_mcp.support.retry import without_retries
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from knowledge_mcp.engine.core.base import Base
     from knowledge_mcp.ports import Store
     from knowledge_mcp.settings import Settings
@@ -172,25 +169,30 @@ _COUNTED = {
 }
 
 
-class MoveProgress(Protocol):
-    """Show events as they come."""
+class _Watch:
+    """Show events, and remember how far the run came: a bar on a terminal, a line for each document elsewhere.
 
-    def show(self, event: MoveEvent) -> None:
-        """Show one event."""
-        ...
-
-    def close(self) -> None:
-        """Leave the terminal."""
-        ...
-
-
-class MoveLines:
-    """Write a line for each document that is stored, removed or failed; with `verbose` for every step."""
+    Args:
+        verbose: write a line for every step, on a terminal too.
+    """
 
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
+        self._bar = WorkBar(shown=not verbose)
+        self.stored = 0
 
-    def show(self, event: MoveEvent) -> None:
+    def __call__(self, event: MoveEvent) -> None:
+        self.stored += event.kind == MoveEventKind.STORED
+        if not self._bar.is_shown:
+            self._write(event)
+        elif event.kind == MoveEventKind.READ:
+            self._bar.show(f"{event.collection}: {event.document_id}, chunk {event.done}/{event.total}")
+        elif event.kind == MoveEventKind.COMPARED:
+            self._bar.show(f"Comparing {event.collection}", event.done, event.total)
+        elif event.kind in {MoveEventKind.STORED, MoveEventKind.FAILED, MoveEventKind.PLANNED}:
+            self._bar.show(f"Copying {event.collection}", event.done, event.total)
+
+    def _write(self, event: MoveEvent) -> None:
         """Write the event's line, where it has one."""
         quiet = event.kind in {MoveEventKind.PRESENT, MoveEventKind.COMPARED}
         if event.kind in _COUNTED and (self._verbose or not quiet):
@@ -202,75 +204,17 @@ class MoveLines:
         elif event.kind == MoveEventKind.SWAPPED:
             notify(f"The new collection is now '{event.collection}'; the old one is '{event.message}'.")
 
-    def close(self) -> None:
-        """Nothing is in the way."""
-
-
-class MoveBar:
-    """Show one bar for the documents, with the current one's name and chunks."""
-
-    def __init__(self, console: Console) -> None:
-        self._bars = bars(console)
-        self._bar = self._bars.add_task("", total=None)
-        self._running = False
-
-    def show(self, event: MoveEvent) -> None:
-        """Move the bar."""
-        if not self._running:
-            self._bars.start()
-            self._running = True
-        if event.kind == MoveEventKind.READ:
-            text = f"{event.collection}: {event.document_id}, chunk {event.done}/{event.total}"
-            self._bars.update(self._bar, description=sanitize(text))
-        elif event.kind == MoveEventKind.COMPARED:
-            self._bars.update(
-                self._bar, description=f"Comparing {sanitize(event.collection)}", completed=event.done,
-                total=event.total,
-            )  # fmt: skip
-        elif event.kind in {MoveEventKind.STORED, MoveEventKind.FAILED, MoveEventKind.PLANNED}:
-            text = f"Copying {event.collection}"
-            self._bars.update(self._bar, description=sanitize(text), completed=event.done, total=event.total or None)
-
-    def close(self) -> None:
-        """Take the bar off the terminal."""
-        if self._running:
-            self._bars.stop()
-            self._running = False
-
-
-def move_progress(*, verbose: bool) -> MoveProgress:
-    """Choose a bar on a terminal, lines elsewhere."""
-    if sys.stderr.isatty() and not verbose:
-        from rich.console import Console
-
-        return MoveBar(Console(stderr=True))
-    return MoveLines(verbose=verbose)
-
-
-class _Watch:
-    """Show events, and remember how far the run came."""
-
-    def __init__(self, *, verbose: bool) -> None:
-        self._progress: MoveProgress = move_progress(verbose=verbose)
-        self.stored = 0
-
-    def __call__(self, event: MoveEvent) -> None:
-        self.stored += event.kind == MoveEventKind.STORED
-        self._progress.show(event)
-
     @contextmanager
     def watching(self) -> Generator[None]:
         """Leave the terminal at the end; where the run was stopped, say that it can be gone on with."""
         try:
-            yield
+            with self._bar:
+                yield
         except (KnowledgeError, KeyboardInterrupt):
-            self._progress.close()
             notify(
                 f"Stopped. Documents done in this run: {self.stored}. Run the same command again to go on from here."
             )
             raise
-        finally:
-            self._progress.close()
 
 
 def _migrate_between(options: StoreOptions, choices: MigrateChoices) -> ExitCode:

@@ -20,12 +20,12 @@ from knowledge_mcp import __version__
 from knowledge_mcp.cli.knowledge import asking
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups
+from knowledge_mcp.cli.shared.output import write_file
 from knowledge_mcp.cli.shared.session import CommandOptions, GroupWithDefault, TextOptions, command_group
 from knowledge_mcp.engine.search.requirements import RequirementRecord, requirement_records
 from knowledge_mcp.language.requirements.kinds import requirement_kind
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 if TYPE_CHECKING:
@@ -108,10 +108,7 @@ def export(
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
             return
-        try:
-            output.write_bytes(content)
-        except OSError as exc:
-            raise InvalidInputError(f"{output} cannot be written: {exc.strerror or exc}.") from exc
+        write_file(output, content)
         count = sum(len(requirements) for _, requirements in found)
         written = {"item": items} if items else {"requirement": count}
         typer.echo(f"Wrote {' of '.join(counts_in_words({**written, 'document': len(found)}))} to {output}.")

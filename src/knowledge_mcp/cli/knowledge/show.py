@@ -12,12 +12,11 @@ import typer
 
 from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import say, write_json
+from knowledge_mcp.cli.shared.output import say, write_file, write_json
 from knowledge_mcp.cli.shared.session import CommandOptions, reading_of
 from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
-from knowledge_mcp.support.files import write_atomically
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
@@ -87,7 +86,8 @@ def show(
         boxes = _merge([box for box in passage.boxes if box.page == number])
         passwords = build_passwords(reading_of(options.config).settings, ask_password if can_ask() else None)
         width, height, picture = _draw(item, passwords, number, boxes, passage.words, dpi)
-        place = _write(to or Path(f"{record.id}-page-{number}.png"), picture)
+        place = (to or Path(f"{record.id}-page-{number}.png")).absolute()
+        write_file(place, picture)
         if passage.remark:
             notify(passage.remark)
         if options.as_json:
@@ -139,22 +139,6 @@ def _source(record: DocumentRecord) -> SourceItem:
             suggestion=again,
         )
     return item
-
-
-def _write(path: Path, picture: bytes) -> Path:
-    """Write the picture as a whole, in place of whatever is there.
-
-    Raises:
-        InvalidInputError: it cannot be written there.
-    """
-    place = path.absolute()
-    try:
-        write_atomically(place, picture)
-    except OSError as exc:
-        raise InvalidInputError(
-            f"The picture cannot be written to {place}: {exc.strerror or exc}.", suggestion="Choose another with --out."
-        ) from exc
-    return place
 
 
 # ---- the passage ----------------------------------------------------------------------------------------------------

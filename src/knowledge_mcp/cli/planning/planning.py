@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -23,10 +23,10 @@ from knowledge_mcp.cli.planning.folder import (
     report_html,
     unsupported_in,
 )
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, one_line, sanitize
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, one_line
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_json
-from knowledge_mcp.cli.shared.progress import bars
+from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_file, write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, load
 from knowledge_mcp.engine.planning.service import EXTENSIONS
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
@@ -35,9 +35,6 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-
     from knowledge_mcp.engine.planning.service import PlanningService
 
 INTERVAL = 2.0
@@ -144,7 +141,8 @@ class FolderRun:
             notify("Stopped watching.")
 
     def _file(self, paths: Sequence[Path]) -> None:
-        with _Show(len(paths)) as show, self._service.batch(self._ref) as batch:
+        with WorkBar("percent") as bar, self._service.batch(self._ref) as batch:
+            show = _Show(len(paths), bar)
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
                 line = Call(show.progress, bool)
@@ -176,11 +174,7 @@ class FolderRun:
     def _write_report(self, path: Path, outcomes: Sequence[FileOutcome]) -> None:
         now = datetime.now().astimezone()
         content = report_html(self._ref, self._choices.folder, outcomes, now)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        except OSError as exc:
-            raise InvalidInputError(f"The report cannot be written: {exc.strerror or exc}.") from exc
+        write_file(path, content)
         notify(f"Report: {path}")
 
     def _exit_code(self) -> ExitCode:
@@ -194,42 +188,22 @@ def _wait() -> bool:
 
 
 class _Show:
-    """Show how a run moves: a bar per file on a terminal, a line per file elsewhere; all on stderr."""
+    """Show how a run moves: a bar for each file on a terminal, a line for each elsewhere; all on stderr."""
 
-    def __init__(self, files: int) -> None:
+    def __init__(self, files: int, bar: WorkBar) -> None:
         self._files = files
-        self._bars: Bars | None = None
-        self._bar: TaskID | None = None
+        self._bar = bar
         self._name = ""
-
-    def __enter__(self) -> Self:
-        if sys.stderr.isatty():
-            from rich.console import Console
-
-            self._bars = bars(Console(stderr=True, highlight=False), percent=True)
-            self._bars.start()
-            self._bar = self._bars.add_task("", total=100.0)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bars is not None:
-            self._bars.stop()
 
     def begin(self, number: int, path: Path) -> None:
         self._name = f"[{number}/{self._files}] {one_line(path.name)}"
-        if self._bars is not None and self._bar is not None:
-            self._bars.reset(self._bar, description=self._name, total=100.0)
+        self._bar.show(self._name, 0, 100)
 
     def progress(self, done: float, total: float | None, message: str) -> None:
-        if self._bars is not None and self._bar is not None:
-            self._bars.update(self._bar, completed=done, total=total, description=f"{self._name}: {message}")
+        self._bar.show(f"{self._name}: {message}", done, total)
 
     def end(self, number: int, outcome: FileOutcome) -> None:
-        line = f"[{number}/{self._files}] {outcome.path.name}: {_summary(outcome)}"
-        if self._bars is not None:
-            self._bars.console.print(sanitize(line), markup=False)
-        else:
-            notify(line)
+        self._bar.write(f"[{number}/{self._files}] {outcome.path.name}: {_summary(outcome)}")
 
 
 def _summary(outcome: FileOutcome) -> str:

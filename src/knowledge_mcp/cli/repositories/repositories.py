@@ -15,22 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, sanitize
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, say, write_json
-from knowledge_mcp.cli.shared.progress import bars
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.report import duration
 from knowledge_mcp.cli.shared.session import StoreOptions, Version, Yes, load, run_command
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.engine.repositories.values import IndexResult
     from knowledge_mcp.model.call import Call
-
-    _Move = Callable[[float, float | None, str], None]
-    from knowledge_mcp.engine.repositories.service import RepositoryService
 
 _EVERY = 1.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
@@ -49,50 +45,28 @@ def follow_progress() -> Generator[Call]:
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, stop) if main else None
     try:
-        if sys.stderr.isatty():
-            with _bar() as progress:
-                yield Call(progress, stopped.is_set)
-        else:
-            yield Call(_Lines().report, stopped.is_set)
+        with WorkBar() as bar:
+            bar.show("Fetching and scanning")
+            yield Call(_Progress(bar), stopped.is_set)
     finally:
         if main:
             signal.signal(signal.SIGTERM, before)
 
 
-class _Lines:
-    """Write a line now and then."""
+class _Progress:
+    """Move a bar; write a line now and then where there is none."""
 
-    def __init__(self) -> None:
+    def __init__(self, bar: WorkBar) -> None:
+        self._bar = bar
         self._at = 0.0
 
-    def report(self, done: float, total: float | None, message: str) -> None:
-        """Write one, unless one was just written and this is not the last."""
-        if time.monotonic() - self._at < _EVERY and done != total:
-            return
-        self._at = time.monotonic()
-        notify(f"{message} ({done:.0f}/{total:.0f})" if total else message)
-
-
-@contextmanager
-def _bar() -> Generator[_Bar]:
-    from rich.console import Console
-
-    moving = bars(Console(stderr=True))
-    task = moving.add_task("Fetching and scanning", total=None)
-    with moving:
-        yield _Bar(lambda done, total, text: moving.update(task, completed=done, total=total, description=text))
-
-
-class _Bar:
-    """Move a bar."""
-
-    def __init__(self, move: _Move) -> None:
-        self._move = move
-
     def __call__(self, done: float, total: float | None, message: str) -> None:
-        """Move it; a long path is cut at its beginning."""
-        text = sanitize(message)
-        self._move(done, total, text if len(text) <= 60 else f"…{text[-59:]}")
+        """Move it, a long path cut at its beginning; or write a line, unless one was just written."""
+        if self._bar.is_shown:
+            self._bar.show(message if len(message) <= 60 else f"…{message[-59:]}", done, total)
+        elif time.monotonic() - self._at >= _EVERY or done == total:
+            self._at = time.monotonic()
+            notify(f"{message} ({done:.0f}/{total:.0f})" if total else message)
 
 
 def index_code(result: IndexResult) -> ExitCode:

@@ -7,9 +7,12 @@ import shutil
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.cli.shared.failures import sanitize
+from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.support.files import write_atomically
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +23,24 @@ def write_json(content: Any) -> None:
     """Write one JSON value to stdout."""
     sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     sys.stdout.flush()
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file in one step, in place of one that is there; what is no file, as a pipe, is written to.
+
+    Raises:
+        InvalidInputError: it cannot be written there.
+    """
+    made = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(made)
+        else:
+            write_atomically(path.resolve(), made)
+    except OSError as exc:
+        raise InvalidInputError(
+            f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
+        ) from exc
 
 
 def render(text: str, style: str = "") -> Text:

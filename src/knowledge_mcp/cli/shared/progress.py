@@ -1,18 +1,68 @@
-"""How an ingest shows that it moves: bars on a terminal, plain lines elsewhere; all on stderr."""
+"""How commands show that they move: bars on a terminal, plain lines elsewhere; all on stderr."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
-from knowledge_mcp.cli.shared.failures import notify, one_line
+from knowledge_mcp.cli.shared.failures import notify, one_line, sanitize
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bars
+
+Unit = Literal["count", "percent", "bytes"]
+"""What a bar has beside it: how many of how many, the share, or how many bytes."""
+
+
+class WorkBar:
+    """Show on a terminal how far work is, as one bar that is gone at its end; elsewhere nothing.
+
+    Args:
+        unit: what stands beside the bar.
+        shown: False to show nothing on a terminal either.
+    """
+
+    def __init__(self, unit: Unit = "count", *, shown: bool = True) -> None:
+        self._unit: Unit = unit
+        self.is_shown = shown and sys.stderr.isatty()
+        self._bars: Bars | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def show(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Move the bar, where there is one; None leaves it where it is, and a total of 0 is not known."""
+        if not self.is_shown:
+            return
+        if self._bars is None:
+            from rich.console import Console
+
+            self._bars = bars(Console(stderr=True), self._unit)
+            self._bars.add_task("", total=None)
+            self._bars.start()
+        task = self._bars.task_ids[0]
+        self._bars.update(task, description=sanitize(text), completed=done, total=total or None)
+
+    def write(self, line: str) -> None:
+        """Write a line above the bar, or as any other where there is none."""
+        if self._bars is None:
+            notify(line)
+        else:
+            self._bars.console.print(sanitize(line), markup=False)
+
+    def close(self) -> None:
+        """Take the bar off the terminal; idempotent."""
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
 
 
 @dataclass(slots=True)
@@ -102,15 +152,20 @@ class LineProgress:
         """Nothing is in the way."""
 
 
-def bars(console: Console, *, percent: bool = False) -> Bars:
-    """Make the bars that every command shows: text, bar, how much of how much or the share, time; gone at the end."""
+def bars(console: Console, unit: Unit = "count") -> Bars:
+    """Make the bars that every command shows: text, bar, how much in a unit, time; gone at the end."""
     from rich import progress
 
+    amounts: dict[Unit, progress.ProgressColumn] = {
+        "count": progress.MofNCompleteColumn(),
+        "percent": progress.TextColumn("{task.percentage:>3.0f} %"),
+        "bytes": progress.DownloadColumn(),
+    }
     return progress.Progress(
         progress.SpinnerColumn(),
         progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(bar_width=24),
-        progress.TextColumn("{task.percentage:>3.0f} %") if percent else progress.MofNCompleteColumn(),
+        amounts[unit],
         progress.TimeElapsedColumn(),
         console=console,
         transient=True,
@@ -179,3 +234,12 @@ class BarProgress:
     def close(self) -> None:
         """Take the bars off the terminal."""
         self.pause()
+
+
+def ingest_progress(*, verbose: bool, dry_run: bool = False) -> ProgressBars:
+    """Choose bars on a terminal, lines elsewhere and where every step is to be read."""
+    if verbose or not sys.stderr.isatty():
+        return LineProgress(verbose=verbose)
+    from rich.console import Console
+
+    return BarProgress(Console(stderr=True), dry_run=dry_run)

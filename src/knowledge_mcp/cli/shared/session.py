@@ -139,7 +139,7 @@ def guard(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
     try:
         yield
     except KnowledgeError as exc:
-        _fail(exc, verbose=verbose, as_json=as_json)
+        report_failure(exc, verbose=verbose, as_json=as_json)
         raise typer.Exit(exit_code_of(exc)) from exc
     except KeyboardInterrupt as exc:
         sys.stderr.write("Interrupted.\n")
@@ -152,11 +152,12 @@ def guard(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
     except Exception as exc:
         _logger.debug("command failed", exc_info=True)
         error = InternalError(f"The command failed. {reason_of(exc)}")
-        _fail(error, verbose=verbose, as_json=as_json)
+        report_failure(error, verbose=verbose, as_json=as_json)
         raise typer.Exit(ExitCode.FAILURE) from exc
 
 
-def _fail(error: KnowledgeError, *, verbose: bool, as_json: bool) -> None:
+def report_failure(error: KnowledgeError, *, verbose: bool, as_json: bool) -> None:
+    """Write an error to stderr, and with `as_json` as an object to stdout too."""
     print_failure(error, verbose=verbose)
     if as_json:
         from knowledge_mcp.surfaces.answers import render_error

@@ -33,16 +33,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.mcp.server import KnowledgeServer
 from knowledge_mcp.transports.mcp.server_card import ServerCard
-from knowledge_mcp.transports.shared.admission import Admission, ProtectedResource, Rejection
+from knowledge_mcp.transports.shared.admission import Admission, KeyGate, ProtectedResource, Rejection
 from knowledge_mcp.transports.shared.guards import (
     LOOK_SECONDS,
     VALID,
+    AllowedNames,
     BodyLimit,
     HostGuard,
     send_error,
-    serve_while_valid,
 )
-from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, KeyRing
+from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -247,73 +247,53 @@ async def _ignore(_: Message) -> None:
 _REALM = 'Bearer realm="knowledge-mcp"'
 
 
-class BearerAuth:
-    """Ask every request for `Authorization: Bearer <token>`; only `GET /health` and the metadata need none.
+class SessionOwner:
+    """Make whose key a request showed its user, to whom the SDK binds the sessions it opens.
 
-    Who was recognised becomes the request's user, to whom the SDK binds the sessions it opens: another name's valid
-    token does not reach them. A failure is answered with 401 (403 where a token lacks a scope, 503 where its issuer
-    cannot be asked) and logged with the client's address, method and path.
-
-    Args:
-        app: what stands behind.
-        admission: recognises keys and tokens. One that is taken away is refused from then on, and its open streams end.
+    Another name's valid token does not reach them.
     """
 
-    def __init__(self, app: ASGIApp, admission: Admission) -> None:
-        if not admission.required:
-            raise ValueError("at least one token is needed")
-        self._app = AuthContextMiddleware(app)
-        self._admission = admission
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in {"http", "websocket"}:
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/health":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] == "http" and self._admission.describes(scope["method"], scope["path"]):
-            await self._admission.describe(send)
-            return
-        judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
-        if isinstance(judged, Rejection):
-            await self._refuse(scope, send, judged)
-            return
-        scope[KEY] = judged.key
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=judged.key.name, scopes=[]))
-        await serve_while_valid(self._app, scope, receive, send, judged.valid)
-
-    @staticmethod
-    async def _refuse(scope: Scope, send: Send, refusal: Rejection) -> None:
-        client = scope.get("client")
-        logger.warning(
-            "authentication failed: %s token from %s, %s %s",
-            {"missing": "no", "unknown": "unchecked"}.get(refusal.reason, "wrong"),
-            client[0] if client else "unknown",
-            scope.get("method", "WEBSOCKET"),
-            scope["path"],
-        )
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        if refusal.reason == "unknown":
-            await send_error(send, 503, "issuer_down", refusal.message, [_WAIT])
-            return
-        challenge = ", ".join([_REALM, *([refusal.challenge] if refusal.challenge else [])])
-        status, code = (403, "insufficient_scope") if refusal.reason == "scope" else (401, "unauthorized")
-        await send_error(send, status, code, refusal.message, [(b"www-authenticate", challenge.encode("latin-1"))])
-
-
-class _AllowAll:
-    """Let everybody do everything whom nobody in front of this has asked for a key."""
-
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        self._app = AuthContextMiddleware(app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in {"http", "websocket"}:
-            scope.setdefault(KEY, ANONYMOUS)
+        if KEY in scope:
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=scope[KEY].name, scopes=[]))
         await self._app(scope, receive, send)
+
+
+def key_gate(app: ASGIApp, admission: Admission) -> KeyGate:
+    """Ask every request for a key, where any is required; only `GET /health` and the metadata need none.
+
+    A failure is answered with 401 (403 where a token lacks a scope, 503 where its issuer cannot be asked) and logged
+    with the client's address, method and path.
+    """
+    behind = SessionOwner(app) if admission.required else app
+    return KeyGate(behind, admission, is_open=_is_health, refuse=_refuse_key)
+
+
+def _is_health(method: str, path: str) -> bool:
+    return method == "GET" and path == "/health"
+
+
+async def _refuse_key(scope: Scope, send: Send, refusal: Rejection) -> None:
+    client = scope.get("client")
+    logger.warning(
+        "authentication failed: %s token from %s, %s %s",
+        {"missing": "no", "unknown": "unchecked"}.get(refusal.reason, "wrong"),
+        client[0] if client else "unknown",
+        scope.get("method", "WEBSOCKET"),
+        scope["path"],
+    )
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    if refusal.reason == "unknown":
+        await send_error(send, 503, "issuer_down", refusal.message, [_WAIT])
+        return
+    challenge = ", ".join([_REALM, *([refusal.challenge] if refusal.challenge else [])])
+    status, code = (403, "insufficient_scope") if refusal.reason == "scope" else (401, "unauthorized")
+    await send_error(send, status, code, refusal.message, [(b"www-authenticate", challenge.encode("latin-1"))])
 
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -342,8 +322,8 @@ def build_app(
         keys: bearer tokens by name; a ring that requires none, without a resource, means no authentication, which is
             the caller's decision.
         resource: this server as a resource of an OAuth issuer, None where its tokens are not taken.
-        allowed_hosts, allowed_origins: beside the loopback ones, as `HostGuard` takes them. Browsers get CORS answers
-            for the origins named here.
+        allowed_hosts, allowed_origins: beside the loopback ones, as `AllowedNames` takes them. Browsers get CORS
+            answers for the origins named here.
         max_body_bytes: larger request bodies are answered with 413.
     """
     # HostGuard stands in front of every route, these included; the SDK's own check would only repeat it.
@@ -374,13 +354,13 @@ def build_app(
     sessions = SessionLimit(Starlette(routes=routes, lifespan=lifespan))
     app: ASGIApp = BodyLimit(sessions, max_body_bytes)
     admission = Admission(keys, resource)
-    app = BearerAuth(app, admission) if admission.required else _AllowAll(app)
+    app = key_gate(app, admission)
     url = resource.url if resource is not None else ""
     app = ServerCard(app, version=server.version or "", closed=admission.required, url=url)
     server.is_shared = True
     if origins := list(allowed_origins):
         app = _with_cors(app, origins)
-    return HostGuard(app, allowed_hosts, origins)
+    return HostGuard(app, AllowedNames(allowed_hosts, origins))
 
 
 def serve(

@@ -11,7 +11,7 @@ import functools
 import re
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
@@ -35,17 +35,20 @@ from knowledge_mcp.transports.rest.errors import (
     from_validation,
 )
 from knowledge_mcp.transports.rest.executor import RequestExecutor
-from knowledge_mcp.transports.rest.gates import AccessLayer, CorsGate, HostGate, KeyGate
+from knowledge_mcp.transports.rest.gates import AccessLayer, CorsGate, refuse_key, refuse_name
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_tracing
 from knowledge_mcp.transports.rest.operating import is_open, operating_routes
 from knowledge_mcp.transports.rest.routes import ingesting_routes, reading_routes
 from knowledge_mcp.transports.rest.viewing import viewing_routes
-from knowledge_mcp.transports.shared.admission import Admission, ProtectedResource
+from knowledge_mcp.transports.shared.admission import Admission, KeyGate, ProtectedResource
 from knowledge_mcp.transports.shared.audit import AuditGate, AuditLog
-from knowledge_mcp.transports.shared.guards import HostGuard
+from knowledge_mcp.transports.shared.guards import AllowedNames, HostGuard
 from knowledge_mcp.transports.shared.keys import KEY, KeyRing
 from knowledge_mcp.transports.shared.provider import KnowledgeProvider
 from knowledge_mcp.transports.shared.serving import address_of, serve_until_stopped
+
+if TYPE_CHECKING:
+    from knowledge_mcp.settings import Settings
 
 
 @contextlib.asynccontextmanager
@@ -97,21 +100,6 @@ FORM_BYTES = 2 * 1024 * 1024
 """What the fields beside a file, and what frames them, may add to an upload."""
 
 
-class RestOptions(Protocol):
-    """What the settings say of the service."""
-
-    @property
-    def rag_max_upload_bytes(self) -> int: ...
-    @property
-    def allowed_hosts(self) -> tuple[str, ...]: ...
-    @property
-    def allowed_origins(self) -> tuple[str, ...]: ...
-    @property
-    def otel_endpoint(self) -> str | None: ...
-    @property
-    def otel_traces_endpoint(self) -> str | None: ...
-
-
 class RestService:
     """The service as an ASGI app that can be marked as about to stop."""
 
@@ -129,7 +117,7 @@ def build_rest_app(
     library: KnowledgeProvider[SharedLibrary],
     keys: KeyRing,
     *,
-    options: RestOptions,
+    options: Settings,
     version: str,
     resource: ProtectedResource | None = None,
     audit: AuditLog | None = None,
@@ -169,15 +157,16 @@ def build_rest_app(
         inner = _Fork(mcp_app, inner)
     if audit is not None:
         inner = AuditGate(inner, audit, key=KEY, is_other=_is_mcp)
-    guard = HostGuard(inner, options.allowed_hosts, options.allowed_origins)
+    names = AllowedNames(options.allowed_hosts, options.allowed_origins)
     admission = Admission(keys, resource)
-    inner = KeyGate(inner, admission, metrics, is_open=is_open)
+    inner = KeyGate(inner, admission, is_open=is_open, refuse=functools.partial(refuse_key, metrics))
     if mcp_app is not None:
         from knowledge_mcp.transports.mcp.server_card import ServerCard
 
         inner = ServerCard(inner, version=version, closed=admission.required)
-    inner = CorsGate(inner, guard, configured=bool(options.allowed_origins))
-    service.app = AccessLayer(HostGate(inner, guard), metrics, tracing, template=_templates(routes))
+    inner = CorsGate(inner, names, configured=bool(options.allowed_origins))
+    inner = HostGuard(inner, names, refuse=refuse_name, own_pages=True)
+    service.app = AccessLayer(inner, metrics, tracing, template=_templates(routes))
     return service
 
 
@@ -209,20 +198,14 @@ class _Fork:
     """Send the MCP paths to their own app, whose sessions belong to the key that opened them."""
 
     def __init__(self, mcp_app: ASGIApp, other: ASGIApp) -> None:
-        from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+        from knowledge_mcp.transports.mcp.http import SessionOwner
 
-        self._mcp = AuthContextMiddleware(mcp_app)
+        self._mcp = SessionOwner(mcp_app)
         self._other = other
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_mcp(str(scope["path"])):
-            await self._other(scope, receive, send)
-            return
-        from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-        from mcp.server.auth.provider import AccessToken
-
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=scope[KEY].name, scopes=[]))
-        await self._mcp(scope, receive, send)
+        is_mcp = scope["type"] == "http" and _is_mcp(str(scope["path"]))
+        await (self._mcp if is_mcp else self._other)(scope, receive, send)
 
 
 def _lifespan(

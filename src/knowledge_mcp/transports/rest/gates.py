@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,15 +21,12 @@ from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.support.events import in_one_line, log_event
 from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, RefusedRequest, log_crash, send_failure
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing
-from knowledge_mcp.transports.shared.admission import METADATA_PATH, Admission, Rejection
-from knowledge_mcp.transports.shared.guards import HostGuard, serve_while_valid
-from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, Key
+from knowledge_mcp.transports.shared.admission import ROUTE, Rejection
+from knowledge_mcp.transports.shared.guards import AllowedNames
+from knowledge_mcp.transports.shared.keys import KEY, Key
 from knowledge_mcp.transports.shared.provider import restrict_service
 
 logger = logging.getLogger(__name__)
-
-ROUTE = "knowledge_route"
-"""Where a scope keeps the route's template, where no framework does."""
 
 UNMATCHED = "unmatched"
 CLIENT_LEFT = 499
@@ -149,44 +146,21 @@ _EXPOSED = "X-Request-ID, Retry-After, WWW-Authenticate, Mcp-Session-Id"
 _CHALLENGE = 'Bearer realm="rag-api"'
 
 
-class HostGate:
-    """Refuse a foreign Host with 421 and a foreign Origin with 403, on every route, as `HostGuard` judges them."""
-
-    def __init__(self, app: ASGIApp, guard: HostGuard) -> None:
-        self._app = app
-        self._guard = guard
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self._guard.admits_host(hosts[0]):
-            failure = Failure(
-                421, "This server does not answer for that Host.", "Add the name to MCP_ALLOWED_HOSTS if it is meant."
-            )
-        elif len(origins) > 1 or (origins and not self._admits(origins[0], hosts[0])):
-            failure = Failure(
-                403, "Requests from that Origin are not allowed.", "Add it to MCP_ALLOWED_ORIGINS if it is meant."
-            )
-        else:
-            await self._app(scope, receive, send)
-            return
-        log_event(
-            logger, logging.WARNING, "host_refused", request_id=scope[REQUEST_ID], client=client_of(scope),
-            hosts=[in_one_line(each, 100) for each in hosts[:4]],
-            origins=[in_one_line(each, 100) for each in origins[:4]],
-        )  # fmt: skip
-        await send_failure(scope, send, failure)
-
-    def _admits(self, origin: str, host: str) -> bool:
-        """Admit our own pages, too: a proxy may have ended TLS, so that only the name can be compared.
-
-        The Host was admitted before, so that a name which somebody made to point here does not pass.
-        """
-        scheme, _, name = origin.lower().partition("://")
-        return (scheme in {"http", "https"} and name == host.lower()) or self._guard.admits_origin(origin)
+async def refuse_name(scope: Scope, send: Send, what: Literal["Host", "Origin"]) -> None:
+    """Refuse a foreign Host with 421, a foreign Origin with 403."""
+    headers = Headers(scope=scope)
+    log_event(
+        logger, logging.WARNING, "host_refused", request_id=scope[REQUEST_ID], client=client_of(scope),
+        hosts=[in_one_line(each, 100) for each in headers.getlist("host")[:4]],
+        origins=[in_one_line(each, 100) for each in headers.getlist("origin")[:4]],
+    )  # fmt: skip
+    if what == "Host":
+        text = "This server does not answer for that Host."
+        failure = Failure(421, text, "Add the name to MCP_ALLOWED_HOSTS if it is meant.")
+    else:
+        text = "Requests from that Origin are not allowed."
+        failure = Failure(403, text, "Add it to MCP_ALLOWED_ORIGINS if it is meant.")
+    await send_failure(scope, send, failure)
 
 
 class CorsGate:
@@ -195,15 +169,15 @@ class CorsGate:
     Foreign origins never come as far as this; a page of this server itself needs nothing of it.
     """
 
-    def __init__(self, app: ASGIApp, guard: HostGuard, *, configured: bool) -> None:
+    def __init__(self, app: ASGIApp, names: AllowedNames, *, configured: bool) -> None:
         self._app = app
-        self._guard = guard
+        self._names = names
         self._configured = configured
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         origin = headers.get("origin")
-        if not self._configured or origin is None or not self._guard.admits_origin(origin):
+        if not self._configured or origin is None or not self._names.admits_origin(origin):
             await self._app(scope, receive, send)
             return
         allowed = {"access-control-allow-origin": origin, "vary": "Origin"}
@@ -233,59 +207,21 @@ class CorsGate:
         await self._app(scope, receive, with_headers)
 
 
-class KeyGate:
-    """Ask for `Authorization: Bearer <key>`: 401 without one, 403 with a wrong one; the key is kept in the scope.
-
-    Where tokens of an issuer are taken, what does not hold is answered with 401, so that clients get another.
+async def refuse_key(metrics: RestMetrics, scope: Scope, send: Send, refusal: Rejection) -> None:
+    """Answer 401 without a key, 403 with a wrong one; 401 for a token that does not hold, so that clients get another.
 
     Args:
-        app: what stands behind.
-        admission: recognises keys and tokens; where none is required, everybody is `anonymous` and may do everything.
         metrics: counts the refused.
-        is_open: tells by method and path what needs no key.
+        scope, send: of the request.
+        refusal: why.
     """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        admission: Admission,
-        metrics: RestMetrics,
-        *,
-        is_open: Callable[[str, str], bool],
-    ) -> None:
-        self._app = app
-        self._admission = admission
-        self._metrics = metrics
-        self._is_open = is_open
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._is_open(str(scope["method"]), str(scope["path"])):
-            await self._app(scope, receive, send)
-            return
-        if self._admission.describes(str(scope["method"]), str(scope["path"])):
-            scope[ROUTE] = METADATA_PATH
-            await self._admission.describe(send)
-            return
-        if not self._admission.required:
-            scope[KEY] = ANONYMOUS
-            await self._app(scope, receive, send)
-            return
-        judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
-        if isinstance(judged, Rejection):
-            await self._refuse(scope, send, judged)
-            return
-        scope[KEY] = judged.key
-        await serve_while_valid(self._app, scope, receive, send, judged.valid)
-
-    async def _refuse(self, scope: Scope, send: Send, refusal: Rejection) -> None:
-        missing = refusal.reason == "missing"
-        self._metrics.refused(missing=missing)
-        log_event(
-            logger, logging.WARNING, "authentication_failed", request_id=scope[REQUEST_ID],
-            reason=refusal.reason, client=client_of(scope), method=scope["method"],
-            path=in_one_line(str(scope["path"]), 200),
-        )  # fmt: skip
-        await send_failure(scope, send, _failure_of(refusal))
+    metrics.refused(missing=refusal.reason == "missing")
+    log_event(
+        logger, logging.WARNING, "authentication_failed", request_id=scope[REQUEST_ID],
+        reason=refusal.reason, client=client_of(scope), method=scope["method"],
+        path=in_one_line(str(scope["path"]), 200),
+    )  # fmt: skip
+    await send_failure(scope, send, _failure_of(refusal))
 
 
 def _failure_of(refusal: Rejection) -> Failure:

@@ -28,6 +28,8 @@ from knowledge_mcp.support.distribution import install_command
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
+    from knowledge_mcp.settings import Settings
+
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -136,16 +138,6 @@ class RestMetrics:
 
 
 SERVICE = "rag-api"
-_KNOWN = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"})
-
-
-class TracingOptions(Protocol):
-    """Where spans go: a collector's base address, or the exact one for traces, which wins; None for nowhere."""
-
-    @property
-    def otel_endpoint(self) -> str | None: ...
-    @property
-    def otel_traces_endpoint(self) -> str | None: ...
 
 
 class RequestSpan(Protocol):
@@ -230,7 +222,7 @@ class _OpenTelemetry:
 
         headers = Headers(scope=scope)
         carrier = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
-        known = method if method in _KNOWN else "_OTHER"
+        known = method if method in _METHODS else "_OTHER"
         with self._tracer.start_as_current_span(
             known,
             context=TraceContextTextMapPropagator().extract(carrier),
@@ -246,7 +238,7 @@ class _OpenTelemetry:
         self._provider.shutdown()
 
 
-def start_tracing(options: TracingOptions, version: str) -> Tracing:
+def start_tracing(options: Settings, version: str) -> Tracing:
     """Start sending spans where the options say so; an ERROR is logged where the extra for it is missing."""
     address = options.otel_traces_endpoint
     if not address and options.otel_endpoint:

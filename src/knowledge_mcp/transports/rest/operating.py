@@ -25,8 +25,9 @@ from knowledge_mcp.transports.rest.answers import (
 )
 from knowledge_mcp.transports.rest.errors import RefusedRequest
 from knowledge_mcp.transports.rest.executor import RequestExecutor
-from knowledge_mcp.transports.rest.gates import ROUTE, KeyOf
+from knowledge_mcp.transports.rest.gates import KeyOf
 from knowledge_mcp.transports.rest.observing import CONTENT_TYPE
+from knowledge_mcp.transports.shared.admission import ROUTE
 
 CONSOLE = "console"
 CONSOLE_POLICY = (

@@ -12,14 +12,18 @@ from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from starlette.types import Send
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knowledge_mcp.support.events import in_one_line, log_event
-from knowledge_mcp.transports.shared.guards import send_body
-from knowledge_mcp.transports.shared.keys import Key, KeyRing
+from knowledge_mcp.transports.shared.guards import Refuse, send_body, serve_while_valid
+from knowledge_mcp.transports.shared.keys import ANONYMOUS, KEY, Key, KeyRing
 from knowledge_mcp.transports.shared.tokens import IssuerDownError, TokenRefusedError, TokenVerifier
 
 logger = logging.getLogger(__name__)
+
+ROUTE = "knowledge_route"
+"""Where a scope keeps the route's template, where no framework does."""
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 """Where a protected resource describes itself (RFC 9728)."""
@@ -163,6 +167,49 @@ class Admission:
         assert self.resource is not None
         open_to_all = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=300")]
         await send_body(send, 200, self.resource.metadata(), open_to_all)
+
+
+class KeyGate:
+    """Ask for `Authorization: Bearer <key>`, and keep in the scope whose it is.
+
+    A key that is taken away is refused from then on, and its open streams end. Where none is required, whoever nobody
+    in front of this has asked for one is `anonymous` and may do everything.
+
+    Args:
+        app: what stands behind.
+        admission: recognises keys and tokens.
+        is_open: tells by method and path what needs no key; metadata for signing on never does.
+        refuse: answers.
+    """
+
+    def __init__(
+        self, app: ASGIApp, admission: Admission, *, is_open: Callable[[str, str], bool], refuse: Refuse[Rejection]
+    ) -> None:
+        self._app = app
+        self._admission = admission
+        self._is_open = is_open
+        self._refuse: Refuse[Rejection] = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        method, path = str(scope.get("method", "")), str(scope["path"])
+        if self._is_open(method, path):
+            await self._app(scope, receive, send)
+        elif self._admission.describes(method, path):
+            scope[ROUTE] = METADATA_PATH
+            await self._admission.describe(send)
+        elif not self._admission.required:
+            scope.setdefault(KEY, ANONYMOUS)
+            await self._app(scope, receive, send)
+        else:
+            judged = await self._admission.admit(Headers(scope=scope).getlist("authorization"))
+            if isinstance(judged, Rejection):
+                await self._refuse(scope, send, judged)
+                return
+            scope[KEY] = judged.key
+            await serve_while_valid(self._app, scope, receive, send, judged.valid)
 
 
 def _shows_one(header: str) -> bool:

@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Literal, TypeVar
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LOOPBACK_ORIGINS = tuple(f"{scheme}://{host}:*" for scheme in ("http", "https") for host in LOOPBACK_HOSTS)
@@ -45,35 +47,18 @@ async def send_body(
     await send({"type": "http.response.body", "body": body})
 
 
-class HostGuard:
-    """Refuse a foreign Host with 421 and a foreign Origin with 403, on every route.
+class AllowedNames:
+    """Judge Hosts and Origins.
 
     Args:
-        app: what stands behind.
-        allowed_hosts: beside the loopback names: `name` (any port, or none), `name:port` (where the port is 80 or 443,
-            a Host without port too), or `*` for all.
-        allowed_origins: beside loopback origins: `scheme://host`, `scheme://host:port`, `scheme://host:*`, or `*`.
+        hosts: beside the loopback names: `name` (any port, or none), `name:port` (where the port is 80 or 443, a Host
+            without port too), or `*` for all.
+        origins: beside loopback origins: `scheme://host`, `scheme://host:port`, `scheme://host:*`, or `*`.
     """
 
-    def __init__(self, app: ASGIApp, allowed_hosts: Iterable[str] = (), allowed_origins: Iterable[str] = ()) -> None:
-        self._app = app
-        self._hosts = [host.lower() for host in (*LOOPBACK_HOSTS, *allowed_hosts)]
-        self._origins = [origin.lower().rstrip("/") for origin in (*LOOPBACK_ORIGINS, *allowed_origins)]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in {"http", "websocket"}:
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self.admits_host(hosts[0]):
-            logger.warning("refused %s: Host %r is not allowed", scope["path"], hosts)
-            await _refuse(scope, send, 421, "host_not_allowed", "This server does not answer for that Host.")
-        elif len(origins) > 1 or (origins and not self.admits_origin(origins[0])):
-            logger.warning("refused %s: Origin %r is not allowed", scope["path"], origins)
-            await _refuse(scope, send, 403, "origin_not_allowed", "Requests from that Origin are not allowed.")
-        else:
-            await self._app(scope, receive, send)
+    def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        self._hosts = [host.lower() for host in (*LOOPBACK_HOSTS, *hosts)]
+        self._origins = [origin.lower().rstrip("/") for origin in (*LOOPBACK_ORIGINS, *origins)]
 
     def admits_host(self, host: str) -> bool:
         """Return whether a Host header is one of ours."""
@@ -100,6 +85,65 @@ class HostGuard:
             if base != allowed and (origin == base or origin.removeprefix(f"{base}:").isdecimal()):
                 return True
         return False
+
+
+Refuse = Callable[[Scope, Send, T], Awaitable[None]]
+"""Answer a request that is refused, and log it; given why."""
+
+
+async def refuse_name(scope: Scope, send: Send, what: Literal["Host", "Origin"]) -> None:
+    """Refuse a foreign Host with 421, a foreign Origin with 403."""
+    names = Headers(scope=scope).getlist(what.lower())
+    logger.warning("refused %s: %s %r is not allowed", scope["path"], what, names)
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+    elif what == "Host":
+        await send_error(send, 421, "host_not_allowed", "This server does not answer for that Host.")
+    else:
+        await send_error(send, 403, "origin_not_allowed", "Requests from that Origin are not allowed.")
+
+
+class HostGuard:
+    """Refuse a foreign Host and a foreign Origin, on every route.
+
+    Args:
+        app: what stands behind.
+        names: judges both.
+        refuse: answers.
+        own_pages: admit the server's own pages too. A proxy may have ended TLS, so that only the name is compared with
+            the Host, which was admitted before: a name which somebody made to point here does not pass.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: AllowedNames,
+        *,
+        refuse: Refuse[Literal["Host", "Origin"]] = refuse_name,
+        own_pages: bool = False,
+    ) -> None:
+        self._app = app
+        self._names = names
+        self._refuse: Refuse[Literal["Host", "Origin"]] = refuse
+        self._own_pages = own_pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not self._names.admits_host(hosts[0]):
+            await self._refuse(scope, send, "Host")
+        elif len(origins) > 1 or (origins and not self._admits(origins[0], hosts[0])):
+            await self._refuse(scope, send, "Origin")
+        else:
+            await self._app(scope, receive, send)
+
+    def _admits(self, origin: str, host: str) -> bool:
+        scheme, _, name = origin.lower().partition("://")
+        is_own = self._own_pages and scheme in {"http", "https"} and name == host.lower()
+        return is_own or self._names.admits_origin(origin)
 
 
 class BodyLimit:
@@ -173,13 +217,6 @@ def _split(host: str) -> tuple[str, str | None]:
     if not colon or host.endswith("]"):
         return host, None
     return name, port
-
-
-async def _refuse(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008})
-        return
-    await send_error(send, status, code, message)
 
 
 LOOK_SECONDS = 1.0

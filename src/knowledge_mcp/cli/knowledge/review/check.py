@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +13,6 @@ from knowledge_mcp.cli.knowledge.review.files import (
     AsHtml,
     AsXlsx,
     ColumnNames,
-    console_on_stderr,
     decisions_about,
     write_results,
 )
@@ -23,6 +20,7 @@ from knowledge_mcp.cli.knowledge.review.items import documents_of, items_of, par
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, RowMark, marked
 from knowledge_mcp.engine.tracing.decisions import Decisions, as_mark_kind
@@ -136,7 +134,8 @@ def _compare(settings: Settings, standard: Standard, document: Sequence[ReadDocu
 
     analyser = EnglishAnalyser()
     message = f"Holding it against {how_many(len(standard.obligations), 'obligation')} …"
-    with console_on_stderr().status(message) if sys.stderr.isatty() else nullcontext():
+    with WorkBar() as bar:
+        bar.show(message)
         return checked_against(
             standard,
             document,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,6 @@ import typer
 from knowledge_mcp.cli.knowledge.review.files import (
     AsCsv,
     AsHtml,
-    console_on_stderr,
     files_below,
     open_ingested,
     report_skipped,
@@ -25,7 +23,8 @@ from knowledge_mcp.cli.knowledge.review.files import (
 )
 from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.changes import comparing
 from knowledge_mcp.engine.changes.aligning import LinkKind
@@ -147,8 +146,6 @@ def edition_at(settings: Settings, name: str) -> Edition:
 
 
 def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
-    from rich.progress import track
-
     files: list[tuple[Path, str]] = []
     skipped: list[str] = []
     for path, name in files_below(folder):
@@ -159,12 +156,13 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
             files.append((path, name))
     if not files:
         raise InvalidInputError(f"No file of {folder} is of a kind that is read.", suggestion="Give another folder.")
-    tracked = track(files, folder.name, console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty())
-    for path, name in tracked:
-        try:
-            yield _part(settings, path, name)
-        except UnreadableDocumentError as exc:
-            skipped.append(f"{name} ({exc.message})")
+    with WorkBar() as bar:
+        for number, (path, name) in enumerate(files):
+            bar.show(folder.name, number, len(files))
+            try:
+                yield _part(settings, path, name)
+            except UnreadableDocumentError as exc:
+                skipped.append(f"{name} ({exc.message})")
     report_skipped("compared", skipped)
 
 
@@ -221,7 +219,7 @@ def _read_ingested(settings: Settings, document_id: str) -> Edition:
 def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> None:
     counts = redline.count_changes(changes)
     if set(counts) <= {LinkKind.SAME.value}:
-        open_console().print(render(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same."))
+        say(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same.")
         return
     summary = ", ".join(counts_in_words(counts))
     say(f"{old.name} → {new.name}: {summary}.")

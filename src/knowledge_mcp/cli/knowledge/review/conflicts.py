@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,6 @@ import typer
 
 from knowledge_mcp.cli.knowledge.review.files import (
     AsCsv,
-    console_on_stderr,
     files_below,
     read_file,
     report_skipped,
@@ -23,6 +21,7 @@ from knowledge_mcp.cli.knowledge.review.items import items_of
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.conflicts import (
     Conflict,
@@ -77,7 +76,8 @@ def conflicts_command(
             )
         from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
-        with _show_progress() as progress:
+        with WorkBar() as bar:
+            progress = partial(bar.show, "Sentences compared")
             found = [*conflicts(items, EnglishAnalyser().document_terms, progress), *conflicting_definitions(meanings)]
         chosen = [each for each in found if not kind or each.kind in kind]
         is_written = write_results({as_csv: lambda: _csv(chosen)})
@@ -85,20 +85,6 @@ def conflicts_command(
             write_json({"conflicts": [_values(each) for each in chosen], "compared": len(items)})
         elif not is_written:
             _print(chosen, len(items))
-
-
-@contextmanager
-def _show_progress() -> Generator[Callable[[int, int], None]]:
-    """Give what shows on a terminal how many sentences were compared."""
-    from rich.progress import Progress
-
-    with Progress(console=console_on_stderr(), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("sentences compared", total=None)
-
-        def update(done: int, count: int) -> None:
-            progress.update(task, completed=done, total=count)
-
-        yield update
 
 
 # ---- reading

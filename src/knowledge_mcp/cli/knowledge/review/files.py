@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_mcp.cli.shared.failures import notify
+from knowledge_mcp.cli.shared.output import write_file
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
 
@@ -43,13 +42,6 @@ def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
         inside = path.relative_to(folder)
         if path.is_file() and not any(part.startswith(".") for part in inside.parts):
             yield path, inside.as_posix()
-
-
-def console_on_stderr() -> Console:
-    """Return a console to show how far work is."""
-    from rich.console import Console
-
-    return Console(stderr=True)
 
 
 def report_skipped(action: str, skipped: Sequence[str]) -> None:
@@ -103,13 +95,7 @@ def write_results(outputs: Mapping[Path | None, Callable[[], str | bytes]]) -> b
     """
     requested = {path: content for path, content in outputs.items() if path is not None}
     for path, content in requested.items():
-        made = content()
-        try:
-            path.write_bytes(made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
-        except OSError as exc:
-            raise InvalidInputError(
-                f"{path} cannot be written: {exc.strerror or exc}.", suggestion="Choose another place."
-            ) from exc
+        write_file(path, content())
         notify(f"Wrote {path}.")
     return bool(requested)
 

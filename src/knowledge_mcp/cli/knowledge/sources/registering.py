@@ -10,7 +10,7 @@ import typer
 from knowledge_mcp.cli.knowledge.sources.syncing import sync
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import print_table, say, write_json
 from knowledge_mcp.cli.shared.session import CommandOptions, Yes, command_group
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
@@ -70,6 +70,7 @@ def add(
     with options.guard():
         settings = options.settings()
         from knowledge_mcp import wiring
+        from knowledge_mcp.sources.synced.building import spec_of
 
         patterns = tuple(part.strip() for part in pattern.split(",") if part.strip())
         requested = SourceSpec(
@@ -77,7 +78,7 @@ def add(
         )
         if allow:
             allowed_label(allow)
-        spec = wiring.check_spec(location, kind, requested)
+        spec = spec_of(location, kind, requested)
         wiring.list_sources(settings).add(spec)
         if options.as_json:
             write_json(plain_status(SourceStatus(spec, SourceState())))
@@ -174,12 +175,7 @@ def remove(
         if options.as_json:
             write_json({"name": name, "documents_removed": documents_of_source})
         else:
-            open_console().print(
-                render(
-                    f"Removed '{name}' from the list; {how_many(len(documents_of_source), 'document')} went with it."
-                ),
-                soft_wrap=True,
-            )
+            say(f"Removed '{name}' from the list; {how_many(len(documents_of_source), 'document')} went with it.")
 
 
 def _documents_of(knowledge: Knowledge, settings: Settings, spec: SourceSpec) -> list[str]:

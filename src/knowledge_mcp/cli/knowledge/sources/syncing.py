@@ -6,7 +6,6 @@ With `--watch`, changes in folders are taken up as they happen; every other sour
 from __future__ import annotations
 
 import stat
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, notify, one_line
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import say, write_json
-from knowledge_mcp.cli.shared.progress import BarProgress, LineProgress, ProgressBars
+from knowledge_mcp.cli.shared.progress import ingest_progress
 from knowledge_mcp.cli.shared.report import list_left_out
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, UnreadableReason
@@ -104,7 +103,7 @@ class Syncing:
         from knowledge_mcp.engine.ingest.syncing import sync as sync_one
 
         before = self.listed.get(name)
-        progress = self._progress()
+        progress = ingest_progress(verbose=self._verbose)
         try:
             source = wiring.build_synced(self._settings, before.spec)
             try:
@@ -129,13 +128,6 @@ class Syncing:
         state = _state_after(before.state, report)
         self.listed.note(name, state)
         return Synced(SourceStatus(before.spec, state), report, left_out=left_out)
-
-    def _progress(self) -> ProgressBars:
-        if sys.stderr.isatty() and not self._verbose:
-            from rich.console import Console
-
-            return BarProgress(Console(stderr=True))
-        return LineProgress(verbose=self._verbose)
 
 
 def _state_after(before: SourceState, report: SyncReport) -> SourceState:
