@@ -21,6 +21,7 @@ from knowledge_mcp.model.errors import (
     ConnectionFailedError,
     ContentRefusedError,
     DamagedError,
+    ErrorCode,
     InternalError,
     InvalidInputError,
     KnowledgeError,
@@ -41,16 +42,38 @@ _CLASSES: dict[str, type[KnowledgeError]] = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, KnowledgeError)
 }
 
-_STATUS: tuple[tuple[type[KnowledgeError], int, str], ...] = (
-    (NotFoundError, 404, "not_found"),
-    (InvalidInputError, 422, "validation_error"),
-    (RateLimitedError, 429, "rate_limited"),
-    (ConnectionFailedError, 503, "unavailable"),
-    (TimedOutError, 504, "timeout"),
-    (AuthError, 502, "upstream_error"),
-    (KnowledgeError, 500, "internal_error"),
-)
-"""Status and code by class, the first that fits. Whoever asks was authenticated before: an AuthError is upstream's."""
+CODES: Mapping[int, str] = {
+    400: "validation_error",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    409: "conflict",
+    413: "payload_too_large",
+    415: "unsupported_media_type",
+    421: "misdirected_request",
+    422: "validation_error",
+    429: "rate_limited",
+    499: "client_left",
+    500: "internal_error",
+    502: "upstream_error",
+    503: "unavailable",
+    504: "timeout",
+}
+"""The code of each status that the service answers a failure with."""
+
+STATUS_OF_CODE: Mapping[ErrorCode, int] = {
+    ErrorCode.CONFIG_ERROR: 500,
+    ErrorCode.CONNECTION_ERROR: 503,
+    ErrorCode.TIMEOUT_ERROR: 504,
+    ErrorCode.AUTH_ERROR: 502,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.INVALID_INPUT: 422,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.INTERNAL_ERROR: 500,
+}
+"""The status of each error. Whoever asks was authenticated before: what may not be done is a service's behind."""
 
 
 @dataclass(eq=False)
@@ -83,9 +106,9 @@ class Failed(Exception):  # noqa: N818 - it never leaves the room
 
 def error_object(error: KnowledgeError) -> dict[str, Any]:
     """Put an error into the REST error object, with all that its class is built from."""
-    status, code = next((status, code) for kind, status, code in _STATUS if isinstance(error, kind))
+    status = STATUS_OF_CODE[error.code]
     return {
-        "error": code,
+        "error": CODES[status],
         "detail": error.message,
         "status_code": status,
         "suggestion": error.suggestion,

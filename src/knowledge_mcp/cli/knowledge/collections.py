@@ -117,10 +117,7 @@ def rename(
     with _open_store(options) as (_, store):
         _require_collection(store, name)
         store.rename_collections({name: new})
-        if options.as_json:
-            write_json({"collection": new, "was": name})
-        else:
-            say(f"'{name}' is now '{new}'.")
+        options.tell({"collection": new, "was": name}, f"'{name}' is now '{new}'.")
 
 
 @app.command(short_help="Remove a collection with all that is in it.")
@@ -136,10 +133,10 @@ def drop(options: StoreOptions, name: Name, yes: Yes = False) -> None:
         if not yes and not confirm(f"Drop '{name}' ({info.space.label}) with {contents}?", "Nothing was dropped"):
             raise typer.Exit(ExitCode.FAILURE)
         store.drop_collection(name)
-        if options.as_json:
-            write_json({"collection": name, "documents_removed": counted.documents, "chunks_removed": counted.chunks})
-        else:
-            say(f"Dropped '{name}': {how_many(counted.documents, 'document')}, {how_many(counted.chunks, 'chunk')}.")
+        options.tell(
+            {"collection": name, "documents_removed": counted.documents, "chunks_removed": counted.chunks},
+            f"Dropped '{name}': {how_many(counted.documents, 'document')}, {how_many(counted.chunks, 'chunk')}.",
+        )
 
 
 def _require_collection(store: Store, name: str) -> CollectionInfo:

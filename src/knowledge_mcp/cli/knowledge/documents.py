@@ -107,10 +107,8 @@ def remove(
         if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
             raise typer.Exit(ExitCode.FAILURE)
         chunks = knowledge.remove(record.id)
-        if options.as_json:
-            write_json({"document_id": record.id, "chunks_removed": chunks})
-        else:
-            say(f"Removed {record.id}: {how_many(chunks, 'chunk')}.")
+        removed = {"document_id": record.id, "chunks_removed": chunks}
+        options.tell(removed, f"Removed {record.id}: {how_many(chunks, 'chunk')}.")
 
 
 @app.command(short_help="Show or set which editions a document belongs to.")

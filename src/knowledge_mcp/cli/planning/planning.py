@@ -286,7 +286,7 @@ def list_documents(options: StoreOptions, ref: Ref, types: Types = None) -> None
         from knowledge_mcp.surfaces.planning.tools import list_ingested_documents
 
         request = load(ListDocumentsRequest, {"application_ref": ref, "document_types": types or None})
-        answer = list_ingested_documents(service, request).model_dump(mode="json", exclude_unset=True)
+        answer = list_ingested_documents(service, request).sent()
         if options.as_json:
             write_json(answer)
             return
@@ -355,9 +355,7 @@ def search(
             "document_types": types or None,
             "max_results": limit,
         }
-        answer = search_application_docs(service, load(PlanningSearchRequest, values)).model_dump(
-            mode="json", exclude_unset=True
-        )
+        answer = search_application_docs(service, load(PlanningSearchRequest, values)).sent()
         if options.as_json:
             write_json(answer)
             return
@@ -384,7 +382,7 @@ def text(options: StoreOptions, document_id: DocumentId) -> None:
 
         answer = get_document_text(service, load(DocumentTextRequest, {"document_id": document_id}))
         if options.as_json:
-            write_json(answer.model_dump(mode="json", exclude_unset=True))
+            write_json(answer.sent())
         else:
             sys.stdout.write(answer.text + "\n")
 
@@ -405,7 +403,4 @@ def delete(options: StoreOptions, document_id: DocumentId, yes: Yes = False) -> 
         if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
             raise typer.Exit(ExitCode.FAILURE)
         answer = delete_document(service, request)
-        if options.as_json:
-            write_json(answer.model_dump(mode="json", exclude_unset=True))
-        else:
-            say(f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.")
+        options.tell(answer.sent(), f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.")

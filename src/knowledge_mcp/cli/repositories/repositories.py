@@ -258,7 +258,7 @@ def search(
             "symbol": symbol,
             "mode": mode,
         }
-        answer = semantic_search(service, load(CodeSearchRequest, values)).model_dump(mode="json", exclude_unset=True)
+        answer = semantic_search(service, load(CodeSearchRequest, values)).sent()
         if options.as_json:
             write_json(answer)
         else:
@@ -281,10 +281,7 @@ def status(
         from knowledge_mcp.surfaces.repositories.tools import entry
 
         found = [service.repository(name)] if name else service.repositories()
-        entries = [
-            entry(info, service.freshness(info, ask=check)).model_dump(mode="json", exclude_unset=True)
-            for info in found
-        ]
+        entries = [entry(info, service.freshness(info, ask=check)).sent() for info in found]
         if options.as_json:
             write_json(
                 {
@@ -315,10 +312,8 @@ def remove(options: StoreOptions, name: Name, yes: Yes = False) -> None:
             raise typer.Exit(ExitCode.FAILURE)
         with follow_progress() as line:
             chunks = service.remove(info.name, call=line)
-        if options.as_json:
-            write_json({"repository": info.name, "chunks_removed": chunks})
-        else:
-            say(f"Removed {info.name}: {how_many(chunks, 'chunk')}.")
+        removed = {"repository": info.name, "chunks_removed": chunks}
+        options.tell(removed, f"Removed {info.name}: {how_many(chunks, 'chunk')}.")
 
 
 @app.command(short_help="Check whether store and embedder answer.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,7 +20,7 @@ from typer.main import get_command
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.cli.shared.logs import set_up_logging
-from knowledge_mcp.cli.shared.output import write_json
+from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.model.collection import GIVEN
 from knowledge_mcp.model.errors import (
     ConfigError,
@@ -222,6 +222,13 @@ class CommandOptions:
 
             with closing(wiring.build_knowledge(settings)) as knowledge:
                 yield knowledge
+
+    def tell(self, values: Mapping[str, Any], text: str) -> None:
+        """Write what was done: as JSON, or as a sentence."""
+        if self.as_json:
+            write_json(values)
+        else:
+            say(text)
 
     def show(self, answer: R, how: Callable[[R], None]) -> None:
         """Write a tool's answer: as JSON, or as a person reads it."""

@@ -52,7 +52,7 @@ def _read_chunk(knowledge: Knowledge, chunk_id: str) -> ResourceContent:
 def _read_outline(knowledge: Knowledge, document_id: str) -> ResourceContent:
     record = knowledge.document(document_id)
     answer = outline(knowledge, OutlineRequest(document_id=record.id, depth=20, limit=200))
-    return ResourceContent(compact(answer.model_dump(mode="json", exclude_unset=True)), "application/json", {})
+    return ResourceContent(compact(answer.sent()), "application/json", {})
 
 
 def _facts(record: DocumentRecord) -> dict[str, Any]:

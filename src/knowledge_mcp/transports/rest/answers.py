@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -16,8 +15,8 @@ from knowledge_mcp.model.collection import DocumentRecord, file_name_of
 from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.library import CollectionSummary, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import Hit
+from knowledge_mcp.remote.failures import CODES, STATUS_OF_CODE
 from knowledge_mcp.surfaces.contract import DATA_NOT_INSTRUCTIONS, Response
-from knowledge_mcp.transports.rest.errors import CODES
 from knowledge_mcp.transports.shared.keys import Key
 
 JSON = "application/json"
@@ -366,19 +365,6 @@ def ingest_answer(done: Deposited, key: Key) -> IngestAnswer:
     return IngestAnswer.of(done, status="ingested", doc_id=done.document_id, keep=["status"])
 
 
-_STATUS: Mapping[str, int] = {
-    ErrorCode.CONFIG_ERROR: 500,
-    ErrorCode.CONNECTION_ERROR: 503,
-    ErrorCode.TIMEOUT_ERROR: 504,
-    ErrorCode.AUTH_ERROR: 502,
-    ErrorCode.NOT_FOUND: 404,
-    ErrorCode.INVALID_INPUT: 422,
-    ErrorCode.RATE_LIMITED: 429,
-    ErrorCode.INTERNAL_ERROR: 500,
-}
-"""The status that a request would have been answered with, by what is kept of a failed job."""
-
-
 def accepted_answer(job: IngestJob) -> AcceptedAnswer:
     """Tell that a deposit was accepted."""
     return AcceptedAnswer(status="accepted", job_id=job.id)
@@ -388,7 +374,7 @@ def job_answer(job: IngestJob, key: Key) -> JobAnswer:
     """Tell a key how far a job is."""
     failure = None
     if job.state == "failed":
-        status = _STATUS.get(job.error, 500)
+        status = STATUS_OF_CODE[ErrorCode(job.error)] if job.error in set(ErrorCode) else 500
         failure = JobFailure.of(job, error=CODES[status], detail=job.message, status_code=status)
     return JobAnswer.of(
         job,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -14,21 +14,16 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope, Send
 
 from knowledge_mcp.model.errors import (
-    AuthError,
     CancelledError,
-    ConfigError,
-    ConnectionFailedError,
     InternalError,
-    InvalidInputError,
     KnowledgeError,
-    NotFoundError,
     QuotaExceededError,
     RateLimitedError,
     SpaceMismatchError,
-    TimedOutError,
     UnreadableDocumentError,
     UnreadableReason,
 )
+from knowledge_mcp.remote.failures import CODES, STATUS_OF_CODE
 
 logger = logging.getLogger(__name__)
 
@@ -37,27 +32,6 @@ REQUEST_ID = "knowledge_request_id"
 
 FAILURE = "knowledge_failure"
 """Where a scope keeps the failure that was answered, for the log."""
-
-CODES: Mapping[int, str] = {
-    400: "validation_error",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    408: "request_timeout",
-    409: "conflict",
-    413: "payload_too_large",
-    415: "unsupported_media_type",
-    421: "misdirected_request",
-    422: "validation_error",
-    429: "rate_limited",
-    499: "client_left",
-    500: "internal_error",
-    502: "upstream_error",
-    503: "unavailable",
-    504: "timeout",
-}
-"""The code of each status that the service answers a failure with."""
 
 RETRY_SECONDS = 5
 """When a client may try again, where nobody said so."""
@@ -104,29 +78,27 @@ class RefusedRequest(HTTPException):
         self.suggestion = suggestion
 
 
-_STATUS: Sequence[tuple[type[KnowledgeError], Callable[[Any], int]]] = (
-    (SpaceMismatchError, lambda _: 409),
-    (ConfigError, lambda _: 500),
-    (ConnectionFailedError, lambda _: 503),
-    (TimedOutError, lambda _: 504),
-    (AuthError, lambda _: 502),
-    (NotFoundError, lambda _: 404),
-    (UnreadableDocumentError, lambda error: _OF_READING.get(error.reason, 422)),
-    (InvalidInputError, lambda _: 422),
-    (RateLimitedError, lambda _: 429),
-    (CancelledError, lambda _: 503),
-    # What an adapter calls recoverable is a service's own 5xx.
-    (InternalError, lambda error: 502 if error.recoverable else 500),
-    (KnowledgeError, lambda _: 500),
-)
+def _status_of(error: KnowledgeError) -> int:
+    """Choose the status of an error: that of its code, but for what a caller can tell apart."""
+    match error:
+        case SpaceMismatchError():
+            return 409
+        case UnreadableDocumentError():
+            return _OF_READING.get(error.reason, 422)
+        case CancelledError():
+            return 503
+        case InternalError(recoverable=True):  # what an adapter calls recoverable is a service's own 5xx
+            return 502
+        case _:
+            return STATUS_OF_CODE[error.code]
 
 
 def failure_of(error: KnowledgeError) -> Failure:
-    """Map an error of the engine; total over the tree, for whatever is added to it falls to 500.
+    """Map an error of the engine.
 
     The technical details go along only where they speak of what the client sent or named.
     """
-    status = next(choose(error) for kind, choose in _STATUS if isinstance(error, kind))
+    status = _status_of(error)
     detail = error.message
     if error.details and error.details not in detail and status in {404, 409, 413, 415, 422}:
         detail = f"{detail} ({error.details})"

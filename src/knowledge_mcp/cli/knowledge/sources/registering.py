@@ -80,10 +80,10 @@ def add(
             allowed_label(allow)
         spec = spec_of(location, kind, requested)
         wiring.list_sources(settings).add(spec)
-        if options.as_json:
-            write_json(plain_status(SourceStatus(spec, SourceState())))
-        else:
-            say(f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`")
+        options.tell(
+            plain_status(SourceStatus(spec, SourceState())),
+            f"Registered '{spec.name}': {_KINDS[spec.kind]} {spec.location}. `knowledge sync {spec.name}`",
+        )
 
 
 _KINDS = {
@@ -172,10 +172,10 @@ def remove(
             for document_id in documents_of_source:
                 knowledge.remove(document_id)
             listed.forget(name, clone=documents)
-        if options.as_json:
-            write_json({"name": name, "documents_removed": documents_of_source})
-        else:
-            say(f"Removed '{name}' from the list; {how_many(len(documents_of_source), 'document')} went with it.")
+        options.tell(
+            {"name": name, "documents_removed": documents_of_source},
+            f"Removed '{name}' from the list; {how_many(len(documents_of_source), 'document')} went with it.",
+        )
 
 
 def _documents_of(knowledge: Knowledge, settings: Settings, spec: SourceSpec) -> list[str]:
