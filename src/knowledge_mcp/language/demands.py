@@ -34,7 +34,7 @@ _NUMBER = re.compile(
     r"(?<![\w.,/])(?<![A-Za-z][+-])(?:[<>≤≥±~]\s?)?(?:(?<![\w)−–+-])[+−-])?"
     r"(?:[1-9]\d{0,2}(?:[ \u2009\u00a0\u202f]\d{3}){1,4}(?!\d)|\d+(?:[.,]\d{3})*)"
     r"(?:[.,]\d+)?[⁻⁰¹²³⁴-⁹]{0,3}"
-    r"(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in|ft|dB|min|h|°C|K|kg)"
+    r"(?:\s?[%‰°]|(?:\s?(?:[µumkMGT]?(?:s|m|g|V|A|W|Hz|Pa|N|J|B|bit|bits|byte|bytes)|mm|cm|km|in(?=[.,;:)\]]|\Z|\s(?:long|wide|high|thick|deep|apart|or|by|x|×)\b)|ft|dB|min|h|°C|K|kg)"
     r"(?:/(?:s|min|h|d|m|[mck]?m[²³23]|kg|l|L))?)(?![\w]))?(?![\w]|[.,]\d)"
 )
 _UNIT_WORD = re.compile(
@@ -166,7 +166,7 @@ def limits(sentence: str) -> list[PrintedMark]:
             unit = behind["unit"] if behind else ""
             word = match.group().lower()
             number = "".join(match.group().split()) if pattern is _NUMBER else str(NUMBER_WORDS.get(word, word))
-            number = number if _POWER.match(number) else _RAISED.sub("", number)
+            number = (number if _POWER.match(number) else _RAISED.sub("", number)).replace("−", "-")
             key = f"{number} {unit.lower().removesuffix('s')}"
             end = behind.end() if behind else match.end()
             found.append(PrintedMark(key, match.group().strip(), match.start(), end, unit))

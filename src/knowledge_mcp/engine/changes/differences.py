@@ -414,17 +414,31 @@ def _marked_up(sentence: str, convention: Convention, places: re.Pattern[str] | 
     return found + [(word, None) for word in words_of(sentence[end:])]
 
 
-def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> Iterator[tuple[ChangeType, str, str]]:
-    """Yield what stands in place of which word of force and number, as printed; an empty text for nothing.
+def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> list[tuple[ChangeType, str, str]]:
+    """List what stands in place of which word of force and number, as printed; an empty text for nothing.
 
-    One that went and came again elsewhere in the sentence is no change: "A may do B" says what "B may be done" does.
+    They are aligned by their places among the words; by what they say where that tells less, as in a list in which one
+    more number stands. One that went and came again elsewhere in the sentence is no change: "A may do B" says what "B
+    may be done" does.
     """
-    matcher = SequenceMatcher(None, [word for word, _ in before], [word for word, _ in after], autojunk=False)
-    codes = matcher.get_opcodes()
+    sides = (before, after)
+    by_place = list(_replaced_among(sides, [[word for word, _ in side] for side in sides]))
+    if len(by_place) < 2:  # nothing can tell less
+        return by_place
+    said = [{mark.key for _, mark in side if mark is not None} for side in sides]
+    names = [[mark.key if mark and mark.key in said[0] & said[1] else word for word, mark in side] for side in sides]
+    return min(by_place, list(_replaced_among(sides, names)), key=len)
+
+
+def _replaced_among(
+    sides: tuple[Sequence[_Marked], Sequence[_Marked]], names: Sequence[Sequence[str]]
+) -> Iterator[tuple[ChangeType, str, str]]:
+    """Yield what was replaced, where words and marks of both sides are aligned by these names."""
+    before, after = sides
+    codes = SequenceMatcher(None, *names, autojunk=False).get_opcodes()
     for key, kind in ((_FORCE_KEY, ChangeType.FORCE), (_NUMBER_KEY, ChangeType.NUMBER)):
-        pairs = [
-            pair for _, a, b, c, d in codes for pair in zip_longest(_marks(before[a:b], key), _marks(after[c:d], key))
-        ]
+        found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
+        pairs = [pair for was, now in found for pair in zip_longest(was, now)]
         for one, other in _met(pairs, kind):
             if one is None or other is None:
                 alone = one or other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.readers.html.tables import TableCells
 from knowledge_mcp.readers.shared.pieces import Piece
-from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _ATTRIBUTE = re.compile(r"\\?\{(?P<name>\w[\w-]{0,60})\}")
@@ -44,10 +45,13 @@ _MARKED = (
     re.compile(r"(?<![\w\\_])_(\S[^_\n]{0,500})_(?![\w_])"),
     re.compile(r"##([^#\n]{1,500})##"),
     re.compile(r"(?<![\w\\#&])#(\S[^#\n]{0,500})#(?![\w#])"),
-    re.compile(r"\^([^\s^]{1,100})\^"),
-    re.compile(r"~([^\s~]{1,100})~"),
     re.compile(r"(?<![\w\\+])\+{1,3}(\S[^+\n]{0,500})\+{1,3}(?![\w+])"),
 )
+_SCRIPTS = (
+    ("superscript", re.compile(r"\^([^\s^]{1,100})\^")),
+    ("subscript", re.compile(r"~([^\s~]{1,100})~")),
+)
+_CHARACTER = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPED = re.compile(r"\\(?=[*_`#^~{<\[+])")
 _DASH = re.compile(r"(?<=\w)--(?=\w)| -- ")
 
@@ -118,9 +122,10 @@ def _name_of(name: str, titles: dict[str, str]) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """Take the marks of emphasis and code away."""
-    if not any(mark in text for mark in "*_`#^~+\\-"):
+    """Take the marks of emphasis and code away; write raised and lowered digits, and named characters, as such."""
+    if not any(mark in text for mark in "*_`#^~+\\-&"):
         return text
+    text = _CHARACTER.sub(lambda found: html.unescape(found.group()), text)
     text = _ROLE.sub("", text)
     kept: list[str] = []
     for pattern in _MARKED[:3]:  # what is in code is no markup
@@ -130,6 +135,8 @@ def _unmarked(text: str) -> str:
             return f"\x00{len(kept) - 1}\x00"
 
         text = pattern.sub(keep, text)
+    for place, pattern in _SCRIPTS:
+        text = pattern.sub(lambda found, place=place: raised_or_lowered(found[1], place), text)
     for pattern in _MARKED[3:]:
         text = pattern.sub(r"\1", text)
     text = _DASH.sub(lambda found: "—" if len(found.group()) == 2 else " — ", _ESCAPED.sub("", text))
