@@ -48,6 +48,11 @@ Every press bears the maker's name, its year and its greatest force on a plate o
 
 def edition(text: str, name: str = "standard.md") -> Edition:
     """Read a text whose headings are Markdown's."""
+    return edition_of(name, [part_of(text, name)])
+
+
+def part_of(text: str, name: str) -> EditionPart:
+    """Read a file of an edition."""
     found = list(_HEADING.finditer(text))
     sections = [
         OutlineEntry(
@@ -63,7 +68,7 @@ def edition(text: str, name: str = "standard.md") -> Edition:
         for place, match in enumerate(found)
     ]
     lines = {entry.span.start: text.count("\n", 0, entry.span.start) + 1 for entry in sections}
-    return edition_of(name, [EditionPart(name, text, sections, (), lines.get)])
+    return EditionPart(name, text, sections, (), lines.get, sections[0].title if sections else name)
 
 
 def compared(old: str, new: str) -> list[ClauseChange]:

@@ -59,3 +59,23 @@ def test_a_label_in_front_is_left_out() -> None:
 def test_a_uuid_is_no_number() -> None:
     sentence = 'The "guid" is "11111111-1111-1111-8888-111111111111" and holds for 30 s.'
     assert [mark.text for mark in limits(sentence)] == ["30 s"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "numbers"),
+    [
+        ("Hold for 5 s[^3] at the rail.", ["5 s"]),
+        ("Hold for 5¹ m above 10⁶ Hz.", ["5¹ m", "10⁶ Hz"]),
+        ("Each set of 10 in the box has a rod 4 in long.", ["10", "4 in"]),
+        ("It waits five (5) days.", ["five", "5"]),
+        ("It is (1) red, (2) dry and (3) at most 3 m long.", ["3 m"]),
+        ("A pressure of up to 5 kPa 1) holds.", ["5 kPa"]),
+        ("The range (from 5 to 8) is read.", ["5", "8"]),
+        ("For example 13 of them are read.", ["13"]),
+        ("As Sections 4.1, 4.2 and 7 apply, 3 stay.", ["3"]),
+        ("The office shall issue 3 copies.", ["3"]),
+        ("See pull request 2506 and doi:10.1000/182.", []),
+    ],
+)
+def test_marks_and_names_are_no_limits_and_what_looks_like_them_is(sentence: str, numbers: list[str]) -> None:
+    assert [each.text for each in limits(sentence)] == numbers

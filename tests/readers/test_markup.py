@@ -229,6 +229,7 @@ def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, 
         (",===\na,b\nc,d\n,===\n", ["| a | b |\n| --- | --- |\n| c | d |"]),
         (". first\n. second\n", ["1. first", "2. second"]),
         ("term::\n+\n--\nBody.\n--\n", ["term", "Body."]),
+        ("At most 2^20^ of H~2~O, n&#8800;0, R&amp;D, x^n^.\n", ["At most 2²⁰ of H₂O, n≠0, R&D, xn."]),
         ("Use `*a*` and *b* and _c_ and \\*d*.\n", ["Use *a* and b and c and *d*."]),
     ],
 )

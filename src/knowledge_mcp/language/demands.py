@@ -66,6 +66,8 @@ _DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s)?{_MONTH},?\s\d{{4}}\b|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b",
     re.IGNORECASE,
 )
+_NOTE_MARK = r"\[\^[^\]\s]{1,40}\]|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"]))[⁰¹²³⁴-⁹]{1,3}(?!\w)"
+_NOTE_MARKS = re.compile(_NOTE_MARK)
 _PLACE_REFERENCE = re.compile(
     r"\b(?:clauses|sections|subclauses|tables|figures|chapters|articles|paragraphs|steps|items|notes)"
     r"(?:\s\d{1,3}(?:\.\d{1,3}){0,8}(?:,(?:\s(?:and|or))?|\s(?:and|or|to|through))){1,9}\s\d{1,3}(?:\.\d{1,3}){0,8}"
@@ -77,8 +79,7 @@ _PLACE_REFERENCE = re.compile(
     r"|rfc|iso(?:/iec)?|iec|ieee|en|version|edition|draft|rev(?:ision|\.)?)[\s-]{0,3}|§{1,2}\s{0,3})(?=[^\s\d]{0,20}\d)[\w.:/-]{1,60}"
     r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
     r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"
-    r"|\[\^[^\]\s]{1,40}\]|\[\[[^\]\s]{1,60}\]\]|(?<![\w\]])\[(?:\d{1,3}|[A-Za-z][\w.-]{1,40}\d)\]"
-    r"|(?:(?<=[a-z]{3})|(?<=[.,;:)\]”\"]))[⁰¹²³⁴-⁹]{1,3}(?!\w)"
+    rf"|{_NOTE_MARK}|\[\[[^\]\s]{1, 60}\]\]|(?<![\w\]])\[(?:\d{1, 3}|[A-Za-z][\w.-]{1, 40}\d)\]"
     r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}\b|\b[0-9a-f]{6,8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6,12}\b|^\s{0,8}\(?\d{1,3}[.)]\s",
     re.IGNORECASE,
 )
@@ -142,6 +143,11 @@ def _masked(match: re.Match[str]) -> str:
     """Put letters in place of what was found; a sign in front stays, or it would join the word before it."""
     first = match.group()[0]
     return ("x" if first.isalnum() else first) + "x" * (len(match.group()) - 1)
+
+
+def without_note_marks(sentence: str) -> str:
+    """Leave out the marks that lead to footnotes: "[^2]", and a raised number behind a word."""
+    return _NOTE_MARKS.sub("", sentence)
 
 
 def places_in(sentence: str) -> list[PrintedMark]:

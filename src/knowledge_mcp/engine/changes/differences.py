@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -15,7 +15,7 @@ from types import MappingProxyType
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.wording import plain, words_of
-from knowledge_mcp.language.demands import PrintedMark, force_words, limits, places_in
+from knowledge_mcp.language.demands import PrintedMark, force_words, limits, places_in, without_note_marks
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
@@ -369,10 +369,11 @@ def _between(
         return
     found = [TextChange(kind, was, now, one, other) for kind, was, now in _replaced(before, after)]
     yield from found
-    if rest != other_rest or (not found and words_of(_redirected(one, numbers)) != words_of(other)):
+    if rest != other_rest or (not found and _redirected(one, numbers) != words_of(without_note_marks(other))):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
 
+_MarkPair = tuple[PrintedMark | None, PrintedMark | None]
 _FORCE_KEY, _NUMBER_KEY = "<force>", "<number>"
 
 
@@ -422,24 +423,26 @@ def _replaced(before: Sequence[_Marked], after: Sequence[_Marked]) -> list[tuple
     may be done" does.
     """
     sides = (before, after)
-    by_place = list(_replaced_among(sides, [[word for word, _ in side] for side in sides]))
+    by_place = list(_replaced_among(sides, [[word for word, _ in side] for side in sides], _met))
     if len(by_place) < 2:  # nothing can tell less
         return by_place
     said = [{mark.key for _, mark in side if mark is not None} for side in sides]
     names = [[mark.key if mark and mark.key in said[0] & said[1] else word for word, mark in side] for side in sides]
-    return min(by_place, list(_replaced_among(sides, names)), key=len)
+    return min(by_place, list(_replaced_among(sides, names, lambda pairs, _: pairs)), key=len)
 
 
 def _replaced_among(
-    sides: tuple[Sequence[_Marked], Sequence[_Marked]], names: Sequence[Sequence[str]]
+    sides: tuple[Sequence[_Marked], Sequence[_Marked]],
+    names: Sequence[Sequence[str]],
+    matched: Callable[[Sequence[_MarkPair], ChangeType], Sequence[_MarkPair]],
 ) -> Iterator[tuple[ChangeType, str, str]]:
-    """Yield what was replaced, where words and marks of both sides are aligned by these names."""
+    """Yield what was replaced, where words and marks of both sides are aligned by `names`, and marks by `matched`."""
     before, after = sides
     codes = SequenceMatcher(None, *names, autojunk=False).get_opcodes()
     for key, kind in ((_FORCE_KEY, ChangeType.FORCE), (_NUMBER_KEY, ChangeType.NUMBER)):
         found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
         pairs = [pair for was, now in found for pair in zip_longest(was, now)]
-        for one, other in _met(pairs, kind):
+        for one, other in matched(pairs, kind):
             if one is None or other is None:
                 alone = one or other
                 if alone is not None and _weighs_alone(alone, kind):
@@ -452,9 +455,6 @@ def _replaced_among(
 
 def _marks(words: Sequence[_Marked], key: str) -> list[PrintedMark]:
     return [mark for word, mark in words if mark is not None and word == key]
-
-
-_MarkPair = tuple[PrintedMark | None, PrintedMark | None]
 
 
 def _met(pairs: Sequence[_MarkPair], kind: ChangeType) -> list[_MarkPair]:
@@ -480,9 +480,10 @@ def _weighs_alone(mark: PrintedMark, kind: ChangeType) -> bool:
     return mark.counts if kind is ChangeType.FORCE else any(sign.isdigit() for sign in mark.text)
 
 
-def _redirected(sentence: str, numbers: Mapping[str, str]) -> str:
-    """Put the new numbers of clauses in place of the old ones."""
-    return _CLAUSE_NUMBER.sub(lambda match: numbers.get(match.group(), match.group()), sentence)
+def _redirected(sentence: str, numbers: Mapping[str, str]) -> list[str]:
+    """List the words with the new numbers of clauses in place of the old ones, and without the marks of footnotes."""
+    redirected = _CLAUSE_NUMBER.sub(lambda match: numbers.get(match.group(), match.group()), sentence)
+    return words_of(without_note_marks(redirected))
 
 
 def _parted(one: str, other: str) -> tuple[str, str]:
