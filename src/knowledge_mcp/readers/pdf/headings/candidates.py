@@ -18,6 +18,8 @@ from knowledge_mcp.language.openings import (
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures
 from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows, number_key
 
+_STANDS_OUT = 0.9
+"""Points by which print is larger than other print at least where it stands out of it."""
 _WINDOW = 300
 _BREAK = 3.5
 _LATE_START = 3.0
@@ -100,7 +102,7 @@ class HeadingCandidate:
         breaks: its bold line goes on in plain print as one sentence.
         prose: lines of running text on its page.
         flush: running text on its page begins where it does.
-        figures: rows of figures above it on its page.
+        figures: rows of figures above it on its page, in print that is not smaller.
         cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
         score: what speaks for it as a link of the numbering.
         line: the one that sets the style: the largest of them, the last among equals.
@@ -175,7 +177,7 @@ def body_of(pages: Sequence[PageLayout]) -> Body:
 
 def is_strong(line: Line, body: Body) -> bool:
     """Tell whether a line stands out: larger, bold in a text that is not, or of another and larger face."""
-    if line.size >= body.size + 0.9 or (line.bold and not body.bold and line.size >= body.size - 1.1):
+    if line.size >= body.size + _STANDS_OUT or (line.bold and not body.bold and line.size >= body.size - 1.1):
         return True
     return line.font != body.font and line.size >= body.size + 0.4
 
@@ -255,15 +257,15 @@ def _right_edges(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def _figures_above(page: PageLayout) -> dict[int, int]:
-    """Count for each line the rows of figures before it on its page, those of tables among them."""
+    """Count for each line the rows of figures before it on its page in no smaller print, those of tables among them."""
     above: dict[int, int] = {}
-    count = 0
+    sizes: Counter[float] = Counter()
     for element in page.elements:
         if isinstance(element, Table):
-            count += len(element.rows)
+            sizes[max((line.size for line in element.lines), default=0.0)] += len(element.rows)
         else:
-            above[id(element)] = count
-            count += is_figures(element.text)
+            above[id(element)] = sum(count for size, count in sizes.items() if size > element.size - _STANDS_OUT)
+            sizes[element.size] += is_figures(element.text)
     return above
 
 

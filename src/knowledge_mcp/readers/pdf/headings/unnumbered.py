@@ -136,7 +136,7 @@ def unnumbered(
     rest: Sequence[HeadingCandidate], findings: Numbered, found: Sequence[HeadingCandidate]
 ) -> list[HeadingCandidate]:
     """Pick from `rest` the candidates that are headings; `found` are all candidates of the document."""
-    labels = labels_of(found)
+    labels = labels_of(found) | _listed_in_bold(found)
     texts = Counter((letters_of(candidate.text), candidate.line.style) for candidate in found)
     styles = Counter(line.style for candidate in found for line in candidate.lines)
     total = max(styles.total(), 1)
@@ -186,6 +186,44 @@ def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
             if len(strays) >= _STRAYS and not below:
                 labels.add(id(each))
     return labels
+
+
+_CLOSE = 0.5
+"""Times its size by which lines of one text are apart at most; titles have more space around them."""
+_FEWEST_LINES = 4
+"""Lines of one print, close and flush below one another, from which on they are a list; titles are set apart."""
+
+
+def _listed_in_bold(found: Sequence[HeadingCandidate]) -> set[int]:
+    """Find the lines of lists that are set like titles: items below one another, and what goes on from a bullet.
+
+    A line in capitals above items that are not is the title of the list.
+    """
+    listed: set[int] = set()
+    run: list[HeadingCandidate] = []
+    item: HeadingCandidate | None = None
+    for each in found:
+        last = run[-1] if run else item
+        close = last is not None and each.page == last.page and each.line.style == last.line.style
+        close = close and each.gap < _CLOSE * each.line.size
+        if item is not None and close and each.lines[0].x0 > item.lines[0].x0 + 1:
+            listed.add(id(each))
+            continue
+        item = each if _BULLET.match(each.text) else None
+        flush = close and bool(run) and abs(each.lines[0].x0 - run[0].lines[0].x0) < 1
+        if not flush or each.key or item is not None:
+            listed |= _items(run)
+            run = []
+        if not each.key and item is None:
+            run.append(each)
+    return listed | _items(run)
+
+
+def _items(run: Sequence[HeadingCandidate]) -> set[int]:
+    if len(run) < _FEWEST_LINES:
+        return set()
+    is_titled = run[0].text.isupper() and not run[1].text.isupper()
+    return set(map(id, run[is_titled:]))
 
 
 def _is_centred(candidate: HeadingCandidate) -> bool:
