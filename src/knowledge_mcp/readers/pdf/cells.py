@@ -140,7 +140,7 @@ def _is_gutter(edge: float, items: Sequence[TextItem]) -> bool:
 _FEWEST_FIGURES, _FIGURES = 3, 0.8
 """Figures below one another from which on they are rows, and share of the words of their column that are figures."""
 _SURE = 6
-"""Figures from which on a single column of them makes rows: a cell with three values has two columns at least beside."""
+"""Figures from which on a single column of them makes rows: a cell may hold three values below one another."""
 
 
 def _with_rows(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
@@ -162,7 +162,8 @@ def _with_rows(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
         first, end = starts[cell.row], starts[cell.row + cell.down]
         ends = [*range(first + 1, end + 1)] if cell.down == 1 else [end]
         for one, other in itertools.pairwise([first, *ends]):
-            cells.append(RuledCell(one, cell.column, other - one, cell.across, (cell.box[0], tops[one], cell.box[2], tops[other])))
+            box = (cell.box[0], tops[one], cell.box[2], tops[other])
+            cells.append(RuledCell(one, cell.column, other - one, cell.across, box))
     return RuledGrid(cells, grid.edges, tuple(tops))
 
 

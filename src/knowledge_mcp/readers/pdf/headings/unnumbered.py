@@ -191,7 +191,8 @@ def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
 _CLOSE = 0.5
 """Times its size by which lines of one text are apart at most; titles have more space around them."""
 _FEWEST_LINES = 4
-"""Lines of one print, close and flush below one another, from which on they are a list; titles are set apart."""
+"""Lines of one print, close and flush below one another, from which on they are a list of two items below a title at
+least; titles are set apart."""
 
 
 def _listed_in_bold(found: Sequence[HeadingCandidate]) -> set[int]:
@@ -220,7 +221,7 @@ def _listed_in_bold(found: Sequence[HeadingCandidate]) -> set[int]:
 
 
 def _items(run: Sequence[HeadingCandidate]) -> set[int]:
-    if len(run) < _FEWEST_LINES:
+    if len(run) < _FEWEST_LINES - 1 or sum(len(each.lines) for each in run) < _FEWEST_LINES:
         return set()
     is_titled = run[0].text.isupper() and not run[1].text.isupper()
     return set(map(id, run[is_titled:]))

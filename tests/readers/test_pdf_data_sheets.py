@@ -1,0 +1,167 @@
+"""Data sheets and reports: rows that no line parts, tables beside columns, contents in columns and behind the text."""
+
+from __future__ import annotations
+
+from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.readers.pdf import PdfReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+
+NAMES = ("Alder", "Birch", "Cedar", "Douglas fir", "Elm", "Fir", "Ginkgo")
+RIGHT_COLUMN = 320.0
+
+
+def read(pages: Sheet) -> Document:
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+
+def tables(document: Document) -> list[list[list[str]]]:
+    found: list[list[list[str]]] = []
+    for block in document.blocks:
+        if block.kind is BlockKind.TABLE:
+            lines = block.span.of(document.text).split("\n")
+            found.append([[cell.strip() for cell in line.split("|")[1:-1]] for line in (lines[0], *lines[2:])])
+    return found
+
+
+def titles(document: Document) -> list[str]:
+    return [f"{section.number or ''} {section.title}".strip() for section in document.sections]
+
+
+def columns_of_figures(rows: list[list[str]], *, step: float = 12) -> Sheet:
+    """Draw a table whose lines part its columns and its head, and no rows."""
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    top, head, wide = 130.0, 148.0, 100.0
+    bottom = head + step * (len(rows) - 1) + 6
+    for column in range(len(rows[0]) + 1):
+        x = LEFT + wide * column
+        pages.canvas.line(x, HEIGHT - top, x, HEIGHT - bottom)
+    for y in (top, head, bottom):
+        pages.canvas.line(LEFT, HEIGHT - y, LEFT + wide * len(rows[0]), HEIGHT - y)
+    for row, cells in enumerate(rows):
+        for column, text in enumerate(cells):
+            pages.at(LEFT + wide * column + 4, head - 5 if not row else head + step * row - 1, text, 9)
+    return pages
+
+
+def test_figures_below_one_another_are_rows_where_no_line_parts_them() -> None:
+    rows = [["Tree", "Height", "Girth"], *([name, f"{10 + at}.5", f"{at}"] for at, name in enumerate(NAMES))]
+    rows[3][1] = "-"  # not measured
+    assert tables(read(columns_of_figures(rows))) == [rows]
+
+
+def test_words_in_several_lines_stay_one_cell() -> None:
+    texts = [["The pump runs", "and stops", "when it is told", "to do so"], ["It is read", "once a day", "by 2", "men"]]
+    rows = [["Duty", "Note"], *([one, other] for one, other in zip(*texts, strict=True))]
+    assert tables(read(columns_of_figures(rows))) == [[["Duty", "Note"], [" ".join(text) for text in texts]]]
+
+
+def two_columns(pages: Sheet, left: list[str], right: list[str], top: float) -> None:
+    for x, texts in ((LEFT, left), (RIGHT_COLUMN, right)):
+        for at, text in enumerate(texts):
+            pages.at(x, top + 13 * at, text)
+
+
+def test_a_table_within_one_column_leaves_the_order_of_columns() -> None:
+    pages = sheet()
+    words = "the gauge keeps all samples that it has read so"
+    left = [f"{words} l{at}" for at in range(24)]
+    right = [f"{words} r{at}" for at in range(14)]
+    two_columns(pages, left, right, 100)
+    for row in range(5):
+        for column in range(4):
+            pages.at(RIGHT_COLUMN + 50 * column, 300 + 13 * row, f"{row}{column}")
+    text = read(pages).text
+    places = [text.index(f" l{at}") for at in range(24)] + [text.index(f" r{at}") for at in range(14)]
+    assert places == sorted(places)
+    assert all(f"{row}{column}" in text for row in range(5) for column in range(4))
+
+
+CHAPTERS = ("Filling the tank", "Draining the tank", "Reading the gauge", "Cleaning the pipes", "Storing the parts",
+            "Ordering new parts", "Shipping the tank", "Scrapping the tank")  # fmt: skip
+
+
+def chapters(pages: Sheet, *, number: bool) -> None:
+    for at, title in enumerate(CHAPTERS, 1):
+        pages.heading(f"{at} {title}" if number else title)
+        pages.paragraph(*[SENTENCE] * 30)
+        pages.next_page()
+
+
+def entries(pages: Sheet, first: int, *, number: bool, tops: tuple[float, float] = (130.0, 130.0)) -> None:
+    """Print contents in two columns of four entries each."""
+    for at, title in enumerate(CHAPTERS):
+        x, y = (LEFT, RIGHT_COLUMN)[at // 4], tops[at // 4] + 15 * (at % 4)
+        pages.at(x, y, f"{f'{at + 1} ' if number else ''}{title} {'.' * 40} {first + at}", 9)
+
+
+def test_contents_in_two_columns_are_read_column_by_column() -> None:
+    pages = sheet()
+    pages.line("Contents", size=14, font="Helvetica-Bold")
+    entries(pages, 2, number=False)
+    pages.next_page()
+    chapters(pages, number=False)
+    assert titles(read(pages)) == list(CHAPTERS)
+
+
+def test_contents_behind_the_text_are_no_clauses() -> None:
+    pages = sheet()
+    chapters(pages, number=True)
+    pages.line("9 Contents", size=13, font="Helvetica-Bold")
+    entries(pages, 1, number=True)
+    found = read(pages)
+    assert titles(found) == [*(f"{at} {title}" for at, title in enumerate(CHAPTERS, 1)), "9 Contents"]
+    assert found.text.count("Cleaning the pipes") == 1
+
+
+def test_last_entries_above_the_text_are_contents() -> None:
+    pages = sheet()
+    pages.line("Contents", size=14, font="Helvetica-Bold")
+    for at, title in enumerate(CHAPTERS[:6]):
+        pages.line(f"{title} {'.' * 40} {2 + at}")
+    pages.next_page()
+    for at, title in enumerate(CHAPTERS[6:]):
+        pages.line(f"{title} {'.' * 40} {8 + at}")
+    pages.y += 20
+    chapters(pages, number=False)
+    found = read(pages)
+    assert titles(found) == list(CHAPTERS)
+    assert found.text.count("Scrapping the tank") == 1
+
+
+def test_a_list_in_bold_print_is_no_row_of_titles() -> None:
+    pages = sheet()
+    items = ("High input impedance", "On-chip amplifier", "Low power", "Serial interface")
+    uses = ("Scales of shops", "Gauges of tanks", "Meters of rain", "Pumps of ships")
+    for title, texts in (("FEATURES", items), ("USES", uses)):
+        for text in (title, *texts):
+            pages.line(text, font="Helvetica-Bold", step=12)
+        pages.y += 14
+        pages.paragraph(*[SENTENCE] * 40)
+        pages.next_page()
+    assert titles(read(pages)) == ["FEATURES", "USES"]
+
+
+def test_what_goes_on_from_a_bold_item_is_no_title() -> None:
+    pages = sheet()
+    for title in ("Features", "Uses"):
+        pages.heading(title)
+        for text in ("Input range from five to twenty", "Support for two to six"):
+            pages.at(LEFT, pages.y, "\u2022", 10, "Helvetica-Bold")
+            pages.line(text, font="Helvetica-Bold", x=LEFT + 14, step=12)
+            pages.line("Battery Cells", font="Helvetica-Bold", x=LEFT + 14, step=16)
+        pages.paragraph(*[SENTENCE] * 8)
+    assert titles(read(pages)) == ["Features", "Uses"]
+
+
+def test_a_title_in_the_second_column_is_one() -> None:
+    pages = sheet()
+    words = "the gauge keeps all samples that it has read so"
+    for at in range(26):
+        pages.at(LEFT, 100 + 13 * at, f"{words} l{at}")
+        if at not in {4, 5, 6, 14, 15, 16}:
+            pages.at(RIGHT_COLUMN, 100 + 13 * at, f"{words} r{at}")
+    for at, title in ((5, "Filling"), (15, "Draining")):
+        pages.at(RIGHT_COLUMN, 100 + 13 * at, title, font="Helvetica-Bold")
+    assert titles(read(pages)) == ["Filling", "Draining"]
