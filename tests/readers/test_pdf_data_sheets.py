@@ -51,6 +51,17 @@ def test_figures_below_one_another_are_rows_where_no_line_parts_them() -> None:
     assert tables(read(columns_of_figures(rows))) == [rows]
 
 
+def test_columns_of_figures_that_no_line_parts_are_cut() -> None:
+    rows = [["Tree", "Sizes"], *([name, f"{10 + at}.5"] for at, name in enumerate(NAMES)), ["All", ""]]
+    pages = columns_of_figures(rows)
+    for at in (0, 2, 3, 4, 6, 7):  # the second figure of one tree is not known
+        pages.at(LEFT + 160, 148 + 12 * (at + 1) - 1, f"{200 + at}", 9)
+    seconds = ["200", "", "202", "203", "204", "", "206", "207"]
+    assert tables(read(pages)) == [
+        [["Tree", "Sizes", ""], *([*row, second] for row, second in zip(rows[1:], seconds, strict=True))]
+    ]
+
+
 def test_words_in_several_lines_stay_one_cell() -> None:
     texts = [["The pump runs", "and stops", "when it is told", "to do so"], ["It is read", "once a day", "by 2", "men"]]
     rows = [["Duty", "Note"], *([one, other] for one, other in zip(*texts, strict=True))]

@@ -74,7 +74,7 @@ def ruled_tables(
             for item in items
             if left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
         ]
-        grid = _with_columns(outlined, inside)
+        grid = _with_columns(_with_inner_columns(outlined, inside), inside)
         grid = _with_rows(grid, inside) if grid is not None else None
         by_cell = _items_by_cell(grid, inside, places) if grid is not None else None
         if grid is None or by_cell is None or not _is_table(grid, by_cell, drawn) or _is_column(inside, items):
@@ -167,6 +167,56 @@ def _with_rows(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
     return RuledGrid(cells, grid.edges, tuple(tops))
 
 
+def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
+    """Cut columns of rows that no line parts, where figures stand beside one another in one cell.
+
+    Cells above and below are cut only where they hold figures as well; of others `_with_columns` tells.
+    """
+    cut_rows = [row for row in range(len(grid.tops) - 1) if _heights_between(grid, row, items)]
+    edges: set[float] = set()
+    for cell in grid.cells:
+        if cell.row in cut_rows and cell.down == 1 and cell.across == 1:
+            edges |= _strips([item for item in items if _holds(cell, item)])
+    if not edges:
+        return grid
+    every = sorted({*grid.edges, *edges})
+    cells: list[RuledCell] = []
+    for cell in grid.cells:
+        left, top, right, bottom = cell.box
+        first, end = every.index(left), every.index(right)
+        inside = [item for item in items if _holds(cell, item)]
+        crossed = any(item.x < edge < item.x + item.width for item in inside for edge in every[first + 1 : end])
+        apart = cell.row in cut_rows or (bool(inside) and all(is_figures(item.text) for item in inside))
+        for one, other in itertools.pairwise(range(first, end + 1) if apart and not crossed else (first, end)):
+            box = (every[one], top, every[other], bottom)
+            cells.append(RuledCell(cell.row, one, cell.down, other - one, box))
+    return RuledGrid(cells, tuple(every), grid.tops)
+
+
+def _holds(cell: RuledCell, item: TextItem) -> bool:
+    left, top, right, bottom = cell.box
+    return left <= item.x + item.width / 2 <= right and top <= item.y + item.height / 2 <= bottom
+
+
+def _strips(items: Sequence[TextItem]) -> set[float]:
+    """Find the middles of the strips beside columns of figures: free in all rows, and wider than a letter is high.
+
+    No strip where most rows have one figure only: its columns then are places of one column.
+    """
+    rows = rows_of(list(items))
+    several = sum(len(row) > 1 for row in rows)
+    figures = sum(is_figures(row[-1].text) for row in rows)
+    if len(rows) < _FEWEST_FIGURES or 2 * several < len(rows) or figures < _FIGURES * len(rows):
+        return set()
+    found: set[float] = set()
+    reached = min(item.x for item in items)
+    for item in sorted(items, key=lambda item: item.x):
+        if item.x - reached > size_of(item):
+            found.add((item.x + reached) / 2)
+        reached = max(reached, item.x + item.width)
+    return found
+
+
 def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> list[float]:
     """Find the heights at which a row is to be cut."""
     top, bottom = grid.tops[row], grid.tops[row + 1]
@@ -176,9 +226,10 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
     if len(lines) < _FEWEST_FIGURES or len(own) < 2:
         return []
     columns = [
-        [" ".join(item.text for item in line if cell.box[0] <= item.x + item.width / 2 < cell.box[2]) for line in lines]
+        [next((item.text for item in reversed(line) if cell.box[0] <= item.x + item.width / 2 < cell.box[2]), "")
+         for line in lines]
         for cell in own
-    ]
+    ]  # fmt: skip
     counts = [_count_figures(column) for column in columns[1:]]
     most = max(counts)
     named = sum(any(column[at] for column in columns[1:]) and bool(columns[0][at]) for at in range(len(lines)))
@@ -192,7 +243,7 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
 
 
 def _count_figures(column: Sequence[str]) -> int:
-    """Count the figures of a column; none where words are among them, and not signs for what is missing."""
+    """Count the figures of a column; none where words are among them that are no signs for what is missing."""
     filled = [text for text in column if any(map(str.isalnum, text))]
     figures = sum(map(is_figures, filled))
     return figures if figures >= _FIGURES * len(filled) else 0
