@@ -99,3 +99,48 @@ def test_links_of_a_clause_stay_at_their_words() -> None:
     document = MarkdownReader().read(content_item(text, "a.md", "text/markdown"))
     assert [section.number for section in document.sections] == ["5", "5.1", "5.2"]
     assert [each.span.of(document.text) for each in document.references if each.target.endswith("/g")] == ["the guide"]
+
+
+def page(*paragraphs: str) -> Document:
+    body = "".join(f"<p>{each}</p>" for each in paragraphs)
+    return HtmlReader(sandbox=InProcessSandbox()).read(item_of(f"<body>{body}</body>".encode(), "act.html"))
+
+
+def test_chapters_and_articles_of_acts_are_headings_with_the_title_on_the_line_below() -> None:
+    document = page(
+        "CHAPTER I", "GENERAL PROVISIONS", "Article 1", "Rules for hives", "This Act applies to all hives.",
+        "Article 2", "Keepers", "Rules are made by the Board.", "CHAPTER II", "FEES", "Article 3", "Hives pay.",
+    )  # fmt: skip
+    assert [(each.level, each.number, each.title) for each in document.sections] == [
+        (1, "I", "GENERAL PROVISIONS"),
+        (2, "1", "Rules for hives"),
+        (2, "2", "Keepers"),
+        (1, "II", "FEES"),
+        (2, "3", ""),
+    ]
+
+
+def test_articles_that_go_on_in_their_line_are_clauses_and_their_parts_are_not() -> None:
+    document = page(
+        "CAPÍTULO I<br>DAS COLMEIAS", "Art. 1º Esta lei trata das colmeias.", "§ 1º As colmeias vazias são livres.",
+        "Art. 2º Cada colmeia tem um número.", "CAPÍTULO II<br>DAS TAXAS", "Art. 3º As taxas são anuais.",
+    )  # fmt: skip
+    assert [(each.level, each.number, each.title) for each in document.sections] == [
+        (1, "I", "DAS COLMEIAS"),
+        (2, "1", ""),
+        (2, "2", ""),
+        (1, "II", "DAS TAXAS"),
+        (2, "3", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Article 7", "The keeper reads the scales."],
+        ["Article 7 of the Act was repealed.", "Article 9 of the Act was not.", "Article 3 of the Act holds."],
+        ["Article 9", "Old.", "Article 2", "Older.", "Article 7", "Oldest."],
+    ],
+)
+def test_a_single_article_or_one_that_is_only_spoken_of_is_no_heading(lines: list[str]) -> None:
+    assert not page(*lines).sections

@@ -162,6 +162,17 @@ def test_a_table_of_data_stays_a_table_with_its_spans() -> None:
     ]
 
 
+def test_a_table_that_only_sets_marks_beside_words_is_a_list() -> None:
+    inner = "<table><tr><td>(i)</td><td><p>of wood,</p></td></tr><tr><td>(ii)</td><td>of straw,</td></tr></table>"
+    rows = f"<tr><td>(a)</td><td>the hive:{inner}</td></tr><tr><td>(B)</td><td>the lid.</td></tr>"
+    assert blocks(read(f"<p>Keep</p><table><col><tbody>{rows}</tbody></table>"))[1:] == [
+        ("list_item", "(a) the hive:"),
+        ("list_item", "(i) of wood,"),
+        ("list_item", "(ii) of straw,"),
+        ("list_item", "(B) the lid."),
+    ]
+
+
 def test_a_table_that_lays_out_a_page_is_no_table() -> None:
     page = "<table><tr><td><h2>Head</h2><p>left</p></td><td>right</td></tr><tr><td>a</td><td>b</td></tr></table>"
     document = read(page)

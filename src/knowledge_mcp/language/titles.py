@@ -156,12 +156,18 @@ def _subject(text: str, candidates: Sequence[TitleCandidate]) -> list[TitleCandi
     return [TitleCandidate(said, TitleSource.SUBJECT, recognised)] if (said := subject_of(text)) else []
 
 
+_FILE = re.compile(r"\S+\.(?:docx?|fmx\.xml|html?|md|odt|pdf|xml)", re.IGNORECASE)
+
+
 def without_site(title: str, headings: Sequence[str]) -> str:
     """Leave the site's name out of the title of a web page: what is left is the one part that is a heading of the page.
 
-    A title whose other parts have digits stays whole: they may be a designation or an edition.
+    A title whose other parts have digits stays whole: they may be a designation or an edition. The name of a file is
+    no title.
     """
     title = " ".join(title.split())
+    if _FILE.fullmatch(title):
+        return ""
     parts = [part for part in _PARTS.split(title) if part]
     printed = {" ".join(heading.split()).casefold() for heading in headings}
     named = [part for part in parts if part.casefold() in printed]

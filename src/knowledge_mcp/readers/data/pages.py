@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.data import vocabulary as names
 from knowledge_mcp.readers.data.prose import BREAKS, MOST_TITLE, elements_of, has_words, name_of, said
-from knowledge_mcp.readers.html.walk import MARKER
+from knowledge_mcp.readers.html.tables import MARKER
 from knowledge_mcp.readers.shared.containers import without_namespace
 from knowledge_mcp.support.sandbox_worker import Refusal
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.headers import Reach, repeated, with_one_header
 from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
@@ -12,6 +14,10 @@ from knowledge_mcp.readers.shared.richtext import RichText, table_text
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
+MARKER = "{https://clausewise.invalid}marker"
+"""Attribute with the mark of a list's item or a note, or a heading's number; no page has it, only what is made one."""
+_LONGEST_MARK = 8
+_BRACKETED = re.compile(r"\((?:[A-Z]{1,3}|[ivxlc]{1,6}|\d{1,3}[a-z]?)\)")
 _MOST_SPANNED = 100
 _MOST_COLUMNS = 1000
 _LAYOUT = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote", "form", "article", "section", "nav")
@@ -28,6 +34,38 @@ def is_data_table(table: Element) -> bool:
         if rows >= 2 and cells >= 2:
             return True
     return False
+
+
+def lists_of_tables(root: Element) -> None:
+    """Make lists of tables that only set marks beside words, as laws do: each row "(a)" and its words."""
+    for table in list(root.iter("table", "{*}table")):
+        rows = [row for row in table.iter("tr", "{*}tr") if _table_of(row) is table]
+        items = [_marked(row) for row in rows]
+        found = [item for item in items if item is not None]
+        if not found or len(found) < len(items):
+            continue
+        table.tag = "ul"
+        for row, (mark, beside) in zip(rows, found, strict=True):
+            row.tag = "li"
+            row.set(MARKER, " ".join("".join(map(str, mark.itertext())).split()))
+            row.remove(mark)
+            beside.tag = "div"
+
+
+def _table_of(row: Element) -> Element | None:
+    return next(row.iterancestors("table", "{*}table"), None)
+
+
+def _marked(row: Element) -> tuple[Element, Element] | None:
+    """Read a row with a mark and what stands beside it; None for any other."""
+    cells = [cell for cell in row if isinstance(cell.tag, str) and cell.tag[-2:] == "td"]
+    said = [cell for cell in cells if any(str(words).strip() for words in cell.itertext())]
+    if len(said) != 2 or len(row) > len(cells):
+        return None
+    words = " ".join("".join(map(str, said[0].itertext())).split())
+    opening = mark_alone(words) if len(words) <= _LONGEST_MARK else None
+    is_item = (opening is not None and opening.kind is BlockKind.LIST_ITEM) or _BRACKETED.fullmatch(words)
+    return (said[0], said[1]) if is_item else None
 
 
 class TableCells:

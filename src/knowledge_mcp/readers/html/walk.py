@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
-from knowledge_mcp.readers.html.tables import TableCells, is_data_table
+from knowledge_mcp.readers.html.tables import MARKER, TableCells, is_data_table, lists_of_tables
 from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -49,8 +49,6 @@ _LINKS = ("http://", "https://", "mailto:", "#")
 _XHTML = b"http://www.w3.org/1999/xhtml"
 _BULLET = "•"
 _EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
-MARKER = "{https://clausewise.invalid}marker"
-"""Attribute with the mark of a list's item or a note, or a heading's number; no page has it, only what is made one."""
 _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
 
@@ -121,6 +119,7 @@ def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -
     from lxml import etree
 
     found = next((element.get("href") for element in root.iter("{*}base", "base") if element.get("href")), None)
+    lists_of_tables(root)
     walk = _Walk(_joined(base, found or ""), line_of)
     for event, element in etree.iterwalk(root, events=("start", "end")):
         tag = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.openings import UNTITLED, caption_label, split_clause_number
 from knowledge_mcp.model.document import Block, BlockKind, HeadingSource, Span
+from knowledge_mcp.readers.shared.articles import Article, articles_in, title_below
 from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, number_key
 
 _LONGEST_TITLE = 120
@@ -59,12 +60,15 @@ class ClauseFinder:
         self._text, self._leads, self._plain = text, leads, plain
         self._open: list[tuple[NumberKey, int]] = []
         self._count = ClauseCount()
+        self._articles: dict[int, Article] = {}
 
     def settled(
         self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]
     ) -> tuple[list[Block], list[HeadingDraft]]:
         """Return blocks and headings with the clauses found put in at their places."""
-        if not headings:
+        if not any(heading.number for heading in headings):
+            self._articles = articles_in(blocks, self._text)
+        if not headings and not self._articles:
             blocks, headings = self._bold_titles(blocks)
         found: dict[int, _Found] = {}
         for block in blocks:
@@ -75,12 +79,15 @@ class ClauseFinder:
                 else:
                     self._open = [each for each in self._open if each[1] < heading.level]
             elif block.kind is BlockKind.PARAGRAPH and block.span.start not in self._plain:
-                clause = self._titled(block) or self._untitled(block)
+                clause = self._worded(block) or self._titled(block) or self._untitled(block)
                 if clause is not None:
-                    self._take(clause.key, clause.heading.level)
+                    if clause.key:
+                        self._take(clause.key, clause.heading.level)
                     found[block.span.start] = clause
-        sure = self._count.is_sure(each.key for each in found.values() if not each.heading.title)
-        kept = found if sure else {place: each for place, each in found.items() if each.heading.title}
+        untitled = [each.key for each in found.values() if each.key and not each.heading.title]
+        sure = self._count.is_sure(untitled)
+        titled = {place: each for place, each in found.items() if each.heading.title or place in self._articles}
+        kept = found if sure else titled
         return self._joined(*self._parted(blocks, headings, kept))
 
     def _bold_titles(self, blocks: Sequence[Block]) -> tuple[list[Block], list[HeadingDraft]]:
@@ -120,6 +127,17 @@ class ClauseFinder:
     def _take(self, key: NumberKey, level: int) -> None:
         self._count.take(key)
         self._open = [*(each for each in self._open if each[1] < level), (key, level)]
+
+    def _worded(self, block: Block) -> _Found | None:
+        """Read an article or a chapter by its word and number."""
+        article = self._articles.get(block.span.start)
+        if article is None:
+            return None
+        words = block.span.of(self._text)[: article.cut]
+        title = " ".join(words.partition("\n")[2].split())
+        span = Span(block.span.start, block.span.start + article.cut)
+        heading = HeadingDraft(article.level, article.number, title, span, HeadingSource.NUMBERING, 0.8, None)
+        return _Found((), heading, article.cut)
 
     def _titled(self, block: Block) -> _Found | None:
         """Read a number and a title that stand out, alone or before running text."""
@@ -208,6 +226,10 @@ class ClauseFinder:
         return out, drafts
 
     def _is_title_of(self, above: HeadingDraft, block: Block, heading: HeadingDraft | None) -> bool:
+        article = self._articles.get(above.span.start)
+        if article is not None:
+            is_title = heading is None and block.kind is BlockKind.PARAGRAPH and block.span.start not in self._articles
+            return is_title and article.alone and not above.title and title_below(block.span.of(self._text))
         line = " ".join(above.span.of(self._text).split())
         parts = split_clause_number(line)
         if not parts.keyword or parts.number is None or parts.title != line or above.title != line:

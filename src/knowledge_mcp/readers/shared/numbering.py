@@ -92,14 +92,14 @@ def number_key(number: str, keyword: str = "") -> NumberKey | None:
     first, *others = re.split(r"[.-]", plain)
     key = [_first(first, roman=keyword in {"part", "chapter"}), *map(_part, others)]
     for depth, part in enumerate(filter(None, _PARTS.split(brackets)), 1):
-        key.append(_value(part.upper()) if depth == _CODES and part.isalpha() else _part(part))
+        key.append(roman_value(part.upper()) if depth == _CODES and part.isalpha() else _part(part))
     return tuple(part for part in key if part is not None) if None not in key and len(key) <= 9 else None
 
 
 def _first(part: str, *, roman: bool) -> int | None:
     numeral = bool(part) and all(letter in _ROMAN_VALUES for letter in part)
     if numeral and (roman or len(part) > 1):
-        return _ROMANS + (_value(part) or 0)
+        return _ROMANS + (roman_value(part) or 0)
     match = _FIRST.fullmatch(part)
     if match is None or not part:
         return None
@@ -119,7 +119,8 @@ def _part(part: str) -> int | None:
     return _ANY if part == "x" else ord(part.lower()) - ord("a") + 1
 
 
-def _value(numeral: str) -> int | None:
+def roman_value(numeral: str) -> int | None:
+    """Read a Roman numeral in capitals, None for other letters."""
     values = [_ROMAN_VALUES.get(letter, 0) for letter in numeral]
     return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True)) if all(values) else None
 
