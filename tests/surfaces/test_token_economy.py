@@ -57,21 +57,37 @@ def test_without_a_budget_every_passage_is_whole_and_the_cursor_leads_to_the_nex
     assert knowledge.asked[0].fold
 
 
+@pytest.mark.parametrize("detail", ["text", "brief", "full"])
 @pytest.mark.parametrize("tokens", [50, 300, 1000, 2000])
-def test_with_a_budget_later_passages_become_snippets_about_the_question(tokens: int) -> None:
-    answer = told(Long(), n_results=10, max_tokens=tokens, detail="full")
+def test_with_a_budget_passages_are_whole_and_the_last_is_a_snippet_about_the_question(
+    tokens: int, detail: str
+) -> None:
+    answer = told(Long(), n_results=10, max_tokens=tokens, detail=detail)
     contents = [each["content"] for each in answer["results"]]
-    assert tokens_about(compact(answer)) <= tokens or len(contents) == 1, "all that is sent counts"
-    assert contents
-    for text, each in zip(TEXTS, answer["results"], strict=False):
-        assert each["content"] in text
-        if each.get("snippet"):
-            assert "lifts no more than" in each["content"]
-            assert each["locator"]["content_hash"]
-    assert any(each.get("snippet") for each in answer["results"])
+    assert tokens_about(compact(answer)) <= max(tokens, 200), "all that is sent counts"
+    assert contents[:-1] == TEXTS[: len(contents) - 1]
+    assert contents[-1] in TEXTS[len(contents) - 1]
+    last = answer["results"][-1]
+    if last.get("snippet"):
+        assert "lifts no more than" in last["content"]
     assert answer["next_cursor"] == answer["total"] == len(contents)
-    last = told(Long(TEXTS[:10]), n_results=10, max_tokens=50)
-    assert last["next_cursor"] == last["total"] < 10, "what was dropped can be asked for, at the end too"
+    end = told(Long(TEXTS[:10]), n_results=10, max_tokens=50)
+    assert end["next_cursor"] == end["total"] < 10, "what was dropped can be asked for, at the end too"
+
+
+def test_a_budget_that_the_first_result_would_exceed_is_spent_on_text_and_citation() -> None:
+    large, small = (told(Long(), max_tokens=tokens, detail="full")["results"][0] for tokens in (2000, 300))
+    assert large["locator"]["content_hash"]
+    assert "metadata" in large
+    assert small.keys() == {"id", "content", "score", "source", "also_in", "snippet"}
+    assert small["source"] == {"citation": "place 0"}
+
+
+def test_detail_text_leaves_what_is_quoted_and_cited() -> None:
+    answer = told(Long(), detail="text")
+    assert [each["content"] for each in answer["results"]] == TEXTS[:10]
+    assert all(each["source"] == {"citation": f"place {at}"} for at, each in enumerate(answer["results"]))
+    assert all(each.keys() <= {"id", "content", "score", "source", "also_in"} for each in answer["results"])
 
 
 def test_an_answer_that_a_host_would_cut_ends_earlier_and_says_where_to_go_on() -> None:
@@ -98,7 +114,8 @@ def test_the_keyword_search_has_the_same_bounds() -> None:
     answer = keyword_search(knowledge, request).model_dump(mode="json", exclude_unset=True)
     assert knowledge.asked[0].per_document == 3
     assert knowledge.asked[0].offset == 4
-    assert all("crane" in each["content"] for each in answer["results"])
+    assert answer["results"][0]["snippet"]
+    assert "crane" in answer["results"][0]["content"]
 
 
 @pytest.mark.parametrize("wrong", [{"max_tokens": 10}, {"cursor": -1}, {"max_per_document": 0}])

@@ -95,6 +95,11 @@ class Response(BaseModel):
         """Return what `made_from` was given."""
         return self._made_from
 
+    def only(self, *names: str) -> Self:
+        """Leave out every field but these, as if it had not been set."""
+        self.model_fields_set.intersection_update(names)
+        return self
+
     def sent(self) -> dict[str, Any]:
         """Return what is sent, as plain JSON values: the fields that were set."""
         return self.model_dump(mode="json", exclude_unset=True)

@@ -58,10 +58,11 @@ def also_in(hit: Hit | RequirementHit) -> dict[str, Any]:
     }
 
 
-def search_result(hit: Hit, *, full: bool = True) -> shapes.StandardsSearchResult:
-    """Turn a hit into a result; `full` adds what programs look for."""
+def search_result(hit: Hit, detail: shapes.Detail) -> shapes.StandardsSearchResult:
+    """Turn a hit into a result: `full` adds what programs look for, `text` leaves what a reader quotes and cites."""
     chunk = hit.chunk
-    return shapes.StandardsSearchResult.of(
+    full = detail == "full"
+    result = shapes.StandardsSearchResult.of(
         chunk,
         score=round_score(hit.score),
         source=shapes.PassageSource.of(
@@ -75,6 +76,14 @@ def search_result(hit: Hit, *, full: bool = True) -> shapes.StandardsSearchResul
         dense=_leg(hit.dense) if full else None,
         lexical=_leg(hit.lexical) if full else None,
     )
+    return _to_read(result) if detail == "text" else result
+
+
+def _to_read(result: shapes.StandardsSearchResult) -> shapes.StandardsSearchResult:
+    """Leave of a result what is quoted and cited, and its id."""
+    source = result.source.model_copy().only("citation")
+    others = result.model_fields_set - {"metadata", "locator", "uri", "dense", "lexical"}
+    return result.model_copy(update={"source": source}).only(*others)
 
 
 def _leg(leg: LegScore | None) -> shapes.LegRank | None:
@@ -93,29 +102,39 @@ def within(
 ) -> list[shapes.StandardsSearchResult]:
     """Keep results within a budget of tokens, as `tokens_about` estimates them, all that is said of them included.
 
-    The first result is always given. A passage that does not fit is cut to the sentences that share most words with the
-    question, word for word and in one piece; its locator stays that of the whole passage. Results for which not even
-    that is left are dropped.
+    Passages are given whole, best first, as far as they fit; the next one is cut to the sentences that share most words
+    with the question, word for word and in one piece; its locator stays that of the whole passage. A passage of which
+    hardly a sentence would be left is dropped, and so is what follows. The first result is always given; where it does
+    not fit with all that is said of it, results say what `detail` "text" leaves.
     """
-    around = [tokens_about(compact({**each.sent(), "content": "", "snippet": True})) for each in results]
-    count, taken = 0, 0
-    while count < len(results) and (not count or taken + around[count] + LEAST <= tokens):
-        taken += around[count] + LEAST
-        count += 1
-    spare = max(0, tokens - taken)
+    if results and _size(results[0].sent()) > tokens:
+        results = [_to_read(each) for each in results]
     words = {word.casefold() for word in _WORD.findall(question)}
     selected: list[shapes.StandardsSearchResult] = []
-    for result in results[:count]:
-        size = tokens_about(result.content)
-        share = LEAST + spare
-        if size <= share:
-            selected.append(result)
-        else:
-            most = max(1, len(result.content) * share // size)
-            cut = {"content": _best_part(result.content, words, most), "snippet": True}
-            selected.append(result.model_copy(update=cut))
-        spare = max(0, spare - max(0, tokens_about(selected[-1].content) - LEAST))
+    for result in results:
+        size = _size(result.sent())
+        if size > tokens:
+            room = tokens - _size({**result.sent(), "content": "", "snippet": True})
+            if not selected or room >= LEAST:
+                selected.append(_cut_to(max(room, LEAST), result, words))
+            break
+        selected.append(result)
+        tokens -= size
     return selected
+
+
+def _size(payload: Any) -> int:
+    return tokens_about(compact(payload))
+
+
+def _cut_to(tokens: int, result: shapes.StandardsSearchResult, words: set[str]) -> shapes.StandardsSearchResult:
+    """Cut a passage to a part of at most some tokens, if a letter of it fits."""
+    most = len(result.content) * tokens // _size(result.content)
+    part = _best_part(result.content, words, max(1, most))
+    while most > 1 and _size(part) > tokens:  # parts of a text are not equally dense
+        most = most * 9 // 10
+        part = _best_part(result.content, words, max(1, most))
+    return result.model_copy(update={"content": part, "snippet": True})
 
 
 def _best_part(text: str, words: set[str], most: int) -> str:

@@ -102,6 +102,10 @@ class ScopedRequest(StandardsRequest):
         )
 
 
+Detail = Literal["text", "brief", "full"]
+"""How much is said of each result."""
+
+
 class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
@@ -117,7 +121,7 @@ class PagedRequest(ScopedRequest):
     collections: Annotated[list[Text], one_or_list("names"), Field(min_length=1, max_length=50), UNSAID] | None = Field(
         default=None, description='Search these; ["*"]: all.'
     )
-    detail: Literal["brief", "full"] = Field(default="brief", description="full adds locator, uri, ranks.")
+    detail: Detail = Field(default="brief", description="text: content and citation; full: locator, uri, ranks too.")
 
 
 class StandardsSearchRequest(PagedRequest):

@@ -142,7 +142,7 @@ def _answer_search(
     if not answer.hits:
         message, suggestions = passages.explain_no_result(knowledge, request, query, answer)
     filters = request.filters()
-    results = [passages.search_result(hit, full=request.detail == "full") for hit in answer.hits]
+    results = [passages.search_result(hit, request.detail) for hit in answer.hits]
     about = [query.text, filters, answer.degraded, answer.also_asked, answer.editions, message, suggestions]
     if request.max_tokens is not None:
         results = passages.within(results, request.max_tokens - _SHELL - tokens_about(compact(about)), query.text)
