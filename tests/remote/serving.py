@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.settings import Settings
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.transports.rest.app import build_rest_app
 from knowledge_mcp.transports.rest.engine import engine_router
@@ -36,15 +37,11 @@ class Pauses:
         return RetryPolicy(sleep=self.taken.append)
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Settings):
     """Settings of the service."""
 
     rag_max_upload_bytes: int = 64 * 1024 * 1024
-    allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
-    otel_endpoint: str | None = None
-    otel_traces_endpoint: str | None = None
 
 
 @contextmanager

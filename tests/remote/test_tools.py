@@ -107,4 +107,4 @@ def test_a_wrong_key_and_a_service_that_is_gone_are_told(url: str) -> None:
 def test_every_tool_of_the_surface_is_known_over_there() -> None:
     from knowledge_mcp.transports.rest.engine import tool_of
 
-    assert [tool_of("planning", tool.name) for tool in SURFACE.tools] == list(SURFACE.tools)
+    assert [tool_of(SURFACE, tool.name) for tool in SURFACE.tools] == list(SURFACE.tools)

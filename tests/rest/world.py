@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
+from knowledge_mcp.settings import Settings
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.transports.rest.app import RestService, build_rest_app, run_app
 from knowledge_mcp.transports.shared.admission import ProtectedResource
@@ -39,15 +40,11 @@ Roll back when a probe fails.
 """
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Settings):
     """Settings of the service."""
 
     rag_max_upload_bytes: int = 64 * 1024 * 1024
-    allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ("https://app.example",)
-    otel_endpoint: str | None = None
-    otel_traces_endpoint: str | None = None
 
 
 @dataclass

@@ -178,10 +178,9 @@ async def test_a_failed_login_is_logged_with_address_method_and_path_but_not_the
     assert "guessed" not in caplog.text
 
 
-@pytest.mark.parametrize("tokens", [{}, {"alice": ""}])
-def test_authentication_without_a_token_cannot_be_built(tokens: dict[str, str]) -> None:
+def test_authentication_with_an_empty_token_cannot_be_built() -> None:
     with pytest.raises(ValueError, match="token"):
-        key_gate(Echo(), Admission(KeyRing.of(tokens)))
+        KeyRing.of({"alice": ""})
 
 
 @pytest.mark.requirement("document-store-api:FR-010")

@@ -227,8 +227,8 @@ class IngestRun:
             became = "removed" if each.id in self._pruned else "it still answers"
             notify(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
         if emptied and prune:
-            kept = "Nothing was removed: the folder" if not self._pruned else "Not all were removed: a folder"
-            notify(f"{kept} holds no file at all now. If that is meant: --prune --prune-all.")
+            scope = "Nothing was removed: the folder" if not self._pruned else "Not all were removed: a folder"
+            notify(f"{scope} holds no file at all now. If that is meant: --prune --prune-all.")
         elif self._vanished and not prune and not self._choices.dry_run:
             notify("Next: --prune removes what is gone from the folder (PRUNE=true does so always).")
 

@@ -1,4 +1,4 @@
-"""x"""
+"""RemoteKnowledge and RemoteTools: the engine and the tools of a surface on another machine, over its REST service."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ class _Run:
                     raise error_from_payload(cast("dict[str, Any]", line["error"]), self._connection.key)
                 if "report" in line:
                     return _read(_REPORT, line["report"]), line.get("asked") is True
-        error = ConnectionFailedError(f"{SERVICE} broke off before it told what came of the files.")
+        error = ConnectionFailedError(f"{SERVICE} broke off before it reported what came of the files.")
         raise Failed(error, again=True)
 
 

@@ -139,7 +139,6 @@ def load_settings(
         surface: whose embedding provider is checked.
         environ: instead of the process's environment.
         folder: where the search for `.env` starts, the working directory by default.
-        adapters: names of the embedders and stores that this build has.
 
     Raises:
         ConfigError: one for all problems; `details` has one line for each.

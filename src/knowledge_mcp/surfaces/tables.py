@@ -30,9 +30,13 @@ _PART = re.compile(r"\{\{(\w+)\}\}")
 
 def counts_in_words(counts: Mapping[str, int]) -> list[str]:
     """Write counts by name as people say them: "1 obligation", "2 obligations", "2 partial"."""
-    told = ((count, name.replace("_", " ")) for name, count in counts.items())
-    told = ((count, re.sub("^requirements ", "requirement ", name) if count == 1 else name) for count, name in told)
-    return [f"{count} {name}{'s' if name in _NOUNS and count != 1 else ''}" for count, name in told]
+    words: list[str] = []
+    for name, count in counts.items():
+        noun = name.replace("_", " ")
+        if count == 1:
+            noun = re.sub("^requirements ", "requirement ", noun)
+        words.append(f"{count} {noun}{'s' if noun in _NOUNS and count != 1 else ''}")
+    return words
 
 
 def table_page(

@@ -178,7 +178,7 @@ class ConflictsAnswer(ViewAnswer):
     """Pairs that may contradict or double each other; it is advice: other words for the same are not recognised.
 
     `documents` and `compared` count what was looked at, documents and sentences with force; `summary` counts all that
-    was found, by kind; `total` those of the kinds that are wanted.
+    was found, by kind; `total` those of the kinds that were asked for.
     """
 
     documents: int

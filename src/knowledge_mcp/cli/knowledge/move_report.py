@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from knowledge_mcp.cli.shared.output import print_facts, print_table, say
 from knowledge_mcp.cli.shared.report import cost_of, duration
@@ -13,9 +13,6 @@ from knowledge_mcp.engine.transfer.copying import Trouble
 from knowledge_mcp.engine.transfer.move import MovePlan, MoveReport
 from knowledge_mcp.engine.transfer.reembed import ReembedPlan, ReembedReport
 from knowledge_mcp.support.wording import how_many
-
-if TYPE_CHECKING:
-    pass
 
 _MOST_LISTED = 20
 """Documents listed on the terminal: a screen full; `--json` lists all."""

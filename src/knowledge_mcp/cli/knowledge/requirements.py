@@ -29,8 +29,6 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 if TYPE_CHECKING:
-    from knowledge_mcp.engine.search.requirements import RequirementRecord
-    from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.ports import Knowledge
 
 _FIND = "find"

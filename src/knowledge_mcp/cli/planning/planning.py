@@ -226,7 +226,7 @@ def _print_table(outcomes: Sequence[FileOutcome]) -> None:
     for each in outcomes:
         outcome = each.status if each.status != "error" else f"error: {each.answer['error_type']}"
         rows.append([each.path.name, outcome, *(str(each.answer.get(key, "")) for key in keys)])
-    columns = ("File", "FileOutcome", "Type", "Read by", "Pages", "Chunks")
+    columns = ("File", "Outcome", "Type", "Read by", "Pages", "Chunks")
     print_table(columns, rows, numbers={"Pages", "Chunks"})
     counts = {
         status: sum(each.status == status for each in outcomes) for status in sorted({e.status for e in outcomes})

@@ -327,9 +327,9 @@ def health(options: StoreOptions) -> None:
     with _open_service(dataclasses.replace(options, as_json=True)) as service:
         from knowledge_mcp.cli.repositories.report import health_status
 
-        told = health_status(service)
-        write_json(told)
-        code = ExitCode.FAILURE if told["status"] == "unhealthy" else ExitCode.SUCCESS
+        report = health_status(service)
+        write_json(report)
+        code = ExitCode.FAILURE if report["status"] == "unhealthy" else ExitCode.SUCCESS
     raise typer.Exit(code)
 
 

@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -43,9 +42,6 @@ from knowledge_mcp.transports.shared.guards import (
     send_error,
 )
 from knowledge_mcp.transports.shared.keys import KEY, KeyRing
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
 
 logger = logging.getLogger(__name__)
 

@@ -112,7 +112,7 @@ def media_type_of_body(request: Request) -> str:
     """Return the media type of a body, lower case, without parameters; empty where none is declared.
 
     Raises:
-        Refusal: the body is compressed, or in another character set than UTF-8.
+        RefusedRequest: the body is compressed, or in another character set than UTF-8.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
@@ -177,7 +177,7 @@ def parse_json(body: bytes | str) -> object:
     """Read JSON strictly.
 
     Raises:
-        Refusal: 400; it is none, or holds what no text and no number of ours may be.
+        RefusedRequest: 400; it is none, or holds what no text and no number of ours may be.
     """
     try:
         text = body if isinstance(body, str) else body.decode("utf-8")

@@ -113,11 +113,11 @@ class Streaming(Response):
         if at_end is not None:
             at_end()
 
-    async def _listen(self, receive: Receive, stream_tool: anyio.CancelScope) -> None:
+    async def _listen(self, receive: Receive, streaming: anyio.CancelScope) -> None:
         try:
             while (await receive())["type"] != "http.disconnect":
                 pass
-            stream_tool.cancel()  # what waits for a place leaves at once; what runs is waited for
+            streaming.cancel()  # what waits for a place leaves at once; what runs is waited for
         finally:
             self._gave_up.set()
 
@@ -145,16 +145,12 @@ class Streaming(Response):
 logger = logging.getLogger(__name__)
 
 
-def tool_of(surface: str, name: str) -> Tool:
+def tool_of(surface: Surface, name: str) -> Tool:
     """Find a tool of a surface.
 
     Raises:
         NotFoundError: it has none of that name.
     """
-    return _found(load_surfaces([surface])[0], name)
-
-
-def _found(surface: Surface, name: str) -> Tool:
     for tool in surface.tools:
         if tool.name == name:
             return tool
@@ -163,8 +159,8 @@ def _found(surface: Surface, name: str) -> Tool:
 
 def stream_tool(
     get_service: Callable[[], Any],
-    surface: str,
-    name: str,
+    surface: Surface,
+    tool: Tool,
     arguments: Mapping[str, Any],
     threads: Threads,
     *,
@@ -177,9 +173,6 @@ def stream_tool(
     """
 
     def work(send: SendLine, gave_up: threading.Event) -> None:
-        definition = load_surfaces([surface])[0]
-        tool = _found(definition, name)
-
         def progress(done: float, total: float | None, message: str) -> None:
             send({"progress": [done, total, message]})
 
@@ -189,12 +182,12 @@ def stream_tool(
             service = get_service()
             response = tool.answer(service, request, call)
         except KnowledgeError as exc:
-            send({"refused": definition.render_error(exc), "code": exc.code.value, "message": exc.message})
+            send({"refused": surface.render_error(exc), "code": exc.code.value, "message": exc.message})
         else:
             unnamed = response.unnamed_documents
             send({"result": response.sent(), **({"document_ids": list(unnamed)} if unnamed else {})})
 
-    return Streaming(work, threads, what=f"engine {surface} {name}", heartbeat=heartbeat)
+    return Streaming(work, threads, what=f"engine {surface.name} {tool.name}", heartbeat=heartbeat)
 
 
 May = Callable[[Request, str, str], None]
@@ -308,7 +301,8 @@ def _add_tools(
     async def tool(surface: str, name: str, request: Request) -> Response:
         try:
             admit(request, surface, "search")
-            found = tool_of(surface, name)
+            definition = load_surfaces([surface])[0]
+            found = tool_of(definition, name)
             if found.writes:
                 admit(request, surface, "remove")
             arguments = _json_object(await request.body() or b"{}")
@@ -318,7 +312,7 @@ def _add_tools(
             return _error_response(exc, f"engine {surface} {name}")
         threads = ingests if found.is_long else calls
         return stream_tool(
-            lambda: get_service(request, surface), surface, name, arguments, threads, heartbeat=HEARTBEAT
+            lambda: get_service(request, surface), definition, found, arguments, threads, heartbeat=HEARTBEAT
         )
 
 

@@ -107,7 +107,7 @@ class RequestExecutor:
 
         Raises:
             KnowledgeError: what the Library says.
-            Refusal: too many wait already, or the client has left.
+            RefusedRequest: too many wait already, or the client has left.
         """
         if self._ingests.places.statistics().tasks_waiting >= MAX_WAITING:
             text = f"{MAX_WAITING} ingestions wait already."

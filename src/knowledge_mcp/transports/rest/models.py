@@ -202,7 +202,7 @@ class SearchRequest(_Strict):
 
 
 class PageQuery(BaseModel):
-    """Which part of a list is wanted."""
+    """Which part of a list to return."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 100
@@ -210,7 +210,7 @@ class PageQuery(BaseModel):
 
 
 class DocumentsQuery(PageQuery):
-    """Which documents of which collection are wanted."""
+    """Which documents of which collection to list."""
 
     collection: CollectionName = DEFAULT_COLLECTION
     name_contains: Annotated[
@@ -219,7 +219,7 @@ class DocumentsQuery(PageQuery):
 
 
 class DocumentQuery(BaseModel):
-    """How much of a document is wanted: all passages unless a part is named; its text where it is asked for."""
+    """How much of a document to return: all passages unless a part is named; its text where it is asked for."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     limit: Annotated[int, Field(ge=1, le=MAX_OFFSET)] | None = None

@@ -70,7 +70,7 @@ class RestMetrics:
 
     Args:
         version: of the product.
-        jobs: counts the jobs by state; a failure of it is logged, and the other figures are told.
+        jobs: counts the jobs by state; a failure of it is logged, and the other figures are given.
     """
 
     def __init__(self, version: str, jobs: Callable[[], Mapping[str, int]]) -> None:

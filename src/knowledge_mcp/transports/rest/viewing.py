@@ -59,7 +59,7 @@ class PictureQuery(_Query):
 
 
 class ChangesQuery(_Query):
-    """Which two documents are compared, and which of the changed clauses are wanted."""
+    """Which two documents are compared, and which of the changed clauses are shown."""
 
     old: _DocumentId
     new: _DocumentId
@@ -81,7 +81,7 @@ class TraceQuery(_Query):
 
 
 class LinkDecision(BaseModel):
-    """What a person says of a link between two items; `accepted_answer` null takes back what was said."""
+    """What a person says of a link between two items; `accepted` null takes back what was said."""
 
     model_config = _BODY
     source: Annotated[_DocumentId, Field(alias="from")]
@@ -112,7 +112,7 @@ class RowDecision(BaseModel):
 
 
 class ConflictsQuery(_Query):
-    """In which documents conflicts are looked for, and which of them are wanted."""
+    """In which documents conflicts are looked for, and which of them are shown."""
 
     collection: Annotated[CollectionName, Field(description="All of its documents, where none is named.")] = (
         DEFAULT_COLLECTION
@@ -155,7 +155,7 @@ class _Viewing:
     async def page(
         self, request: Request, doc_id: str, page: int, picture_query: Annotated[PictureQuery, Query()], key: KeyOf
     ) -> Response:
-        """Draw a page of a document's PDF, where it is wanted with a passage marked; 404 where the file is gone."""
+        """Draw a page of a document's PDF, with a passage marked if one is named; 404 where the file is gone."""
 
         def draw(library: SharedLibrary) -> bytes:
             visible = readable(library, key)

@@ -191,7 +191,7 @@ async def run_with_progress(context: Context[Any, Any] | None, work: Callable[[P
             try:
                 await context.report_progress(*progress)
             except Exception as exc:  # noqa: BLE001 - the work goes on whoever listens
-                logger.debug("progress was not told: %s", exc)
+                logger.debug("progress was not reported: %s", exc)
         sent.set()
 
     failed: Exception | None = None
