@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -393,11 +393,8 @@ def _open_knowledge(settings: Settings, name: str | None, *, keep: Path | None) 
             folder.mkdir(parents=True, exist_ok=True)
             changes = {"data_path": folder, "vector_store": "sqlite", "collection": "evaluation"}
             settings = settings.model_copy(update=changes)
-        knowledge = wiring.build_knowledge(settings)
-        try:
+        with closing(wiring.build_knowledge(settings)) as knowledge:
             yield knowledge
-        finally:
-            knowledge.close()
 
 
 # ---- writing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,17 +152,11 @@ def _records(settings: Settings) -> Sequence[DocumentRecord]:
     from knowledge_mcp import wiring
 
     try:
-        knowledge = wiring.build_knowledge(settings)
+        with closing(wiring.build_knowledge(settings)) as knowledge:
+            return knowledge.documents()
     except KnowledgeError as exc:
         notify(f"Editions of ingested documents were not looked at: {exc.message}")
         return ()
-    try:
-        return knowledge.documents()
-    except KnowledgeError as exc:
-        notify(f"Editions of ingested documents were not looked at: {exc.message}")
-        return ()
-    finally:
-        knowledge.close()
 
 
 # ---- marks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,8 @@ import typer
 
 from knowledge_mcp.cli.knowledge.review.files import (
     AsCsv,
-    files_below,
+    read_below,
     read_file,
-    report_skipped,
     write_results,
 )
 from knowledge_mcp.cli.knowledge.review.items import items_of
@@ -32,7 +32,7 @@ from knowledge_mcp.engine.tracing.conflicts import (
 )
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in, read_ingested
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
@@ -104,7 +104,7 @@ def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            yield from _of_folder(settings, path)
+            yield from read_below(path, "compared", partial(_of_known_file, settings))
         elif path.exists() and media_type_of(path.name) != UNKNOWN and path.suffix.lower() not in {".csv", ".json"}:
             yield _of_file(settings, path, path.name)
         elif path.exists():
@@ -113,17 +113,8 @@ def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:
         yield from _read_ingested(settings, ids)
 
 
-def _of_folder(settings: Settings, folder: Path) -> Iterator[_Read]:
-    skipped: list[str] = []
-    for path, name in files_below(folder):
-        try:
-            if media_type_of(path.name) == UNKNOWN:
-                skipped.append(name)
-            else:
-                yield _of_file(settings, path, name)
-        except UnreadableDocumentError as exc:
-            skipped.append(f"{name} ({exc.message})")
-    report_skipped("compared", skipped)
+def _of_known_file(settings: Settings, path: Path, name: str) -> _Read | None:
+    return None if media_type_of(path.name) == UNKNOWN else _of_file(settings, path, name)
 
 
 def _of_file(settings: Settings, path: Path, name: str) -> _Read:
@@ -133,19 +124,17 @@ def _of_file(settings: Settings, path: Path, name: str) -> _Read:
 def _read_ingested(settings: Settings, ids: list[str]) -> Iterator[_Read]:
     from knowledge_mcp import wiring
 
-    knowledge = wiring.build_knowledge(settings)
-    try:
-        for document_id in ids or [each.id for each in knowledge.documents()]:
-            yield _demands_and_meanings(read_ingested(knowledge, document_id))
-    except NotFoundError as exc:
-        if not ids:
-            raise
-        raise NotFoundError(
-            f"{exc.message} It is not a file or a folder either.",
-            suggestion="Check the path; `knowledge documents list` shows the ids.",
-        ) from exc
-    finally:
-        knowledge.close()
+    with closing(wiring.build_knowledge(settings)) as knowledge:
+        try:
+            for document_id in ids or [each.id for each in knowledge.documents()]:
+                yield _demands_and_meanings(read_ingested(knowledge, document_id))
+        except NotFoundError as exc:
+            if not ids:
+                raise
+            raise NotFoundError(
+                f"{exc.message} It is not a file or a folder either.",
+                suggestion="Check the path; `knowledge documents list` shows the ids.",
+            ) from exc
 
 
 def _demands_and_meanings(reading: ReadDocument) -> _Read:

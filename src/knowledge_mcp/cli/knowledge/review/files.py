@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -14,12 +14,14 @@ from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.output import write_file
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.engine.tracing.readings import ReadDocument
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.settings import Settings
+
+T = TypeVar("T")
 
 AsCsv = Annotated[
     Path | None, typer.Option("--csv", metavar="FILE", help="Write a table, one row each.", dir_okay=False)
@@ -51,6 +53,28 @@ def report_skipped(action: str, skipped: Sequence[str]) -> None:
         notify(f"Not {action}: {', '.join(skipped[:_MAX_LISTED])}{more}.")
 
 
+def read_below(folder: Path, action: str, read: Callable[[Path, str], T | None]) -> Iterator[T]:
+    """Yield what is read from each file below a folder; what is not read is reported.
+
+    Args:
+        folder: where to look.
+        action: what is not done with other files ("compared").
+        read: takes a file and its path inside the folder; returns None for a file of no kind that is read.
+    """
+    skipped: list[str] = []
+    for path, name in files_below(folder):
+        try:
+            found = read(path, name)
+        except (UnreadableDocumentError, InvalidInputError) as exc:
+            skipped.append(f"{name} ({exc.message})")
+            continue
+        if found is None:
+            skipped.append(name)
+        else:
+            yield found
+    report_skipped(action, skipped)
+
+
 def read_file(settings: Settings, path: Path, name: str) -> ReadDocument:
     """Read a file that need not be ingested; reports on stderr which of its pages were not read."""
     from knowledge_mcp.cli.knowledge.inspect import inspect_file
@@ -71,17 +95,15 @@ def open_ingested(settings: Settings, name: str) -> Generator[Knowledge]:
     """
     from knowledge_mcp import wiring
 
-    knowledge = wiring.build_knowledge(settings)
-    try:
-        yield knowledge
-    except NotFoundError as exc:
-        raise NotFoundError(
-            f"There is no file, folder or document '{name}'.",
-            details=exc.message,
-            suggestion="Check the path; `knowledge documents list` shows the ids.",
-        ) from exc
-    finally:
-        knowledge.close()
+    with closing(wiring.build_knowledge(settings)) as knowledge:
+        try:
+            yield knowledge
+        except NotFoundError as exc:
+            raise NotFoundError(
+                f"There is no file, folder or document '{name}'.",
+                details=exc.message,
+                suggestion="Check the path; `knowledge documents list` shows the ids.",
+            ) from exc
 
 
 def write_results(outputs: Mapping[Path | None, Callable[[], str | bytes]]) -> bool:

@@ -8,11 +8,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from knowledge_mcp.cli.knowledge.review.files import files_below, open_ingested, read_file, report_skipped
+from knowledge_mcp.cli.knowledge.review.files import open_ingested, read_below, read_file, report_skipped
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, items_in, read_ingested
@@ -72,11 +73,8 @@ def items_of(
     else:
         from knowledge_mcp.readers.requirements.reader import RequirementReader
 
-        reader = RequirementReader()
-        try:
+        with closing(RequirementReader()) as reader:
             items = _of_path(settings, path, reader, columns or {})
-        finally:
-            reader.close()
     if not items:
         raise InvalidInputError(f"There are no items in {name}.", suggestion="Give items with `id` and `text`.")
     twice = [each for each, count in Counter(item.id for item in items).items() if count > 1]
@@ -126,20 +124,13 @@ def documents_of(
             return [read_ingested(knowledge, name)]
     from knowledge_mcp.readers.requirements.reader import RequirementReader
 
-    reader = RequirementReader()
-    found: list[ReadDocument | TraceItem] = []
-    skipped: list[str] = []
-    try:
-        for each, inside in files_below(path) if path.is_dir() else [(path, path.name)]:
-            try:
-                found.extend(_read_file(settings, each, inside, reader, columns or {}))
-            except (UnreadableDocumentError, InvalidInputError) as exc:
-                if not path.is_dir():
-                    raise
-                skipped.append(f"{inside} ({exc.message})")
-    finally:
-        reader.close()
-    report_skipped("checked", skipped)
+    with closing(RequirementReader()) as reader:
+
+        def read(each: Path, inside: str) -> Sequence[ReadDocument | TraceItem]:
+            return _read_file(settings, each, inside, reader, columns or {})
+
+        parts = read_below(path, "checked", read) if path.is_dir() else [read(path, path.name)]
+        found = [each for part in parts for each in part]
     if not found:
         raise InvalidInputError(f"There is no text in {name}.", suggestion="Give another file or folder.")
     return found

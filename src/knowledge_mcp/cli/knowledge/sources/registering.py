@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -183,11 +184,8 @@ def _documents_of(knowledge: Knowledge, settings: Settings, spec: SourceSpec) ->
     from knowledge_mcp import wiring
 
     others = wiring.owned_by_others(settings, spec.name)
-    source = wiring.build_synced(settings, spec)
-    try:
+    with closing(wiring.build_synced(settings, spec)) as source:
         return [each.id for each in knowledge.documents() if source.owns(each) and not others(each)]
-    finally:
-        source.close()
 
 
 app.command("sync", short_help="Make the knowledge base hold what the sources hold; the same as `knowledge sync`.")(

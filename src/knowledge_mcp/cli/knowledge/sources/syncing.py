@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,8 +105,7 @@ class Syncing:
         before = self.listed.get(name)
         progress = ingest_progress(verbose=self._verbose)
         try:
-            source = wiring.build_synced(self._settings, before.spec)
-            try:
+            with closing(wiring.build_synced(self._settings, before.spec)) as source:
                 report = sync_one(
                     self._knowledge,
                     source,
@@ -116,8 +115,6 @@ class Syncing:
                     on_event=progress.show,
                 )
                 left_out = source.left_out
-            finally:
-                source.close()
         except KnowledgeError as error:
             state = replace(before.state, last_tried=_now(), last_error=error.message)
             with suppress(InternalError):  # a full disk ended the sync: that is what is reported
@@ -304,15 +301,12 @@ def sync(
             raise InvalidInputError("No source is registered.", suggestion="`knowledge sources add LOCATION`")
         if watch and options.as_json:
             raise InvalidInputError("--watch goes on; it has no JSON at its end.", suggestion="Leave out one of them.")
-        knowledge = wiring.build_knowledge(settings)
-        try:
+        with closing(wiring.build_knowledge(settings)) as knowledge:
             run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=options.verbose)
             if watch:
                 follow(run, settings, selected, print_sync)
                 return
             synced = [run.run(name) for name in (selected or [each.spec.name for each in listed.all()])]
-        finally:
-            knowledge.close()
         code = max(each.code for each in synced)
         if options.as_json:
             write_json({"sources": [each.plain() for each in synced], "exit_code": int(code)})
