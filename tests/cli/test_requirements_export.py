@@ -99,7 +99,9 @@ def test_a_file_is_written_and_what_cannot_be_written_is_said(
     done = ask("export", "--out", str(tmp_path / "out.csv"))
     assert "3 requirements of 2 documents" in done.out
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 4
-    lost = ask("export", "--out", str(tmp_path / "nowhere" / "out.csv"))
+    assert ask("export", "--out", str(tmp_path / "new" / "out.csv")).code == 0
+    assert (tmp_path / "new" / "out.csv").read_text() == (tmp_path / "out.csv").read_text()
+    lost = ask("export", "--out", str(tmp_path / "out.csv" / "below.csv"))
     assert lost.code != 0
     assert "cannot be written" in lost.err
 
