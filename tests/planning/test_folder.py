@@ -21,8 +21,8 @@ from knowledge_mcp.cli.planning import planning
 from knowledge_mcp.cli.planning.folder import (
     FileOutcome,
     FolderWatch,
-    documents_in,
     file_one,
+    look_into,
     pages_to_show,
     report_html,
 )
@@ -129,9 +129,9 @@ def test_a_folder_without_documents_or_without_a_reference_is_told(filled: World
     assert command("ingest", str(filled.papers), "--ref", " ").exit_code == ExitCode.FAILURE
     assert command("ingest", str(filled.papers / "notes.log"), "--ref", REF).exit_code == ExitCode.FAILURE
     with pytest.raises(NotFoundError):
-        documents_in(tmp_path / "nowhere")
+        look_into(tmp_path / "nowhere")
     with pytest.raises(InvalidInputError):
-        documents_in(filled.papers / "notes.log")
+        look_into(filled.papers / "notes.log")
 
 
 def test_a_folder_that_may_not_be_looked_into_is_told_and_never_taken_for_an_empty_one(

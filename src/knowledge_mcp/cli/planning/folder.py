@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import html
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -46,49 +47,47 @@ class FileOutcome:
         return str(self.answer["status"])
 
 
-def documents_in(place: Path, *, recursive: bool = True) -> list[Path]:
-    """List the documents below a folder, or the one given file; hidden ones are left out.
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """What lies in a folder, hidden files left out.
 
-    A document of a kind that is not read is among them: ingesting it answers what it is to be saved as.
+    Attributes:
+        documents: those to file. A document of a kind that is not read is among them: ingesting it answers what it is
+            to be saved as.
+        others: files that are no documents.
+        closed: folders, the given one included, that cannot be looked into.
+    """
+
+    documents: Sequence[Path]
+    others: Sequence[Path] = ()
+    closed: Sequence[Path] = ()
+
+
+def look_into(place: Path, *, recursive: bool = True) -> FolderFiles:
+    """List what lies in and below a folder; of a file, itself.
 
     Raises:
         NotFoundError: there is nothing at the place.
         InvalidInputError: it is one file of a kind that cannot be ingested.
     """
-    return [path for path in _files(place, recursive=recursive) if _is_document(path)]
-
-
-def unsupported_in(place: Path, *, recursive: bool = True) -> list[Path]:
-    """List the files below a folder that are no documents; hidden ones are left out."""
-    return [path for path in _files(place, recursive=recursive) if not _is_document(path)]
-
-
-def _is_document(path: Path) -> bool:
-    return path.suffix.lower() in EXTENSIONS or is_unread_document(path.name)
-
-
-def closed_in(place: Path, *, recursive: bool = True) -> list[Path]:
-    """List the folders, this one included, that cannot be looked into."""
-    closed: list[Path] = []
-    for _ in _files(place, recursive=recursive, on_closed=closed.append):
-        pass
-    return closed
-
-
-def _files(place: Path, *, recursive: bool, on_closed: Callable[[Path], None] = lambda _: None) -> Iterator[Path]:
     folder = Path(os.path.realpath(place.expanduser()))
     if folder.is_file():
         if folder.suffix.lower() not in EXTENSIONS:
             raise InvalidInputError(
                 f"{folder.name} cannot be filed.", suggestion=advice_on_kind(folder.name, EXTENSIONS)
             )
-        yield folder
-        return
+        return FolderFiles([folder])
     if not folder.is_dir():
         raise NotFoundError(f"There is no file or folder {place}.", suggestion="Check the path.")
-    for root, folders, names in os.walk(folder, onerror=lambda error: on_closed(Path(os.fsdecode(error.filename)))):
+    documents: list[Path] = []
+    others: list[Path] = []
+    closed: list[Path] = []
+    for root, folders, names in os.walk(folder, onerror=lambda error: closed.append(Path(os.fsdecode(error.filename)))):
         folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
-        yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
+        for path in (Path(root, name) for name in sorted(names) if not name.startswith(".")):
+            is_document = path.suffix.lower() in EXTENSIONS or is_unread_document(path.name)
+            (documents if is_document else others).append(path)
+    return FolderFiles(documents, others, closed)
 
 
 def file_one(
@@ -144,9 +143,10 @@ class FolderWatch:
 
     def _listed(self) -> list[Path]:
         try:
-            return [path for path in documents_in(self._place, recursive=self._recursive) if path != self._report]
+            found = look_into(self._place, recursive=self._recursive)
         except NotFoundError:  # moved away for a moment, or a network drive that is not there now
             return []
+        return [path for path in found.documents if path != self._report]
 
 
 def _signature(path: Path) -> Signature | None:
@@ -227,11 +227,8 @@ def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcom
     counts = {status: sum(each.status == status for each in outcomes) for status in _STATUS}
     summary = ", ".join(f"{count} {_STATUS[status]}" for status, count in counts.items() if count) or "no document"
     rows = "\n".join(_row(each) for each in outcomes)
-    sandbox = Sandbox()
-    try:
+    with closing(Sandbox()) as sandbox:
         pictures = "\n".join(_pictures(each, sandbox) for each in outcomes)
-    finally:
-        sandbox.close()
     title = f"Documents of {html.escape(application_ref)}"
     return f"""<!DOCTYPE html>
 <html lang="en">

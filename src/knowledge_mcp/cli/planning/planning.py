@@ -17,11 +17,9 @@ import typer
 from knowledge_mcp.cli.planning.folder import (
     FileOutcome,
     FolderWatch,
-    closed_in,
-    documents_in,
     file_one,
+    look_into,
     report_html,
-    unsupported_in,
 )
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, one_line
 from knowledge_mcp.cli.shared.options import with_groups
@@ -105,29 +103,25 @@ class FolderRun:
         choices = self._choices
         if not self._ref:
             raise InvalidInputError("The application's reference is empty.", suggestion="Give it with --ref.")
-        self._report_unreadable()
-        if not documents_in(choices.folder, recursive=choices.recursive) and not choices.watch:
+        found = look_into(choices.folder, recursive=choices.recursive)
+        self._is_complete = not found.closed
+        if found.closed:
+            names = list_first([str(path) for path in found.closed], 10)
+            notify(f"These folders cannot be read, and what is in them is left out: {names}")
+            notify("Next: Check their permissions.")
+        if not found.documents and not choices.watch:
             notify(f"No document was found in {choices.folder}.")
             if self._is_complete:
                 notify(f"Next: Give a folder that holds files of these kinds: {', '.join(sorted(EXTENSIONS))}.")
             return ExitCode.NOTHING_DONE
-        unsupported = unsupported_in(choices.folder, recursive=choices.recursive) if choices.folder.is_dir() else []
-        if unsupported:
-            names = list_first([path.name for path in unsupported], 10)
+        if found.others:
+            names = list_first([path.name for path in found.others], 10)
             notify(f"Left out, as files of no supported kind: {names}")
         self._file(self._watch.due(settled=False))
         self._finish()
         if choices.watch:
             self._go_on()
         return self._exit_code()
-
-    def _report_unreadable(self) -> None:
-        closed = closed_in(self._choices.folder, recursive=self._choices.recursive)
-        self._is_complete = not closed
-        if closed:
-            notify(f"These folders cannot be read, and what is in them is left out: {', '.join(map(str, closed[:10]))}"
-                f"{f' and {len(closed) - 10} more' if len(closed) > 10 else ''}")  # fmt: skip
-            notify("Next: Check their permissions.")
 
     def _go_on(self) -> None:
         notify(f"Watching {self._choices.folder}; Ctrl-C ends it.")
