@@ -79,11 +79,10 @@ def search(
             "collections": among or None,
         }
         if mode is Mode.KEYWORD:
-            answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, values))
+            answer = tools.keyword_search(knowledge, load(shapes.KeywordSearchRequest, **values))
         else:
-            values |= {"use_hybrid": mode is Mode.HYBRID}
-            values |= {} if weight is None else {"hybrid_weight": weight}
-            answer = tools.search(knowledge, load(shapes.StandardsSearchRequest, values))
+            values |= {"use_hybrid": mode is Mode.HYBRID, "hybrid_weight": weight}
+            answer = tools.search(knowledge, load(shapes.StandardsSearchRequest, **values))
         options.show(answer, partial(_print_search, full=full))
 
 
@@ -100,7 +99,7 @@ def lookup(
     with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
-        answer = tools.lookup(knowledge, load(shapes.LookupRequest, {"term": term, "edition": edition}))
+        answer = tools.lookup(knowledge, load(shapes.LookupRequest, term=term, edition=edition))
         options.show(answer, _print_lookup)
 
 
@@ -119,9 +118,8 @@ def requirements(
     with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import shapes, tools
 
-        values = {"topic": topic, "standard": standard, "n_results": limit, "edition": edition}
-        answer = tools.requirements(knowledge, load(shapes.RequirementsRequest, values))
-        options.show(answer, _print_requirements)
+        request = load(shapes.RequirementsRequest, topic=topic, standard=standard, n_results=limit, edition=edition)
+        options.show(tools.requirements(knowledge, request), _print_requirements)
 
 
 @with_groups

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,20 +58,20 @@ def read(
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
         first, last = _range(pages)
-        values: dict[str, Any] = {
-            "document_id": document_id,
-            "clause": clause,
-            "chunk_id": chunk,
-            "first_page": first,
-            "last_page": last,
-            "before": before,
-            "after": after,
-            "parents": parents,
-            "max_tokens": max_tokens,
-            "cursor": cursor,
-        }
-        answer = evidence.read(knowledge, load(evidence_shapes.ReadRequest, values))
-        options.show(answer, _print_read)
+        request = load(
+            evidence_shapes.ReadRequest,
+            document_id=document_id,
+            clause=clause,
+            chunk_id=chunk,
+            first_page=first,
+            last_page=last,
+            before=before,
+            after=after,
+            parents=parents,
+            max_tokens=max_tokens,
+            cursor=cursor,
+        )
+        options.show(evidence.read(knowledge, request), _print_read)
 
 
 @with_groups
@@ -90,12 +91,19 @@ def outline(
     with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
-        values: dict[str, Any] = {"document_id": document_id, "clause": clause, "depth": depth, "coverage": coverage}
+        ask = partial(
+            load,
+            evidence_shapes.OutlineRequest,
+            document_id=document_id,
+            clause=clause,
+            depth=depth,
+            coverage=coverage,
+            limit=200,
+        )
         parts: list[OutlineResponse] = []
         cursor: int | None = None
         while cursor is None or parts[-1].next_cursor:
-            request = load(evidence_shapes.OutlineRequest, {**values, "limit": 200, "cursor": cursor})
-            parts.append(evidence.outline(knowledge, request))
+            parts.append(evidence.outline(knowledge, ask(cursor=cursor)))
             cursor = parts[-1].next_cursor
         if options.as_json:
             pages = [part.model_dump(mode="json", exclude_unset=True, exclude={"next_cursor"}) for part in parts]
@@ -124,9 +132,10 @@ def references(
     with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
-        values = {"document_id": document_id, "clause": clause, "chunk_id": chunk, "limit": limit}
-        answer = evidence.references(knowledge, load(evidence_shapes.ReferencesRequest, values))
-        options.show(answer, _print_references)
+        request = load(
+            evidence_shapes.ReferencesRequest, document_id=document_id, clause=clause, chunk_id=chunk, limit=limit
+        )
+        options.show(evidence.references(knowledge, request), _print_references)
 
 
 @with_groups
@@ -142,8 +151,10 @@ def verify_quote(
     with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import evidence, evidence_shapes
 
-        values = {"quote": sys.stdin.read() if quote == "-" else quote, "document_id": document}
-        answer = evidence.verify_quote(knowledge, load(evidence_shapes.VerifyQuoteRequest, values))
+        words = sys.stdin.read() if quote == "-" else quote
+        answer = evidence.verify_quote(
+            knowledge, load(evidence_shapes.VerifyQuoteRequest, quote=words, document_id=document)
+        )
         options.show(answer, _print_verdict)
         if answer.verdict not in _TRUE:
             raise typer.Exit(ExitCode.FAILURE)

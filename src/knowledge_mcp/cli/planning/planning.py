@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -279,7 +279,7 @@ def list_documents(options: StoreOptions, ref: Ref, types: Types = None) -> None
         from knowledge_mcp.surfaces.planning.shapes import ListDocumentsRequest
         from knowledge_mcp.surfaces.planning.tools import list_ingested_documents
 
-        request = load(ListDocumentsRequest, {"application_ref": ref, "document_types": types or None})
+        request = load(ListDocumentsRequest, application_ref=ref, document_types=types or None)
         answer = list_ingested_documents(service, request).sent()
         if options.as_json:
             write_json(answer)
@@ -343,13 +343,10 @@ def search(
         from knowledge_mcp.surfaces.planning.shapes import PlanningSearchRequest
         from knowledge_mcp.surfaces.planning.tools import search_application_docs
 
-        values: dict[str, Any] = {
-            "query": query,
-            "application_ref": ref,
-            "document_types": types or None,
-            "max_results": limit,
-        }
-        answer = search_application_docs(service, load(PlanningSearchRequest, values)).sent()
+        request = load(
+            PlanningSearchRequest, query=query, application_ref=ref, document_types=types or None, max_results=limit
+        )
+        answer = search_application_docs(service, request).sent()
         if options.as_json:
             write_json(answer)
             return
@@ -374,7 +371,7 @@ def text(options: StoreOptions, document_id: DocumentId) -> None:
         from knowledge_mcp.surfaces.planning.shapes import DocumentTextRequest
         from knowledge_mcp.surfaces.planning.tools import get_document_text
 
-        answer = get_document_text(service, load(DocumentTextRequest, {"document_id": document_id}))
+        answer = get_document_text(service, load(DocumentTextRequest, document_id=document_id))
         if options.as_json:
             write_json(answer.sent())
         else:
@@ -392,7 +389,7 @@ def delete(options: StoreOptions, document_id: DocumentId, yes: Yes = False) -> 
         from knowledge_mcp.surfaces.planning.shapes import DeleteRequest
         from knowledge_mcp.surfaces.planning.tools import delete_document
 
-        request = load(DeleteRequest, {"document_id": document_id})
+        request = load(DeleteRequest, document_id=document_id)
         record = service.document(document_id)
         if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
             raise typer.Exit(ExitCode.FAILURE)

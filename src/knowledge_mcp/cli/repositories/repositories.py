@@ -11,7 +11,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -248,17 +248,18 @@ def search(
         from knowledge_mcp.surfaces.repositories.shapes import CodeSearchRequest
         from knowledge_mcp.surfaces.repositories.tools import semantic_search
 
-        values: dict[str, Any] = {
-            "query": query,
-            "limit": limit,
-            "threshold": threshold,
-            "repository": repository,
-            "language": language,
-            "path": path,
-            "symbol": symbol,
-            "mode": mode,
-        }
-        answer = semantic_search(service, load(CodeSearchRequest, values)).sent()
+        request = load(
+            CodeSearchRequest,
+            query=query,
+            limit=limit,
+            threshold=threshold,
+            repository=repository,
+            language=language,
+            path=path,
+            symbol=symbol,
+            mode=mode,
+        )
+        answer = semantic_search(service, request).sent()
         if options.as_json:
             write_json(answer)
         else:

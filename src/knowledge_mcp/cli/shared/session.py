@@ -33,10 +33,13 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.support.retry import without_retries
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from knowledge_mcp.ports import Knowledge, Store
     from knowledge_mcp.settings import Reading, Settings
     from knowledge_mcp.surfaces.contract import Response
 
+_Model = TypeVar("_Model", bound="BaseModel")
 CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
 """Of every command: how its help is asked for, and how wide it may be."""
 
@@ -252,8 +255,8 @@ class TextOptions(CommandOptions):
     as_json: bool = field(default=False, init=False)
 
 
-def load(model: type[Any], values: dict[str, Any]) -> Any:
-    """Build a tool's request from a command's arguments.
+def load(model: type[_Model], **values: Any) -> _Model:
+    """Build a tool's request from a command's arguments; None leaves a field at its default.
 
     Raises:
         InvalidInputError: a value is outside what the tool allows; names each.

@@ -33,8 +33,8 @@ def impact(
     with options.open_knowledge() as knowledge:
         from knowledge_mcp.surfaces.standards import changes
 
-        values = {"document": document, "from": old, "to": new, "limit": limit, "cursor": cursor}
-        answer = changes.impact(knowledge, load(changes.ImpactRequest, values))
+        request = load(changes.ImpactRequest, document=document, limit=limit, cursor=cursor, **{"from": old, "to": new})
+        answer = changes.impact(knowledge, request)
         options.show(answer, _print)
 
 
