@@ -16,7 +16,7 @@ import math
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +25,7 @@ import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
@@ -212,26 +213,29 @@ _REPORT = codec_of(IngestReport)
 _SKIPPED = codec_of(SkippedFile)
 
 
-def _allow_everything(request: Request, right: str, what: str) -> None:
-    del request, right, what
+class _EngineRoute(APIRoute):
+    """A route whose errors, all of them, are answered in the form that `remote.knowledge` raises again."""
 
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Put the answering of errors around what FastAPI does."""
+        inner = super().get_route_handler()
 
-def _unrestricted(request: Request, service: Any) -> Any:
-    del request
-    return service
+        async def handler(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except HTTPException:
+                raise
+            except Exception as exc:  # noqa: BLE001 - answered, all of it
+                return _error_response(exc, " ".join(("engine", *request.path_params.values())))
 
-
-def _restricted(
-    restrict: Callable[[Request, Any], Any], request: Request, get_knowledge: Callable[[str], Knowledge], surface: str
-) -> Knowledge:
-    return restrict(request, get_knowledge(surface))
+        return handler
 
 
 def engine_router(
     get_knowledge: Callable[[str], Knowledge],
     surfaces: Sequence[str],
-    may: May = _allow_everything,
-    restrict: Callable[[Request, Any], Any] = _unrestricted,
+    may: May,
+    restrict: Callable[[Request, Any], Any],
 ) -> APIRouter:
     """Make the routes, which are no part of the published schema.
 
@@ -243,7 +247,7 @@ def engine_router(
         may: refuses what a key must not do.
         restrict: gives an engine with what a key may see.
     """
-    router = APIRouter(prefix="/engine", include_in_schema=False)
+    router = APIRouter(prefix="/engine", include_in_schema=False, route_class=_EngineRoute)
     calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
 
     def admit(request: Request, surface: str, method: str) -> None:
@@ -254,74 +258,46 @@ def engine_router(
         if surface not in surfaces:
             raise NotFoundError(f"There is no engine '{surface[:60]}' here.", suggestion=f"Use {', '.join(surfaces)}.")
 
-    _add_tools(router, lambda request, name: restrict(request, get_knowledge(name)), admit, calls, ingests)
+    def seen_by(request: Request, surface: str) -> Callable[[], Any]:
+        return lambda: restrict(request, get_knowledge(surface))
+
+    @router.post("/{surface}/tools/{name}")
+    async def tool(surface: str, name: str, request: Request) -> Response:
+        admit(request, surface, "search")
+        definition = load_surfaces([surface])[0]
+        found = tool_of(definition, name)
+        if found.writes:  # needs the right to, as `remove` does
+            admit(request, surface, "remove")
+        arguments = _json_object(await request.body() or b"{}")
+        threads = ingests if found.is_long else calls
+        return stream_tool(seen_by(request, surface), definition, found, arguments, threads, heartbeat=HEARTBEAT)
 
     @router.post("/{surface}/ingest")
     async def ingest(surface: str, request: Request) -> Response:
-        folder: Path | None = None
-        try:
-            admit(request, surface, "ingest")
-            async with request.form(max_files=_MOST_PARTS, max_fields=0) as form:
-                folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "engine-"))
+        admit(request, surface, "ingest")
+        async with request.form(max_files=_MOST_PARTS, max_fields=0) as form:
+            folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "engine-"))
+            try:
                 run = await anyio.to_thread.run_sync(_unpack, form, folder)
-        except HTTPException:
-            _forget(folder)
-            raise
-        except Exception as exc:  # noqa: BLE001 - answered, all of it
-            _forget(folder)
-            return _error_response(exc, "engine ingest")
+            except Exception:
+                _forget(folder)
+                raise
         return _stream_ingest(lambda: get_knowledge(surface), run, ingests)
 
     @router.post("/{surface}/{method}")
     async def call(surface: str, method: str, request: Request) -> Response:
-        try:
-            admit(request, surface, method)
-            get = functools.partial(_restricted, restrict, request, get_knowledge)
-            answer = functools.partial(_call_method, get, surface, method, await request.body())
-            content, request.scope[READ_DOCUMENTS] = await calls.run(answer)
-        except HTTPException:
-            raise
-        except Exception as exc:  # noqa: BLE001 - answered, all of it
-            return _error_response(exc, f"engine {surface} {method}")
+        admit(request, surface, method)
+        answer = functools.partial(_call_method, seen_by(request, surface), surface, method, await request.body())
+        content, request.scope[READ_DOCUMENTS] = await calls.run(answer)
         return Response(content, media_type="application/json")
 
     return router
 
 
-def _add_tools(
-    router: APIRouter,
-    get_service: Callable[[Request, str], Any],
-    admit: Callable[[Request, str, str], None],
-    calls: Threads,
-    ingests: Threads,
-) -> None:
-    """Add the route that runs tools whole; one that writes needs the right to, as `remove` does."""
-
-    @router.post("/{surface}/tools/{name}")
-    async def tool(surface: str, name: str, request: Request) -> Response:
-        try:
-            admit(request, surface, "search")
-            definition = load_surfaces([surface])[0]
-            found = tool_of(definition, name)
-            if found.writes:
-                admit(request, surface, "remove")
-            arguments = _json_object(await request.body() or b"{}")
-        except HTTPException:
-            raise
-        except Exception as exc:  # noqa: BLE001 - answered, all of it
-            return _error_response(exc, f"engine {surface} {name}")
-        threads = ingests if found.is_long else calls
-        return stream_tool(
-            lambda: get_service(request, surface), definition, found, arguments, threads, heartbeat=HEARTBEAT
-        )
-
-
 # ---- one call
 
 
-def _call_method(
-    get_knowledge: Callable[[str], Knowledge], surface: str, name: str, body: bytes
-) -> tuple[bytes, list[str]]:
+def _call_method(get_knowledge: Callable[[], Any], surface: str, name: str, body: bytes) -> tuple[bytes, list[str]]:
     """Return the answer as JSON, and the ids of documents that it is of and does not name."""
     try:
         method = method_of(name)
@@ -333,7 +309,7 @@ def _call_method(
         _within_limits(value)
     if name == "embed" and len(arguments["texts"]) > _MOST_TEXTS:
         raise InvalidInputError(f"At most {_MOST_TEXTS} texts are embedded at once.")
-    engine = get_knowledge(surface)
+    engine = get_knowledge()
     if not hasattr(engine, name):
         raise NotFoundError(f"The engine of '{surface}' has no method '{name}'.", suggestion="Use the surface's tools.")
     result = getattr(engine, name)(**arguments)
@@ -464,6 +440,5 @@ def _stream_ingest(get_knowledge: Callable[[], Knowledge], run: _Run, threads: T
     return Streaming(work, threads, what="engine ingest", heartbeat=HEARTBEAT, at_end=lambda: _forget(run.folder))
 
 
-def _forget(folder: Path | None) -> None:
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+def _forget(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
