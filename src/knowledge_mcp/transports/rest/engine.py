@@ -194,6 +194,8 @@ def stream_tool(
 May = Callable[[Request, str, str], None]
 """Refuse by raising an AuthError or the app's own HTTPException: given the request, `read` or `write`, and what of
 (`engine:` and the surface's name)."""
+Restrict = Callable[[Request, Any], Any]
+"""Give an engine with what whoever asks may see."""
 
 HEARTBEAT = 1.0
 """Seconds after which a silent ingest gives a sign of life."""
@@ -223,7 +225,7 @@ class _EngineRoute(APIRoute):
         async def handler(request: Request) -> Response:
             try:
                 return await inner(request)
-            except HTTPException:
+            except HTTPException:  # the app's own, which it answers itself
                 raise
             except Exception as exc:  # noqa: BLE001 - answered, all of it
                 return _error_response(exc, " ".join(("engine", *request.path_params.values())))
@@ -232,10 +234,7 @@ class _EngineRoute(APIRoute):
 
 
 def engine_router(
-    get_knowledge: Callable[[str], Knowledge],
-    surfaces: Sequence[str],
-    may: May,
-    restrict: Callable[[Request, Any], Any],
+    get_knowledge: Callable[[str], Knowledge], surfaces: Sequence[str], may: May, restrict: Restrict
 ) -> APIRouter:
     """Make the routes, which are no part of the published schema.
 
@@ -245,7 +244,7 @@ def engine_router(
         get_knowledge: gives the engine of a surface, on a worker thread; blocking.
         surfaces: whose engines may be asked.
         may: refuses what a key must not do.
-        restrict: gives an engine with what a key may see.
+        restrict: limits an engine to what a key may see.
     """
     router = APIRouter(prefix="/engine", include_in_schema=False, route_class=_EngineRoute)
     calls, ingests = Threads(_CALLS), Threads(_INGESTS, limit=math.inf)
