@@ -73,7 +73,7 @@ def test_what_only_moved_in_a_sentence_is_no_change(old: str, new: str, told: li
         ("The brake¹ holds the load for a day.", "The brake² holds the load for a day."),
         ("The brake 1) holds the load for a day.", "The brake 2) holds the load for a day."),
         ("The brake holds the load, see issue 12.", "The brake holds the load, see issue 417."),
-        ("The brake holds the load [[crane-1]] for a day.", "The brake holds the load [[crane-2]] for a day."),
+        ("The brake holds the load [[CRANE10-1]] for a day.", "The brake holds the load [[CRANE11-2]] for a day."),
         ("The brake holds loads as FIPS 140-2 says.", "The brake holds loads as FIPS 140-3 says."),
         ("The brake holds loads as Sec. 4 says.", "The brake holds loads as Sec. 5 says."),
         ("The brake holds as Sections 4 and 5 apply.", "The brake holds as Sections 4 and 6 apply."),

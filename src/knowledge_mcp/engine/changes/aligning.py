@@ -244,7 +244,8 @@ class _Matcher:
 
     def _round(self, evidence: Mapping[tuple[int, int], _Evidence], known: ClausePairs | None) -> ClausePairs:
         scored: list[tuple[bool, float, int, int, int]] = []
-        for (one, other), each in evidence.items():
+        for (one, other), first in evidence.items():
+            each = self._with_parts_below(first, one, other, known)
             together = self._stand_together(one, other, known)
             in_place = together and self._is_named_alike(one, other, each)
             score = self._score(one, other, each, known, together=together, in_place=in_place)
@@ -258,6 +259,12 @@ class _Matcher:
             if one not in pairs.forward and other not in pairs.backward:
                 pairs.join(one, other)
         return pairs
+
+    def _with_parts_below(self, each: _Evidence, one: int, other: int, known: ClausePairs | None) -> _Evidence:
+        """Let what stands below two clauses speak for them where one of them alone has words of its own."""
+        if known is None or each.words is None or (self._old.counts[one] and self._new.counts[other]):
+            return each
+        return replace(each, words=max(each.words, known.share_below(one, other)))
 
     def _is_telling(self, one: int) -> bool:
         """Tell whether a heading names its subject by rare words, as "Configuration" and "Overview" do not."""

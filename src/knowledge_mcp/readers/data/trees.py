@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.data.pages import as_page
 from knowledge_mcp.readers.data.prose import is_prose, title_of
+from knowledge_mcp.readers.data.rfc import is_rfc, rfc_pieces
 from knowledge_mcp.readers.html.job import nonblank_text_of, page
 from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.walk import walk_html
@@ -291,7 +292,10 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if check:
         yield {"pages": None}
         return
-    yield from messages(_prose_pieces(root) if is_prose(root) else _xml_pieces(root))
+    if is_rfc(root):
+        yield from messages(rfc_pieces(root))
+    else:
+        yield from messages(_prose_pieces(root) if is_prose(root) else _xml_pieces(root))
 
 
 def _xml_parsed(data: bytes) -> Element:
