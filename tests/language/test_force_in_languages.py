@@ -1,4 +1,4 @@
-"""What one German, French or Spanish sentence does: oblige, advise, permit, enable, or nothing of these."""
+"""What one sentence of another language than English does: oblige, advise, permit, enable, or nothing of these."""
 
 from __future__ import annotations
 
@@ -66,6 +66,26 @@ _SENTENCES = [
     ("es", "No es necesario cambiar la junta.", _M, True),
     ("es", "El manómetro no puede indicar valores negativos.", _C, True),
     ("es", "Cuando la bomba deba moverse, la válvula deberá cerrarse.", _R, False),
+    ("it", "La valvola deve chiudersi in 2 s.", _R, False),
+    ("it", "La valvola non deve perdere.", _R, True),
+    ("it", "Nessun operatore dovrà entrare.", _R, True),
+    ("it", "È vietato fumare.", _R, True),
+    ("it", "Non è consentito fumare.", _R, True),
+    ("it", "Il gestore è tenuto a conservare il registro.", _R, False),
+    ("it", "Il registro dovrebbe essere conservato un anno.", _S, False),
+    ("it", "Si raccomanda di cambiare l'olio.", _S, False),
+    ("it", "La guarnizione può essere riutilizzata.", _M, False),
+    ("it", "Non è necessario sostituire la guarnizione.", _M, True),
+    ("it", "Se la pompa deve essere spostata, la valvola dovrà essere chiusa.", _R, False),
+    ("pt", "A válvula deverá fechar em 2 s.", _R, False),
+    ("pt", "A válvula não deve vazar.", _R, True),
+    ("pt", "O operador não poderá abrir a porta.", _R, True),
+    ("pt", "É vedado fumar.", _R, True),
+    ("pt", "O controlador fica obrigado a guardar o registro.", _R, False),
+    ("pt", "Convém guardar o registro por um ano.", _S, False),
+    ("pt", "A junta pode ser usada de novo.", _M, False),
+    ("pt", "Não é necessário trocar a junta.", _M, True),
+    ("pt", "Quando a bomba deve ser movida, a válvula deverá estar fechada.", _R, False),
 ]
 
 
@@ -92,6 +112,9 @@ def test_a_sentence_has_the_force_of_its_language(
         ("fr", "Ces règles conviennent à tous."),
         ("es", "La bomba funciona."),
         ("es", "La palabra «debe» indica un requisito."),
+        ("it", "La pompa gira."),
+        ("pt", "A bomba funciona."),
+        ("pt", "O titular tem acesso aos dados."),
     ],
 )
 def test_sentences_without_force_have_none_in_any_language(language: str, sentence: str) -> None:

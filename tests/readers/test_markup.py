@@ -137,6 +137,18 @@ def test_restructured_text_gives_sections_notes_terms_tables_and_references() ->
     assert led(document)["1 Scope"] == (ReferenceKind.CLAUSE, "1")
 
 
+def test_lists_that_are_indented_below_their_words_stay_lists() -> None:
+    document = read(
+        "Head\n====\n\nThere are levels:\n\n   * System\n   * Part\n\n     - Bolt\n\n   Said so.\n", "a.rst"
+    )
+    assert blocks(document)[2:] == [
+        ("list_item", "• System"),
+        ("list_item", "• Part"),
+        ("list_item", "• Bolt"),
+        ("quote", "Said so."),
+    ]
+
+
 def test_a_directive_that_nobody_knows_keeps_its_words_and_its_identifier() -> None:
     document = read(RST, "rules.rst")
     text = [words for _, words in blocks(document)]

@@ -126,8 +126,8 @@ def detect_convention(text: str) -> Convention:
 
     Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
     at least five times among ordinary sentences, with "shall" rarely in lower case and lower case not in the majority.
-    Elsewhere "will" counts too where the text is a list of requirements. A document in German, French or Spanish marks
-    force by the words of its language.
+    Elsewhere "will" counts too where the text is a list of requirements. A document in German, French, Spanish, Italian
+    or Portuguese marks force by the words of its language.
     """
     language = language_of(text)
     if language in FORCEFUL:

@@ -1,29 +1,32 @@
-"""Words of force in German (DIN 820-2), French and Spanish standards, and whether they are negated.
+"""Words of force in German (DIN 820-2), French, Spanish, Italian and Portuguese, and whether they are negated.
 
 | | requirement | prohibition | recommendation | permission | possibility |
 |---|---|---|---|---|---|
 | de | muss, hat zu, ist zu | darf nicht, darf nur (restricts) | soll, sollte | darf, muss nicht (no duty) | kann |
 | fr | doit | ne doit pas | il convient de, devrait | peut | |
 | es | debe, deberá | no debe, no podrá | debería, conviene | puede, podrá | |
+| it | deve, dovrà | non deve, non potrà, è vietato | dovrebbe, si raccomanda | può, potrà | |
+| pt | deve, deverá | não deve, não poderá, é vedado | deveria, convém | pode, poderá | |
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from knowledge_mcp.model.chunk import Modality
 
 Found = tuple[Modality, bool, int, int]
 """Force, whether it is negated, and where its word stands."""
 
-FORCEFUL = frozenset({"de", "fr", "es"})
+FORCEFUL = frozenset({"de", "fr", "es", "it", "pt"})
 """ISO 639-1 codes of the languages whose words of force are known, beside English."""
 
 NOTES = (
     r"ANMERKUNG(?:EN)?(?:\s+\d+)?(?:\s+zum\s+Begriff)?\b|BEISPIELE?(?:\s+\d+)?\b|(?:Anmerkung|Beispiel)(?:\s+\d+)?\s*[:.–—]"
     r"|REMARQUES?(?:\s+\d+)?\b|EXEMPLES?(?:\s+\d+)?\b|(?:Remarque|Exemple)(?:\s+\d+)?\s*[:.–—]"
     r"|NOTAS?(?:\s+\d+)?\b|EJEMPLOS?(?:\s+\d+)?\b|(?:Nota|Ejemplo)(?:\s+\d+)?\s*[:.–—]"
+    r"|NOTE(?:\s+\d+)?\b|(?:ESEMPI[OE]?|EXEMPLOS?)(?:\s+\d+)?\b|(?:Esempio|Exemplo)(?:\s+\d+)?\s*[:.–—]"
 )
 """How notes and examples open; a pattern without groups."""
 
@@ -67,11 +70,32 @@ _WORDS = {
         r"|se\s+(?P<impersonal>permiten?|proh[íi]ben?|requieren?|exigen?))\b",
         re.IGNORECASE,
     ),
+    "it": re.compile(
+        r"\b(?:(?P<requirement>deve|devono|debbono|dovrà|dovranno|occorre|bisogna)"
+        r"|(?P<recommendation>dovrebbe(?:ro)?|conviene)"
+        r"|(?P<ban>potr(?:à|anno))"
+        r"|(?P<permission>può|possono)"
+        r"|(?P<state>tenut[oaie]|obbligat[oaie]|obbligatori[oae]?|necessari[oae]?|richiest[oaie]|vietat[oaie]|proibit[oaie]"
+        r"|ammess[oaie]|consentit[oaie]|permess[oaie]|autorizzat[oaie]|raccomandat[oaie]|consigliat[oaie])"
+        r"|si\s+(?P<impersonal>raccomanda(?:no)?|consiglia(?:no)?|richied(?:e|ono)))\b",
+        re.IGNORECASE,
+    ),
+    "pt": re.compile(
+        r"\b(?:(?P<requirement>deve|devem|dever(?:á|ão)|t[eê]m(?=\s+(?:que|de)\s+\w{1,30}[aeio]r(?:-se)?\b))"
+        r"|(?P<recommendation>deveriam?|convém|recomendam?)"
+        r"|(?P<ban>poder(?:á|ão))"
+        r"|(?P<permission>pode|podem)"
+        r"|(?P<state>obrigad[oa]s?|obrigatóri[oa]s?|necessári[oa]s?|exigid[oa]s?|requerid[oa]s?|vedad[oa]s?|proibid[oa]s?"
+        r"|permitid[oa]s?|autorizad[oa]s?|facultad[oa]s?|recomendad[oa]s?|recomendáve(?:l|is)))\b",
+        re.IGNORECASE,
+    ),
 }
 KEY_WORDS = {
     "de": re.compile(r"\b(?:MUSS|MÜSSEN|DARF|DÜRFEN|SOLL|SOLLTE|SOLLEN|SOLLTEN|KANN|KÖNNEN)\b"),
     "fr": re.compile(r"\b(?:DOIT|DOIVENT|DEVRAIT|DEVRAIENT|PEUT|PEUVENT)\b"),
     "es": re.compile(r"\b(?:DEBE|DEBEN|DEBERÁ|DEBERÁN|DEBERÍA|DEBERÍAN|PUEDE|PUEDEN)\b"),
+    "it": re.compile(r"\b(?:DEVE|DEVONO|DOVREBBE|DOVREBBERO|PUÒ|POSSONO)\b"),
+    "pt": re.compile(r"\b(?:DEVE|DEVEM|DEVERÁ|DEVERÃO|DEVERIA|DEVERIAM|PODE|PODEM)\b"),
 }
 """Words of force in capitals, by language."""
 
@@ -79,11 +103,15 @@ _COPULA = {
     "de": re.compile(r"\b(?:ist|sind|wird|werden|bleibt|bleiben|gilt|gelten|sei|seien)\b", re.IGNORECASE),
     "fr": re.compile(r"\b(?:est|sont|sera|seront|soit|soient)\b", re.IGNORECASE),
     "es": re.compile(r"\b(?:es|son|será|serán|está|están|queda|quedan)\b", re.IGNORECASE),
+    "it": re.compile(r"\b(?:è|sono|sarà|saranno|sia|siano|resta|restano)\b", re.IGNORECASE),
+    "pt": re.compile(r"\b(?:é|são|será|serão|seja|sejam|está|estão|fica|ficam)\b", re.IGNORECASE),
 }
 _DUTY = re.compile(r"\b(?:ist|sind|hat|haben)\b", re.IGNORECASE)
-_BANNED = re.compile(r"unzulässig|verboten|untersagt|interdit|prohib|proh[íi]b", re.IGNORECASE)
-_ALLOWED = re.compile(r"zulässig|erlaubt|gestattet|statthaft|autoris|autoriz|permi|admis", re.IGNORECASE)
-_ADVISED = re.compile(r"empf|recom", re.IGNORECASE)
+_BANNED = re.compile(r"unzulässig|verboten|untersagt|interdit|prohib|proh[íi]b|vietat|vedad|proibi", re.IGNORECASE)
+_ALLOWED = re.compile(
+    r"zulässig|erlaubt|gestattet|statthaft|autoris|autoriz|permi|perme|admis|ammes|consenti|facult", re.IGNORECASE
+)
+_ADVISED = re.compile(r"empf|recom|raccom|consigl", re.IGNORECASE)
 _NOT = {
     "de": re.compile(
         r"\b(?:nicht(?!\s+nur\b)|kein|keine|keinen|keinem|keiner|keines|niemand|nie|niemals|keinesfalls|nirgends|weder"
@@ -92,6 +120,8 @@ _NOT = {
     ),
     "fr": re.compile(r"\b(?:ne\b|n['’])(?!\s+pas\s+(?:seulement|que)\b)", re.IGNORECASE),
     "es": re.compile(r"\b(?:no(?!\s+s[óo]lo\b)|nunca|jamás|ning[úu]n|ningun[oa]|nadie|tampoco)\b", re.IGNORECASE),
+    "it": re.compile(r"\b(?:non(?!\s+sol(?:o|tanto)\b)|mai|nessun[oa]?|né)\b", re.IGNORECASE),
+    "pt": re.compile(r"\b(?:não(?!\s+(?:só|somente|apenas)\b)|nunca|jamais|nenhum[a]?|ninguém|nem)\b", re.IGNORECASE),
 }
 _ONLY = re.compile(r"\b(?:nur|ausschließlich|lediglich|höchstens|maximal)\b", re.IGNORECASE)
 _NO_DUTY = re.compile(
@@ -118,6 +148,12 @@ _CONDITION = {
     "es": re.compile(
         r"\W{0,20}(?:si|cuando|aunque|siempre\s+que|en\s+caso\s+de\s+que|mientras|antes\s+de\s+que)\b", re.IGNORECASE
     ),
+    "it": re.compile(
+        r"\W{0,20}(?:se|quando|qualora|sebbene|finché|prima\s+che|nel\s+caso\s+in\s+cui)\b", re.IGNORECASE
+    ),
+    "pt": re.compile(
+        r"\W{0,20}(?:se|quando|caso|embora|enquanto|sempre\s+que|antes\s+que|desde\s+que)\b", re.IGNORECASE
+    ),
 }
 _SUBORDINATE = re.compile(
     r"\s*(?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach)\s+)?(?:die|der|das|den|dem|deren|dessen|denen"
@@ -133,7 +169,7 @@ def masked(sentence: str) -> str:
 
 
 def forces(sentence: str, code: str, *, capitals: bool = False) -> Iterator[Found]:
-    """Find the words of force of a sentence in German, French or Spanish, with what each does.
+    """Find the words of force of a sentence in another language than English, with what each does.
 
     Args:
         sentence: without what is quoted.
@@ -203,24 +239,29 @@ def _french(match: re.Match[str], before: str, after: str, mark: str) -> tuple[M
     return Modality.REQUIREMENT, denied
 
 
-def _spanish(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
-    del after, mark
-    kind = match.lastgroup or ""
-    denied = _NOT["es"].search(before) is not None
-    if kind == "permission":
-        return (Modality.POSSIBILITY, True) if denied else (Modality.PERMISSION, False)
-    if kind == "ban":
-        return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
-    if kind == "recommendation":
-        return Modality.RECOMMENDATION, denied
-    if kind == "state":
-        return _state(match.group(), denied) if _COPULA["es"].search(before) else None
-    if kind == "impersonal":
-        return _state(match.group(), denied)
-    return Modality.REQUIREMENT, denied
+def _southern(code: str) -> Callable[[re.Match[str], str, str, str], tuple[Modality, bool] | None]:
+    """Make the judge of Spanish, Italian or Portuguese, which deny before the verb."""
+
+    def judge(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
+        del after, mark
+        kind = match.lastgroup or ""
+        denied = _NOT[code].search(before) is not None
+        if kind == "permission":
+            return (Modality.POSSIBILITY, True) if denied else (Modality.PERMISSION, False)
+        if kind == "ban":
+            return (Modality.REQUIREMENT, True) if denied else (Modality.PERMISSION, False)
+        if kind == "recommendation":
+            return Modality.RECOMMENDATION, denied
+        if kind == "state":
+            return _state(match.group(), denied) if _COPULA[code].search(before) else None
+        if kind == "impersonal":
+            return _state(match.group(), denied)
+        return Modality.REQUIREMENT, denied
+
+    return judge
 
 
-_JUDGES = {"de": _german, "fr": _french, "es": _spanish}
+_JUDGES = {"de": _german, "fr": _french, **{code: _southern(code) for code in ("es", "it", "pt")}}
 
 
 def _state(word: str, denied: bool) -> tuple[Modality, bool]:

@@ -169,7 +169,7 @@ class _Walk:
         self._number = ""
         self._caption = 0
         self._note = ""
-        self._quotes = 0
+        self._quotes: list[int] = []  # for each open quote, the lists around it
         self._terms: list[Piece] = []
         self._above: list[Piece] = []
         self._is_term = False
@@ -280,7 +280,7 @@ class _Walk:
             self._put(rich_piece(BlockKind.PARAGRAPH, term))
         elif self._note:
             self._put(rich_piece(BlockKind.FOOTNOTE, rich, marker=self._note))
-        elif self._quotes:
+        elif self._quotes and self._quotes[-1] == len(self._lists):
             self._put(rich_piece(BlockKind.QUOTE, rich))
         elif self._lists:
             marker, self._marker = self._marker, ""
@@ -309,7 +309,7 @@ class _Walk:
         elif tag in {"figcaption", "caption"}:
             self._caption += 1
         elif tag == "blockquote":
-            self._quotes += 1
+            self._quotes.append(len(self._lists))
         elif tag in _LISTS:
             self._lists.append(_list_of(element) if tag == "ol" else _List())
         elif tag == "li":
@@ -331,7 +331,7 @@ class _Walk:
         elif tag in {"figcaption", "caption"}:
             self._caption -= 1
         elif tag == "blockquote":
-            self._quotes -= 1
+            _ = self._quotes.pop() if self._quotes else None
         elif tag in _LISTS:
             self._lists.pop()
         elif tag == "li":

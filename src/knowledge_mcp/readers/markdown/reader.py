@@ -183,7 +183,7 @@ class MarkdownReader:
 
     @property
     def version(self) -> str:
-        return "markdown-7"
+        return "markdown-8"
 
     def check(self, item: SourceItem) -> Inspection:
         text, _ = decode(item, read_source(item))

@@ -52,7 +52,7 @@ class OfficeReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "office-6"
+    label = "office-7"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.markitdown:epub",
