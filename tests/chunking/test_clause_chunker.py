@@ -48,7 +48,7 @@ def _sentences(count: int, words: str = "grey pumps hum all day") -> str:
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
 def test_defaults_are_those_of_the_specification() -> None:
-    assert ClauseChunker().version == "clauses/7 min=200 max=800 overlap=100"
+    assert ClauseChunker().version == "clauses/8 min=200 max=800 overlap=100"
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
@@ -166,6 +166,29 @@ def test_a_cut_table_keeps_whole_rows_and_carries_its_header_and_caption_as_cont
         assert chunk.chunk_type is ChunkType.TABLE
         assert all(line.startswith("| pump") and line.endswith("|") for line in chunk.content.split("\n"))
     assert "".join(c.content for c in chunks).count("| pump 17 |") == 1
+
+
+_CAPTION = Part(BlockKind.CAPTION, "Table 3 — Weights")
+_LONG = "Table 3 — Weights of all the grey pumps in use for longer than a year " + "and more " * 20
+
+
+@pytest.mark.parametrize(
+    ("above", "called"),
+    [
+        ((_CAPTION, _text("[kg, kilogram; nd, not determined.]"), _text("Day 1 Day 7")), "Table 3 — Weights\n"),
+        ((_CAPTION, _text("Pumps are grey."), _text("Day 1")), ""),
+        ((_CAPTION, _text("Day 1"), _text("Day 7"), _text("Day 9")), ""),
+        ((Part(BlockKind.CAPTION, "Figure 3 — The pump"), _text("Day 1")), ""),
+        ((_text("Pumps are grey. They weigh, by number:"),), "They weigh, by number:\n"),
+        ((_heading("Weights, by number:", "5.1", 2),), ""),
+        ((Part(BlockKind.CAPTION, _LONG),), "Table 3 — Weights of all the grey pumps in use for longer"),
+    ],
+)
+def test_rows_of_a_cut_table_carry_what_it_is_called(above: tuple[Part, ...], called: str) -> None:
+    rows = "\n".join(f"| pump {n} | {n} kg of grey iron |" for n in range(60))
+    chunks = _cut(_heading("Loads", "5"), *above, Part(BlockKind.TABLE, f"| Part | Weight |\n| --- | --- |\n{rows}"))
+    assert chunks[-1].cut_from.startswith(called or "| Part")
+    assert chunks[-1].cut_from.endswith("| Part | Weight |")
 
 
 def test_a_note_below_a_cut_table_goes_with_all_its_rows() -> None:

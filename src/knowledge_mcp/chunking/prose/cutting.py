@@ -232,13 +232,25 @@ class Cutter:
         head = 2 if len(lines) > 2 and _RULE.match(lines[1].of(self.text)) else 1
         caption = _caption(self.text, blocks, position)
         header = lines[0].of(self.text).strip()
-        resume, count = self._join_within([caption, header], capacity // 3)
+        resume, count = self._called(caption, header, capacity // 3)
         below, size = self._join_within(_table_notes(self.text, lines[head:], blocks, position), capacity // _BELOW)
         for number, line in enumerate(lines):
             words, extra = (resume, count) if number >= head else ("", 0)
             for part, atom in enumerate(self._parts(item, position, [line], capacity, (words, extra))):
                 glued = number < head and part == 0 and len(lines) > head
                 yield replace(atom, glued=glued, resume=words, resume_tokens=extra, below=below, below_tokens=size)
+
+    def _called(self, caption: str, header: str, limit: int) -> tuple[str, int]:
+        """Write a header below its caption; of a caption that is too long for that, its beginning."""
+        words = caption.split()
+        whole = self._join_within([caption, header], limit)
+        if not words or whole[0] != header:
+            return whole
+        for count in range(len(words) - 1, _FEWEST_WORDS, -1):
+            beginning = self._join_within([f"{' '.join(words[:count])} …", header], limit)
+            if beginning[0] != header:
+                return beginning
+        return whole
 
     def _join_within(self, lines: Sequence[str], limit: int) -> tuple[str, int]:
         """Join what fits into a number of tokens, the last line first in importance."""
@@ -262,14 +274,11 @@ class Cutter:
         above = blocks[position - 1].block if position else None
         if above is None or above.kind is BlockKind.HEADING:
             return "", 0
+        if above.kind not in {BlockKind.EXAMPLE, BlockKind.CAPTION}:
+            return self._join_within([_announcing(self.text, above)], capacity // 3)
         sentences = sentence_spans(self.text, above.span.start, above.span.end)
-        if not sentences:
-            return "", 0
-        announcing = sentences[0] if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} else sentences[-1]
-        words = " ".join(announcing.of(self.text).split())
-        if above.kind in {BlockKind.EXAMPLE, BlockKind.CAPTION} or LEADS.search(words):
-            return self._join_within([words], capacity // 3)
-        return "", 0
+        words = " ".join(sentences[0].of(self.text).split()) if sentences else ""
+        return self._join_within([words], capacity // 3)
 
     def _opens(self, position: int) -> bool:
         return self.headlines is not None and self.headlines.opens(position)
@@ -398,8 +407,34 @@ def _table_notes(text: str, rows: Sequence[Span], blocks: Sequence[_Measured], p
     return notes[:_MOST_NOTES]
 
 
+_FEWEST_WORDS = 3
+"""Words of a caption that say nothing without more of it: "Table 13. Mean"."""
+_LEGENDS = 2
+"""Blocks that may stand between a caption and its table: a legend of units or signs, and the top row of the header that
+a page prints across its columns."""
+_IN_BRACKETS = re.compile(r"[\[(].*[\])]\Z", re.DOTALL)
+_STOP = re.compile(r"[.:;?!][)\]\"'”]?\Z")
+_OF_FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
+
+
 def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
+    """Return what a table is called: its caption, beside it or above its legend, else what announces it."""
     for near in (position - 1, position + 1):
         if 0 <= near < len(blocks) and blocks[near].block.kind is BlockKind.CAPTION:
             return " ".join(blocks[near].block.span.of(text).split())
-    return ""
+    for place in range(position - 1, max(position - 2 - _LEGENDS, -1), -1):
+        block = blocks[place].block
+        words = " ".join(block.span.of(text).split())
+        if block.kind is BlockKind.CAPTION and not _OF_FIGURE.match(words):
+            return words
+        if block.kind is not BlockKind.PARAGRAPH or (_STOP.search(words) and not _IN_BRACKETS.match(words)):
+            break
+    return _announcing(text, blocks[position - 1].block) if position else ""
+
+
+def _announcing(text: str, block: Block) -> str:
+    """Return the last sentence of a block of text where it leads on to what follows, else nothing."""
+    prose = block.kind not in {BlockKind.HEADING, BlockKind.TABLE, BlockKind.CODE}
+    sentences = sentence_spans(text, block.span.start, block.span.end) if prose else []
+    last = " ".join(sentences[-1].of(text).split()) if sentences else ""
+    return last if LEADS.search(last) else ""
