@@ -21,6 +21,7 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.readers.shared.numbering import follows, number_key
 from knowledge_mcp.support.sandbox import Refusal
 from tests.readers.pdf_files import SENTENCE, changed, picture_page, sheet, standard
+from tests.readers.sheets import Sheets
 
 
 def line(text: str, y: float = 100, *, x: float = 72, width: float = 400, size: float = 10, gap: float = 0) -> Line:
@@ -347,3 +348,17 @@ def test_annexes_and_chapters_are_known_in_other_languages(
 ) -> None:
     found = split_clause_number(printed)
     assert (found.number, found.informative) == (number, informative)
+
+
+def test_of_lines_that_as_many_pages_bear_the_first_printed_is_the_running_one() -> None:
+    made = Sheets()
+    for _ in range(4):
+        made.y = 10
+        for number in range(8):
+            made.line(f"Line {number} of every page", beside=True)
+        made.y = 120
+        made.prose()
+        made.turn()
+    described = {"facts": {}, "labels": []}
+    (told,) = [each for each in job.compose("", made.pages[:4], described) if "running" in each]
+    assert told["running"] == "Line 0 of every page"

@@ -219,6 +219,7 @@ def _running_line(pages: Sequence[PageLayout]) -> str:
     counted: Counter[str] = Counter()
     for page in pages:
         edge = _EDGE * page.height
-        counted.update({line.text.strip() for line in page.lines if line.y1 < edge or line.y0 > page.height - edge})
+        lines = (line.text.strip() for line in page.lines if line.y1 < edge or line.y0 > page.height - edge)
+        counted.update(list(dict.fromkeys(lines)))  # in the order of print: the first of those that are as frequent
     text, count = next(iter(counted.most_common(1)), ("", 0))
     return text if 2 * count > len(pages) and sum(map(str.isalpha, text)) > 2 else ""
