@@ -81,7 +81,7 @@ def test_a_locator_tells_boxes_labels_and_lines_only_where_there_are_any() -> No
     chunk: Chunk = FakeKnowledge().document_chunks("example-standard")[0]
     boxes = (Box(7, 72.4, 100.2, 300.7, 110.0), Box(7, 72.4, 111.0, 299.0, 130.9), Box(8, 320.0, 50.0, 540.5, 60.0))
     rich = replace(chunk, page_numbers=(7, 8), page_labels=("iv", "v"), lines=(10, 12), boxes=boxes)
-    told = search_result(Hit(rich, 0.5, "Cited.")).model_dump(mode="json", exclude_unset=True)["locator"]
+    told = search_result(Hit(rich, 0.5, "Cited."), "full").model_dump(mode="json", exclude_unset=True)["locator"]
     assert told["boxes"] == [[7, 72, 100, 301, 131], [8, 320, 50, 541, 60]]
     assert (told["page_labels"], told["lines"]) == (["iv", "v"], [10, 12])
     bare = locator(Locator("d", Span(0, 1), "00")).model_dump(exclude_unset=True)

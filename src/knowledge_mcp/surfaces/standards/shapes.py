@@ -121,7 +121,7 @@ class PagedRequest(ScopedRequest):
     collections: Annotated[list[Text], one_or_list("names"), Field(min_length=1, max_length=50), UNSAID] | None = Field(
         default=None, description='Search these; ["*"]: all.'
     )
-    detail: Detail = Field(default="brief", description="text: content and citation; full: locator, uri, ranks too.")
+    detail: Detail = Field(default="brief", description="text: just citation; full: ranks.")
 
 
 class StandardsSearchRequest(PagedRequest):

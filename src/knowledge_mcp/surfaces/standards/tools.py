@@ -200,7 +200,7 @@ TOOLS = (
     Tool(
         "knowledge_search",
         "Search the knowledge base",
-        "Find passages that answer a question, by meaning and words, each word for word with a citation to paste. "
+        "Find passages that answer a question, by meaning and words, word for word, with citations. "
         "Start here. Words in quotation marks must stand together.",
         search,
         items="results",
@@ -222,7 +222,7 @@ TOOLS = (
     Tool(
         "knowledge_keyword_search",
         "Search for exact words",
-        "Find passages that hold given words, names or identifiers, ranked by BM25. Quotation marks and filters as "
+        "Find passages that hold words, names or identifiers, by BM25. Quotation marks and filters as "
         "in knowledge_search.",
         keyword_search,
         items="results",
