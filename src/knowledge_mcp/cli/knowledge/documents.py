@@ -11,7 +11,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
-from knowledge_mcp.cli.shared.session import CommandOptions, Yes, command_group
+from knowledge_mcp.cli.shared.session import CommandOptions, DocumentId, Yes, command_group
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
 
@@ -62,9 +62,7 @@ def list_documents(options: CommandOptions) -> None:
 @with_groups
 def show(
     options: CommandOptions,
-    document_id: Annotated[
-        str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
-    ],
+    document_id: DocumentId,
     text: Annotated[bool, typer.Option("--text", help="Write the document's whole text instead.")] = False,
 ) -> None:
     """Show a document's record and its sections, or its text.
@@ -93,9 +91,7 @@ def show(
 @with_groups
 def remove(
     options: CommandOptions,
-    document_id: Annotated[
-        str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
-    ],
+    document_id: DocumentId,
     yes: Yes = False,
 ) -> None:
     """Remove a document and all its passages from the knowledge base; the file itself stays.

@@ -13,7 +13,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import say, write_file, write_json
-from knowledge_mcp.cli.shared.session import CommandOptions, reading_of
+from knowledge_mcp.cli.shared.session import CommandOptions, DocumentId, reading_of
 from knowledge_mcp.model.document import Box
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
@@ -55,9 +55,7 @@ class _Passage:
 @with_groups
 def show(
     options: CommandOptions,
-    document_id: Annotated[
-        str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")
-    ],
+    document_id: DocumentId,
     page: Annotated[
         int | None, typer.Option("--page", "-p", min=1, help="Page, counted from 1; left out: the passage's first.")
     ] = None,

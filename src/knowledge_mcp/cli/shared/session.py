@@ -114,6 +114,7 @@ ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="JSON or YAML settings; the environment and .env win over it.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as `knowledge documents list` shows it.")]
 
 
 class GroupWithDefault(TyperGroup):
