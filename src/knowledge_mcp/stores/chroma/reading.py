@@ -25,6 +25,7 @@ _AT_ONCE = 500
 _VECTORS_AT_ONCE = 8
 """Documents whose exact vectors are read at once: all of them are read to find some."""
 _TRIES = 20
+"""Times that a document which is replaced meanwhile is read again; each takes a read, a publish takes several."""
 
 T = TypeVar("T")
 

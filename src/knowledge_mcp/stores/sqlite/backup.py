@@ -14,6 +14,7 @@ from knowledge_mcp.stores.sqlite.tables import PAGE_BYTES, Session, prepare_sche
 from knowledge_mcp.stores.sqlite.verify import damaged_parts
 
 _PATIENCE_MILLISECONDS = 60_000
+"""A restore waits for an ingest to end its transaction, which takes seconds."""
 _AHEAD = 1_000_000
 """Changes that may be made to a store while it is overwritten, by far."""
 

@@ -34,11 +34,17 @@ from knowledge_mcp.stores.sqlite.tables import (
 from knowledge_mcp.support.files import make_private_folder, touch_private
 
 _BUSY_MILLISECONDS = 5_000
+"""SQLite waits so long by itself; after that a transaction is begun again here, until patience is over."""
 _CACHE_KIBIBYTES = 16_384
+"""Of one connection: 2,000 pages, the vectors of 10,000 passages of 384 components."""
 _WAL_LIMIT = 64 * 1024 * 1024
+"""To which the log is cut once it was copied into the file: a large ingest leaves no second file of its size."""
 _LOG_INDEX_BYTES = 32_768
+"""The first part of the index of a write-ahead log (`-shm`), without which no transaction begins."""
 _IDLE_CONNECTIONS = 8
+"""Connections that wait for their next transaction: more questions are rarely answered at once."""
 _PAUSE_SECONDS = 0.02
+"""Between two tries to begin a transaction that SQLite has refused."""
 _UNWRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError)
 _BUSY = (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)
 

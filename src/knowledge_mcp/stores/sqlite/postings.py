@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from knowledge_mcp.stores.sqlite.tables import Session
 
 SEGMENTS_PER_LEVEL = 8
+"""A query reads at most 7 rows of a term for each level; each posting is rewritten once for each level."""
 BATCH_POSTINGS = 500_000
+"""Postings held at once while the index is read or renumbered: 2.5 MB."""
 
 
 @dataclass
