@@ -16,14 +16,13 @@ import pytest
 
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
-from knowledge_mcp.model.collection import DocumentRecord, WholeDocument
+from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError
 from knowledge_mcp.model.query import Equals, Filter, In, Prefix
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.chroma import reading
+from knowledge_mcp.stores.chroma import view
 from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.opening import from_options
-from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.chroma.view import ViewLimits
 from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, make_document, put, structure_of, text_of
@@ -389,13 +388,13 @@ def test_documents_are_counted_once_for_each_state_of_a_collection(
     store = opened(folder)
     store.create_collection("c", SPACE)
     put(store, "d", MANY)
-    honest, read = reading.records, list[int]()
+    honest, read = view.visible_generations, list[int]()
 
-    def counted(place: ChromaCollection, *given: Any) -> list[DocumentRecord]:
+    def counted(documents: ChromaTable) -> dict[str, str]:
         read.append(1)
-        return honest(place, *given)
+        return honest(documents)
 
-    monkeypatch.setattr(reading, "records", counted)
+    monkeypatch.setattr(view, "visible_generations", counted)
     first = counts_of(store.open("c"))
     assert [counts_of(store.open("c")) for _ in range(3)] == [first] * 3
     assert len(read) == 1
