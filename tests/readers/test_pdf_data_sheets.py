@@ -176,3 +176,51 @@ def test_a_title_in_the_second_column_is_one() -> None:
     for at, title in ((5, "Filling"), (15, "Draining")):
         pages.at(RIGHT_COLUMN, 100 + 13 * at, title, font="Helvetica-Bold")
     assert titles(read(pages)) == ["Filling", "Draining"]
+
+
+def results(pages: Sheet, *, gap: float, top: float = 130.0) -> list[list[str]]:
+    """Print figures between level lines, with two groups of columns, and return the rows that are there."""
+    edges = [LEFT, *(LEFT + 80 + gap * at for at in range(6))]
+    end = edges[-1] + 24
+    for y in (top, top + 34, top + 122):
+        pages.canvas.line(LEFT, HEIGHT - y, end, HEIGHT - y)
+    for first, title in ((1, "Summer"), (4, "Winter")):
+        pages.at(edges[first], top + 12, title, 8)
+        pages.canvas.line(edges[first], HEIGHT - top - 16, edges[first + 2] + 24, HEIGHT - top - 16)
+    for edge, name in zip(edges[1:], ("low", "mid", "top") * 2, strict=True):
+        pages.at(edge, top + 28, name, 8)
+    pages.at(LEFT, top + 28, "Tree", 8)
+    found = [["Tree", *(f"{group} {name}" for group in ("Summer", "Winter") for name in ("low", "mid", "top"))]]
+    for at, name in enumerate(("Leaf", *NAMES[:3], "Needle", *NAMES[3:5])):
+        figures = [] if name in {"Leaf", "Needle"} else [f"{10 * at + column}.5" for column in range(6)]
+        for edge, text in zip(edges, (name, *figures), strict=False):
+            pages.at(edge, top + 46 + 12 * at, text, 8)
+        found.append([name, *(figures or [""] * 6)])
+    return found
+
+
+def test_figures_between_level_lines_are_one_table_with_the_names_of_groups() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    rows = results(pages, gap=50)
+    pages.y = 280
+    pages.paragraph(SENTENCE, SENTENCE)
+    found = read(pages)
+    assert tables(found) == [rows]
+    assert found.text.count(SENTENCE) == 4
+
+
+def test_columns_with_narrow_gaps_are_columns_between_level_lines() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    rows = results(pages, gap=28)
+    assert tables(read(pages)) == [rows]
+
+
+def test_text_between_level_lines_is_no_table() -> None:
+    pages = sheet()
+    for y in (130, 220):
+        pages.canvas.line(LEFT, HEIGHT - y, 520, HEIGHT - y)
+    pages.y = 145
+    pages.paragraph(*[SENTENCE] * 5)
+    assert not tables(read(pages))

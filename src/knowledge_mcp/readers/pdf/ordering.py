@@ -17,6 +17,7 @@ from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides
 from knowledge_mcp.readers.pdf.flow.guessed_tables import gap_of, tables_of
 from knowledge_mcp.readers.pdf.flow.gutter import gutter_of
+from knowledge_mcp.readers.pdf.flow.level_rules import tables_between_rules
 from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.lines import is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
@@ -50,6 +51,9 @@ def lay_out(parsed: ParsedPage) -> PageLayout:
     places = {id(item): _place(item, areas, tops) for item in items}
     drawn = drawn_of(parsed.vector_graphics)
     tables, items = ruled_tables(drawn, items, page.number, places) if drawn.grids else ([], items)
+    for table, taken in tables_between_rules(parsed.vector_graphics, items, blocks, page.number, places):
+        tables.append(RuledTable([table], _around(table.lines), table.lines[0].block))
+        items = [item for item in items if id(item) not in taken]
     gutter = gutter_of(items, page.width)
     if gutter is not None and not all(_is_drawn(block, tables) for block in blocks):
         apart, rest = _set_apart(items, blocks, drawn, tables, page.number, places)

@@ -1,0 +1,183 @@
+"""Tables of figures that level lines part from the text, with no upright line: statistics, results, LaTeX's `booktabs`.
+
+The engine guesses them from gaps, and makes several of a wide one, or none where its gaps are narrow. Here two lines of
+one width with figures between them are enough.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, rows_of, size_of
+from knowledge_mcp.readers.shared.layout import Table, is_figures
+
+if TYPE_CHECKING:
+    from liteparse.types import LayoutBlock, TextItem, VectorGraphics
+
+_SAME_END = 6.0
+"""Points by which lines of one table begin and end apart at most: pages are set by hand."""
+_SHORTEST = 100.0
+"""Points of a table's line at least: shorter ones underline words, begin footnotes, or stand below a group's name."""
+_OVER = 3.0
+"""Points by which words stand out of the lines of their table at most."""
+_FEWEST, _COLUMNS = 3, 3
+"""Rows of figures and columns at least."""
+_FIGURES, _FULL = 0.8, 0.6
+"""Share of the words behind the first column that are figures, and share of the rows that have some."""
+_HEAD = 4
+"""Rows of a head at most."""
+_STRIP = 0.5
+"""Times the size of print that a strip between two columns is free at least."""
+
+_Rule = tuple[float, float, float]
+"""A level line: its height, where it begins and where it ends."""
+
+
+def tables_between_rules(
+    graphics: VectorGraphics | None,
+    items: Sequence[TextItem],
+    blocks: Sequence[LayoutBlock],
+    page: int,
+    places: Mapping[int, float],
+) -> list[tuple[Table, set[int]]]:
+    """Find the tables that the engine has not whole.
+
+    Args:
+        graphics: of the page.
+        items: of the page that are in no table yet.
+        blocks: the engine's; what is one of its tables as a whole is left to it.
+        page: physical page from 1.
+        places: block of each item, by its identity.
+
+    Returns:
+        Each table with the identities of its items.
+    """
+    rules = sorted(
+        {
+            (round((line.y1 + line.y2) / 2, 1), min(line.x1, line.x2), max(line.x1, line.x2))
+            for line in (graphics.lines if graphics is not None else ())
+            if abs(line.y1 - line.y2) < 1
+        }
+    )
+    long = [rule for rule in rules if rule[2] - rule[1] > _SHORTEST]
+    if not 2 <= len(long) <= _MOST_RULES:
+        return []
+    level = [item for item in items if not is_rotated(item)]
+    found: list[tuple[Table, set[int]]] = []
+    for above, top, bottom in _frames(long):
+        rows = _between(level, top, bottom)
+        columns = _columns(rows)
+        if len(columns) < _COLUMNS or not _are_figures(rows, columns):
+            continue
+        head = _between(level, above, top) if above is not None else []
+        head = head if len(head) <= _HEAD else []
+        if _is_whole([*head, *rows], blocks):
+            continue
+        groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
+        names = _names(head, columns, groups)
+        cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]
+        inside = [item for row in (*head, *rows) for item in row]
+        found.append((Table(page, cells, [line_of(row, page, places) for row in (*head, *rows)]), set(map(id, inside))))
+    return found
+
+
+_MOST_RULES = 60
+"""Such lines up to which a page is looked at: a form or a drawing has more."""
+
+
+def _frames(rules: Sequence[_Rule]) -> Iterator[tuple[_Rule | None, _Rule, _Rule]]:
+    """Yield neighbouring lines of one width, with the one above them, where it is of their width too."""
+    for place, top in enumerate(rules):
+        alike = [rule for rule in rules[place + 1 :] if _is_alike(rule, top)]
+        above = next((rule for rule in reversed(rules[:place]) if _is_alike(rule, top)), None)
+        if alike:
+            yield above, top, alike[0]
+
+
+def _is_alike(one: _Rule, other: _Rule) -> bool:
+    return abs(one[1] - other[1]) <= _SAME_END and abs(one[2] - other[2]) <= _SAME_END and one[0] != other[0]
+
+
+def _between(items: Sequence[TextItem], top: _Rule, bottom: _Rule) -> list[list[TextItem]]:
+    """List the rows between two lines; none where words stand out of them."""
+    inside = [item for item in items if top[0] < item.y + item.height / 2 < bottom[0]]
+    inside = [item for item in inside if item.x < top[2] and item.x + item.width > top[1]]
+    if any(item.x < top[1] - _OVER or item.x + item.width > top[2] + _OVER for item in inside):
+        return []
+    return rows_of(inside)
+
+
+def _columns(rows: Sequence[Sequence[TextItem]]) -> list[float]:
+    """Tell where columns begin: right of strips that are free in all rows of several words."""
+    several = [item for row in rows if len(row) > 1 for item in row]
+    if not several or sum(len(row) > 1 for row in rows) < _FEWEST:
+        return []
+    starts: list[float] = []
+    reached = -1e9
+    for item in sorted(several, key=lambda item: item.x):
+        if item.x - reached > _STRIP * size_of(item):
+            starts.append(item.x)
+        reached = max(reached, item.x + item.width)
+    return starts
+
+
+def _are_figures(rows: Sequence[Sequence[TextItem]], columns: Sequence[float]) -> bool:
+    """Tell figures with their names from text: most rows have figures, and hardly any words stand among them."""
+    behind = [[item for item in row if item.x >= columns[1] - _OVER] for row in rows]
+    words = [item.text for row in behind for item in row if any(map(str.isalnum, item.text))]
+    figures = sum(map(is_figures, words))
+    rows_of_figures = sum(any(is_figures(item.text) for item in row) for row in behind)
+    alone = all(item.x + item.width <= columns[1] for row in rows if len(row) > 1 for item in row[:1])
+    return alone and figures >= _FIGURES * len(words) and rows_of_figures >= max(_FEWEST, _FULL * len(rows))
+
+
+def _is_whole(rows: Sequence[Sequence[TextItem]], blocks: Sequence[LayoutBlock]) -> bool:
+    """Tell whether one table of the engine has all words of some rows."""
+    inside = [item for row in rows for item in row]
+    for block in blocks:
+        box = block.bbox
+        if block.kind == "table" and box is not None:
+            held = sum(
+                box.x - _OVER <= item.x + item.width / 2 <= box.x + box.width + _OVER
+                and box.y - _OVER <= item.y + item.height / 2 <= box.y + box.height + _OVER
+                for item in inside
+            )
+            if held == len(inside):
+                return True
+    return False
+
+
+def _cells(row: Sequence[TextItem], columns: Sequence[float]) -> list[str]:
+    cells = [""] * len(columns)
+    for place, some in itertools.groupby(row, key=lambda item: _column(item.x, columns)):
+        items = list(some)
+        text = line_of(items, 0, dict.fromkeys(map(id, items), 0.0)).text
+        cells[place] = f"{cells[place]} {text}".strip()
+    return cells
+
+
+def _column(x: float, columns: Sequence[float]) -> int:
+    return max(bisect_right(columns, x + _OVER) - 1, 0)
+
+
+def _names(head: Sequence[Sequence[TextItem]], columns: Sequence[float], groups: Sequence[_Rule]) -> list[str]:
+    """Name each column by all that stands over it; what has a line of its own below it stands over its width."""
+    names = [""] * len(columns)
+    ends = [*columns[1:], 1e9]
+    for row in head:
+        for item in row:
+            foot, middle = item.y + item.height, item.x + item.width / 2
+            below = [rule for rule in groups if 0 <= rule[0] - foot + _OVER < item.height + _OVER]
+            group = next((rule for rule in below if rule[1] <= middle <= rule[2]), None)
+            start, end = (group[1], group[2]) if group is not None else (item.x, item.x + item.width)
+            over = [
+                place
+                for place, (left, right) in enumerate(zip(columns, ends, strict=True))
+                if left < end - _OVER and right > start + _OVER
+            ]
+            for place in over or [_column(item.x, columns)]:
+                names[place] = f"{names[place]} {item.text.strip()}".strip()
+    return names
