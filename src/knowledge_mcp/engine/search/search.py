@@ -436,6 +436,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         definers = defining(base, query.text, query.filter) if by_name else []
         definers = [each for each in definers if only is None or each in only]
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
+    by_its_words = bool(definers) or bool(only)  # a term's entry or quoted words, whatever the legs say
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
     if mode is not SearchMode.KEYWORD and not definers and not names_in_question(query.text).alone:
@@ -451,7 +452,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         searched_documents=statistics.documents,
         degraded=(*degraded, *choice.notes),
         more=len(shown) > end,
-        answerability=None if also_asked or definers else estimate(base, query, mode, legs, statistics.chunks),
+        answerability=None if also_asked or by_its_words else estimate(base, query, mode, legs, statistics.chunks),
         also_asked=also_asked,
         notes=notes,
         editions=() if editions is None else notes_on(editions, found_in, query.edition),
