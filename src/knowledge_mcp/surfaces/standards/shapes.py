@@ -110,7 +110,7 @@ class PagedRequest(ScopedRequest):
     """What bounds the answer of a search, beyond the specification."""
 
     max_tokens: Annotated[int, Field(ge=50, le=20_000), UNSAID, WHOLE] | None = Field(
-        default=None, description="Of the answer; texts are cut."
+        default=None, description="Of the answer."
     )
     max_per_document: Annotated[int, Field(ge=1, le=100), UNSAID, WHOLE] | None = Field(
         default=None, description="Maximum of one document."
@@ -121,7 +121,7 @@ class PagedRequest(ScopedRequest):
     collections: Annotated[list[Text], one_or_list("names"), Field(min_length=1, max_length=50), UNSAID] | None = Field(
         default=None, description='Search these; ["*"]: all.'
     )
-    detail: Detail = Field(default="brief", description="text: just citation; full: ranks.")
+    detail: Detail = Field(default="brief", description="text: content, citation; full: ranks.")
 
 
 class StandardsSearchRequest(PagedRequest):
@@ -241,8 +241,8 @@ class StandardsSearchResult(Response):
     id: str
     content: str = Field(description="The passage word for word, or a part of it where snippet is true.")
     score: float = Field(ge=0.0, le=1.0)
-    source: PassageSource
-    metadata: StandardsMetadata
+    source: PassageSource = Field(description="Of it, detail=text leaves the citation.")
+    metadata: StandardsMetadata = Field(description="Left out with detail=text.")
     locator: EvidenceLocator = Field(
         default_factory=lambda: _NOWHERE, description="Where it stands, for programs; with detail=full."
     )
