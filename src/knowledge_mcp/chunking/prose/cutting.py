@@ -412,9 +412,7 @@ _FEWEST_WORDS = 3
 _LEGENDS = 2
 """Blocks that may stand between a caption and its table: a legend of units or signs, and the top row of the header that
 a page prints across its columns."""
-_IN_BRACKETS = re.compile(r"[\[(].*[\])]\Z", re.DOTALL)
 _STOP = re.compile(r"[.:;?!][)\]\"'”]?\Z")
-_OF_FIGURE = re.compile(r"\W*(?:figure|fig\.)\s", re.IGNORECASE)
 
 
 def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
@@ -425,9 +423,9 @@ def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
     for place in range(position - 1, max(position - 2 - _LEGENDS, -1), -1):
         block = blocks[place].block
         words = " ".join(block.span.of(text).split())
-        if block.kind is BlockKind.CAPTION and not _OF_FIGURE.match(words):
+        if block.kind is BlockKind.CAPTION and not words.casefold().startswith(("figure", "fig.")):
             return words
-        if block.kind is not BlockKind.PARAGRAPH or (_STOP.search(words) and not _IN_BRACKETS.match(words)):
+        if block.kind is not BlockKind.PARAGRAPH or (words[:1] not in "[(" and _STOP.search(words)):
             break
     return _announcing(text, blocks[position - 1].block) if position else ""
 
