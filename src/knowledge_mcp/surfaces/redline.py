@@ -17,10 +17,9 @@ from knowledge_mcp.engine.changes.differences import (
     ClauseChange,
     Marked,
     TextChange,
-    Weights,
     side_by_side,
-    word_weights,
 )
+from knowledge_mcp.engine.changes.sentences import Weights, word_weights
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")

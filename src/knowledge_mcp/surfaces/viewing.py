@@ -11,7 +11,8 @@ from typing import Any, cast
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause
-from knowledge_mcp.engine.changes.differences import ClauseChange, Weights, side_by_side
+from knowledge_mcp.engine.changes.differences import ClauseChange, side_by_side
+from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks
 from knowledge_mcp.engine.tracing.conflicts import Conflict, ConflictKind, Demand

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from knowledge_mcp.engine.changes.aligning import align
 from knowledge_mcp.engine.changes.clauses import Clause, Edition, EditionPart, edition_of
-from knowledge_mcp.engine.changes.differences import ClauseChange, Weights, changes_of, word_weights
+from knowledge_mcp.engine.changes.differences import ClauseChange, changes_of
+from knowledge_mcp.engine.changes.sentences import Weights, word_weights
 from knowledge_mcp.engine.changes.sides import Terms
 from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.engine.core.designations import Directory, mentioned

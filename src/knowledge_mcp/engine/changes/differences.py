@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,26 +9,26 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
-from types import MappingProxyType
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.sentences import (
+    ALL_ALIKE,
+    SAME,
+    Weights,
+    likeness,
+    pair_sentences,
+    sentences_of,
+    word_weights,
+)
 from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.language.demands import PrintedMark, force_words, limits, places_in, without_note_marks
 from knowledge_mcp.language.force import Convention
-from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
 
 Marked = tuple[tuple[str, bool], ...]
 """A text in pieces, each with whether it changed."""
-
-_ALIKE = 0.5
-"""Share of words that two sentences have in common from which on one is the other, edited."""
-_SAME = 0.75
-"""Share from which on it says the same but for what changed; below, force and numbers are part of a rewriting."""
-_MOST_NEAR = 400
-"""Sentences of the other side that one is compared with: those that share its rarest words."""
 
 
 class ChangeType(StrEnum):
@@ -149,20 +148,20 @@ def _inside(
     """Yield the changes of clauses that belong together, each with the place of its link."""
     olds = list({link.old.index: link.old for _, link in group if link.old is not None}.values())
     news = list({link.new.index: link.new for _, link in group if link.new is not None}.values())
-    before = [(text, clause.index) for clause in olds for text in _sentences(clause)]
-    after = [(text, clause.index) for clause in news for text in _sentences(clause)]
+    before = [(text, clause.index) for clause in olds for text in sentences_of(clause)]
+    after = [(text, clause.index) for clause in news for text in sentences_of(clause)]
     texts, others = [text for text, _ in before], [text for text, _ in after]
     if texts == others:
         return
     places = _printed_places((*olds, *news), own_names)
     known = _Relations(before, after, olds, news)
-    for left, right in _paired(texts, others, weights):
+    for left, right in pair_sentences(texts, others, weights):
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
         if left and right:
             marked = (_marked_up(one, convention, places), _marked_up(other, convention, places))
             is_sure = known.has(before[left[0]][1], after[right[0]][1])
-            found = _between(*marked, one, other, numbers, _ALL_ALIKE if is_sure else weights)
+            found = _between(*marked, one, other, numbers, ALL_ALIKE if is_sure else weights)
         else:
             obliges = any(word.counts for word in force_words(one or other, convention))
             kind = ("added" if right else "withdrawn") if obliges else ""
@@ -204,142 +203,6 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
     return max(group, key=lambda each: (sum(fits(each[1])), fits(each[1]), -each[0]))[0]
 
 
-# ---- sentences
-
-_RULE = re.compile(r"\|[\s:|-]*")
-
-
-def _sentences(clause: Clause) -> list[str]:
-    """Cut a clause into what is compared: sentences, rows of tables, and lines of code, which alone are indented."""
-    found: list[str] = []
-    for paragraph in re.split(r"\n[ \t]*\n", clause.text):
-        lines = paragraph.split("\n")
-        if any(line.lstrip().startswith("|") for line in lines) or any(line[:1] in {" ", "\t"} for line in lines[1:]):
-            found.extend(line.strip() for line in lines if not _RULE.fullmatch(line.strip()))
-        else:
-            found.extend(" ".join(span.of(paragraph).split()) for span in sentence_spans(paragraph))
-    return [each for each in found if each]
-
-
-Places = tuple[int, ...]
-Weights = Mapping[str, float]
-"""What words count for."""
-_ALL_ALIKE: Weights = MappingProxyType({})
-
-
-def _paired(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[tuple[Places, Places]]:
-    """Pair the sentences that differ, in reading order: each with the most alike that is left, or with none.
-
-    Sentences that were joined into one, or one that was cut, stand together on their side.
-    """
-    left, right = _unmatched(before, after)
-    bags = {place: Counter(words_of(before[place])) for place in left}
-    others = {place: Counter(words_of(after[place])) for place in right}
-    joined = _joined(bags, others, weights)
-    back = {other: one for one, other in joined.items()}
-    lefts = _taken_in(bags, others, joined)
-    rights = _taken_in(others, bags, back)
-    merged = {each for places in lefts.values() for each in places}
-    spent = {each for places in rights.values() for each in places} | set(back)
-    alone = [other for other in right if other not in spent]
-    for one in left:
-        if one in merged:
-            continue
-        while alone and one in joined and alone[0] < joined[one]:
-            yield (), (alone.pop(0),)
-        if one in joined:
-            other = joined[one]
-            yield tuple(sorted((one, *lefts.get(other, ())))), tuple(sorted((other, *rights.get(one, ()))))
-        else:
-            yield (one,), ()
-    for other in alone:
-        yield (), (other,)
-
-
-def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], weights: Weights) -> dict[int, int]:
-    """Join sentences that have half of their words in common at least, the most alike first."""
-    postings: dict[str, list[int]] = {}
-    for other, bag in others.items():
-        for word in bag:
-            postings.setdefault(word, []).append(other)
-    scored: list[tuple[float, int, int, int]] = []
-    for one, bag in check_each(bags.items()):
-        near: set[int] = set()
-        for word in sorted((word for word in bag if word in postings), key=lambda word: (len(postings[word]), word)):
-            if len(near) + len(postings[word]) > _MOST_NEAR and near:
-                break
-            near.update(sorted(postings[word], key=lambda other: (abs(one - other), other))[:_MOST_NEAR])
-        scored += [
-            (-likeness, abs(one - other), one, other)
-            for other in near
-            if (likeness := _likeness(bag, others[other], weights)) >= _ALIKE
-        ]
-    joined: dict[int, int] = {}
-    taken: set[int] = set()
-    for _, _, one, other in sorted(scored):
-        if one not in joined and other not in taken:
-            joined[one] = other
-            taken.add(other)
-    return joined
-
-
-def _taken_in(
-    bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], joined: Mapping[int, int]
-) -> dict[int, list[int]]:
-    """Map sentences of the other side to neighbours of their partner whose words they hold beside the partner's."""
-    found: dict[int, list[int]] = {}
-    for one, other in joined.items():
-        rest = others[other] - bags[one]
-        for step in (-1, 1):
-            near = one + step
-            while near in bags and near not in joined and (bags[near] & rest).total() >= _SAME * bags[near].total():
-                found.setdefault(other, []).append(near)
-                rest -= bags[near]
-                near += step
-    return found
-
-
-def _unmatched(before: Sequence[str], after: Sequence[str]) -> tuple[list[int], list[int]]:
-    """List the sentences that the other side has not as they are printed, as often as it has them."""
-    common = Counter(before) & Counter(after)
-
-    def left(texts: Sequence[str]) -> list[int]:
-        spent = Counter(common)
-        spent.subtract(texts)
-        over = {text: -count for text, count in spent.items() if count < 0}
-        found: list[int] = []
-        for place in range(len(texts) - 1, -1, -1):
-            if over.get(texts[place], 0) > 0:
-                over[texts[place]] -= 1
-                if words_of(texts[place]):
-                    found.append(place)
-        return found[::-1]
-
-    return left(before), left(after)
-
-
-def _likeness(one: Counter[str], other: Counter[str], weights: Weights) -> float:
-    total = _weight(one, weights) + _weight(other, weights)
-    return 2 * _weight(one & other, weights) / total if total else 0.0
-
-
-def _weight(words: Counter[str], weights: Weights) -> float:
-    return sum(count * weights.get(word, 1.0) for word, count in words.items())
-
-
-def word_weights(links: Iterable[ClauseLink]) -> Weights:
-    """Weigh words by how few clauses of both editions have them: what sentences are about, not how they are built.
-
-    Numbers, which are rare, count as the most usual word: they are what changes.
-    """
-    clauses = {id(side): side for link in links for side in (link.old, link.new) if side is not None}
-    counts = Counter(word for clause in clauses.values() for word in set(words_of(clause.text)))
-    usual = max(counts.values(), default=1)
-    return {
-        word: math.log(1 + len(clauses) / (usual if word[0].isdigit() else count)) for word, count in counts.items()
-    }
-
-
 # ---- between two sentences
 
 _Marked = tuple[str, PrintedMark | None]
@@ -361,7 +224,7 @@ def _between(
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
     is_row = not rest and not other_rest and _is_row_of(before, after)
-    if not is_row and _likeness(Counter(rest), Counter(other_rest), weights) < _SAME:
+    if not is_row and likeness(Counter(rest), Counter(other_rest), weights) < SAME:
         was, now = ([mark for word, mark in side if mark and word == _FORCE_KEY] for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
@@ -538,14 +401,14 @@ def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[str]:
 # ---- side by side
 
 
-def side_by_side(change: ClauseChange, weights: Weights = _ALL_ALIKE) -> Iterator[tuple[Marked, Marked]]:
+def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator[tuple[Marked, Marked]]:
     """Yield a clause's sentences in both editions, row by row, in pieces that are marked where they changed.
 
     A sentence that stands in another clause, which this one was merged with or split from, has not changed. A clause
     that became normative or informative says so in a first row. `weights` are those of all clauses.
     """
     old, new = change.link.old, change.link.new
-    before, after = (_sentences(side) if side else [] for side in (old, new))
+    before, after = (sentences_of(side) if side else [] for side in (old, new))
     texts = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
         before if new is None else (), after if old is None else (), set(before) & set(after)
     )
@@ -558,7 +421,7 @@ def side_by_side(change: ClauseChange, weights: Weights = _ALL_ALIKE) -> Iterato
             for one, other in zip(before[a:b], after[c:d], strict=True):
                 yield ((one, False),), ((other, False),)
             continue
-        for left, right in _paired(before[a:b], after[c:d], weights):
+        for left, right in pair_sentences(before[a:b], after[c:d], weights):
             one, other = " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
             if (left and right) or (one or other) in texts:
                 yield _marked_words(one, other)

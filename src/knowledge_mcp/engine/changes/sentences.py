@@ -1,0 +1,156 @@
+"""Which sentences of two editions of a clause belong together."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from knowledge_mcp.engine.changes.aligning import ClauseLink
+from knowledge_mcp.engine.changes.clauses import Clause
+from knowledge_mcp.engine.changes.wording import words_of
+from knowledge_mcp.language.sentences import sentence_spans
+from knowledge_mcp.support.checkpoints import check_each
+
+Places = tuple[int, ...]
+"""Positions of sentences on one side."""
+Weights = Mapping[str, float]
+"""What words count for."""
+ALL_ALIKE: Weights = MappingProxyType({})
+"""Each word counts the same."""
+_ALIKE = 0.5
+"""Share of words that two sentences have in common from which on one is the other, edited."""
+SAME = 0.75
+"""Share from which on it says the same but for what changed; below, force and numbers are part of a rewriting."""
+_MOST_NEAR = 400
+"""Sentences of the other side that one is compared with: those that share its rarest words."""
+
+_RULE = re.compile(r"\|[\s:|-]*")
+
+
+def sentences_of(clause: Clause) -> list[str]:
+    """Cut a clause into what is compared: sentences, rows of tables, and lines of code, which alone are indented."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n[ \t]*\n", clause.text):
+        lines = paragraph.split("\n")
+        if any(line.lstrip().startswith("|") for line in lines) or any(line[:1] in {" ", "\t"} for line in lines[1:]):
+            found.extend(line.strip() for line in lines if not _RULE.fullmatch(line.strip()))
+        else:
+            found.extend(" ".join(span.of(paragraph).split()) for span in sentence_spans(paragraph))
+    return [each for each in found if each]
+
+
+def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[tuple[Places, Places]]:
+    """Pair the sentences that differ, in reading order: each with the most alike that is left, or with none.
+
+    Sentences that were joined into one, or one that was cut, stand together on their side.
+    """
+    left, right = _unmatched(before, after)
+    bags = {place: Counter(words_of(before[place])) for place in left}
+    others = {place: Counter(words_of(after[place])) for place in right}
+    joined = _joined(bags, others, weights)
+    back = {other: one for one, other in joined.items()}
+    lefts = _taken_in(bags, others, joined)
+    rights = _taken_in(others, bags, back)
+    merged = {each for places in lefts.values() for each in places}
+    spent = {each for places in rights.values() for each in places} | set(back)
+    alone = [other for other in right if other not in spent]
+    for one in left:
+        if one in merged:
+            continue
+        while alone and one in joined and alone[0] < joined[one]:
+            yield (), (alone.pop(0),)
+        if one in joined:
+            other = joined[one]
+            yield tuple(sorted((one, *lefts.get(other, ())))), tuple(sorted((other, *rights.get(one, ()))))
+        else:
+            yield (one,), ()
+    for other in alone:
+        yield (), (other,)
+
+
+def _joined(bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], weights: Weights) -> dict[int, int]:
+    """Join sentences that have half of their words in common at least, the most alike first."""
+    postings: dict[str, list[int]] = {}
+    for other, bag in others.items():
+        for word in bag:
+            postings.setdefault(word, []).append(other)
+    scored: list[tuple[float, int, int, int]] = []
+    for one, bag in check_each(bags.items()):
+        near: set[int] = set()
+        for word in sorted((word for word in bag if word in postings), key=lambda word: (len(postings[word]), word)):
+            if len(near) + len(postings[word]) > _MOST_NEAR and near:
+                break
+            near.update(sorted(postings[word], key=lambda other: (abs(one - other), other))[:_MOST_NEAR])
+        scored += [
+            (-share, abs(one - other), one, other)
+            for other in near
+            if (share := likeness(bag, others[other], weights)) >= _ALIKE
+        ]
+    joined: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, _, one, other in sorted(scored):
+        if one not in joined and other not in taken:
+            joined[one] = other
+            taken.add(other)
+    return joined
+
+
+def _taken_in(
+    bags: Mapping[int, Counter[str]], others: Mapping[int, Counter[str]], joined: Mapping[int, int]
+) -> dict[int, list[int]]:
+    """Map sentences of the other side to neighbours of their partner whose words they hold beside the partner's."""
+    found: dict[int, list[int]] = {}
+    for one, other in joined.items():
+        rest = others[other] - bags[one]
+        for step in (-1, 1):
+            near = one + step
+            while near in bags and near not in joined and (bags[near] & rest).total() >= SAME * bags[near].total():
+                found.setdefault(other, []).append(near)
+                rest -= bags[near]
+                near += step
+    return found
+
+
+def _unmatched(before: Sequence[str], after: Sequence[str]) -> tuple[list[int], list[int]]:
+    """List the sentences that the other side has not as they are printed, as often as it has them."""
+    common = Counter(before) & Counter(after)
+
+    def left(texts: Sequence[str]) -> list[int]:
+        spent = Counter(common)
+        spent.subtract(texts)
+        over = {text: -count for text, count in spent.items() if count < 0}
+        found: list[int] = []
+        for place in range(len(texts) - 1, -1, -1):
+            if over.get(texts[place], 0) > 0:
+                over[texts[place]] -= 1
+                if words_of(texts[place]):
+                    found.append(place)
+        return found[::-1]
+
+    return left(before), left(after)
+
+
+def likeness(one: Counter[str], other: Counter[str], weights: Weights) -> float:
+    """Return the share of words, 0..1, that two sentences have in common, by what these weigh."""
+    total = _weight(one, weights) + _weight(other, weights)
+    return 2 * _weight(one & other, weights) / total if total else 0.0
+
+
+def _weight(words: Counter[str], weights: Weights) -> float:
+    return sum(count * weights.get(word, 1.0) for word, count in words.items())
+
+
+def word_weights(links: Iterable[ClauseLink]) -> Weights:
+    """Weigh words by how few clauses of both editions have them: what sentences are about, not how they are built.
+
+    Numbers, which are rare, count as the most usual word: they are what changes.
+    """
+    clauses = {id(side): side for link in links for side in (link.old, link.new) if side is not None}
+    counts = Counter(word for clause in clauses.values() for word in set(words_of(clause.text)))
+    usual = max(counts.values(), default=1)
+    return {
+        word: math.log(1 + len(clauses) / (usual if word[0].isdigit() else count)) for word, count in counts.items()
+    }
