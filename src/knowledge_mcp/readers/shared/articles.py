@@ -34,7 +34,7 @@ _LINE = re.compile(
     r"(?P<number>\d{1,4}(?:-?[A-Za-z]{1,2})?|[IVXLC]{1,8}(?:-?[A-Z])?|[A-Z])[ºª°]?(?!\w)[.:]?",
     re.IGNORECASE,
 )
-_RUN_IN = re.compile(rf"{_LINE.pattern}\s*[-–—]?\s+(?=[^\W\d_])", re.IGNORECASE)
+_RUN_IN = re.compile(rf"{_LINE.pattern}(?:\s*[-–—])?\s+(?=[^\W\d_])", re.IGNORECASE)
 _ARTICLE = 8
 _FEWEST_LINES, _FEWEST_RUN_IN = 2, 3
 """Lines of one word, and paragraphs that begin with one, that make a sequence."""
