@@ -159,15 +159,24 @@ def _settled(tree: Any) -> list[str]:
     _lead_where_they_can(tree)
     unread: list[str] = []
     for message in list(tree.findall(nodes.system_message)):
-        if message.get("level", 0) >= 2:
-            said = message.children[0].astext() if message.children else ""
-            unread.append(f"line {message.get('line', '?')}: {' '.join(said.split())[:120].rstrip('.')}")
+        unread += _said(message)
         kept = [child for child in message.children if isinstance(child, nodes.literal_block)]
         _put_in_place(message, kept)
+    for waiting in (tree.parse_messages, tree.transform_messages):  # docutils would put them at the end of the text
+        unread += [said for message in waiting for said in _said(message)]
+        waiting.clear()
     for section in list(tree.findall(nodes.section)):
         if not any(not isinstance(child, nodes.title) for child in section.children) and not section.astext().strip():
             section.parent.remove(section)
     return unread
+
+
+def _said(message: Any) -> list[str]:
+    """Give the line and the words of a message that tells of a mistake."""
+    if message.get("level", 0) < 2:
+        return []
+    words = message.children[0].astext() if message.children else ""
+    return [f"line {message.get('line', '?')}: {' '.join(words.split())[:120].rstrip('.')}"]
 
 
 def _put_in_place(node: Any, others: Sequence[Any]) -> None:
