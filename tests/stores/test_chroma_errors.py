@@ -31,11 +31,9 @@ from knowledge_mcp.model.errors import (
     may_pass,
 )
 from knowledge_mcp.stores.chroma import server
-from knowledge_mcp.stores.chroma.client import Address, FoundEntry
-from knowledge_mcp.stores.chroma.errors import GoneError, StatusError, as_knowledge_error, mapped
-from knowledge_mcp.stores.chroma.places import Catalogue
+from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma.errors import StatusError, as_knowledge_error, mapped
 from knowledge_mcp.stores.chroma.store import ChromaStore
-from knowledge_mcp.stores.shared.payload import space_to_json
 from knowledge_mcp.support.retry import RetryPolicy
 from knowledge_mcp.testing.store_values import SPACE
 
@@ -270,25 +268,3 @@ def test_a_folder_that_is_no_chromadb_is_a_clear_error(kind: str, tmp_path: Path
     assert str(folder) in caught.value.message
     assert caught.value.suggestion
     store.close()
-
-
-class RenamedBetween:
-    """A connection on which another process renames a collection after it was first looked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def table(self, name: str) -> str:
-        self.asked.append(name)
-        if len(self.asked) < 3:
-            raise GoneError("It is not there.")
-        return name
-
-
-def test_a_collection_that_is_renamed_between_two_looks_is_found() -> None:
-    connection: Any = RenamedBetween()
-    held = {"name": "kb", "created_at": "2026-01-01", "chunks": "docs-p1", "documents": "docs-records"}
-    entry = FoundEntry("p1", {**held, "space": space_to_json(SPACE)}, space_to_json(SPACE), "")
-    opened: Any = Catalogue(connection).open(entry)
-    assert (opened.chunks, opened.documents) == ("docs-p1", "docs-records")
-    assert connection.asked == ["docs-p1", "docs", "docs-p1", "docs-records"]

@@ -82,6 +82,10 @@ class _DocumentPair:
     def __init__(self, *documents: LibraryDocument) -> None:
         self._documents = {each.record.id: each for each in documents}
 
+    def document(self, document_id: str) -> DocumentRecord:
+        """Return the record."""
+        return self._documents[document_id].record
+
     def document_text(self, document_id: str) -> str:
         """Return the canonical text."""
         return self._documents[document_id].text
