@@ -218,6 +218,17 @@ def test_records_of_data_are_read_as_tables_and_not_as_a_document(data: str) -> 
     assert read(data).metadata
 
 
+def test_data_whose_attributes_say_what_its_paragraphs_are_about_keeps_them() -> None:
+    limits = "".join(
+        f'<set-limit hive-id="h-{number}"><p>Keepers shall look at it once in {number} weeks.</p></set-limit>'
+        '<prop name="label" value="Long wall"/>'
+        for number in range(2, 9)
+    )
+    document = read(f"<profile>{limits}</profile>")
+    assert "h-7" in document.text
+    assert "Long wall" in document.text
+
+
 def test_names_that_are_no_names_do_not_damage_a_file() -> None:
     document = read(ARTICLES.replace('eId="art_1"', 'xml:id="1"'))
     assert "Subject and scope" in document.text

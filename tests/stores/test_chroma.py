@@ -81,17 +81,17 @@ def test_a_server_without_tls_is_opened_without_reading_certificates(
 
 @pytest.mark.requirement("document-store-api:FR-008")
 @pytest.mark.slow
-def test_a_server_shows_what_is_specified_after_an_older_program_and_two_writers_at_once(
+def test_a_server_shows_what_is_specified_after_two_writers_at_once(
     chroma: ChromaServer, chroma_database: Address
 ) -> None:
     import chromadb
     from chromadb.config import Settings
 
     name = "application_docs"
-    older = ChromaStore(chroma_database, StoreContract.analyser, policy=QUICK, profiles={})
-    older.create_collection(name, SPACE)
-    put(older, "d", [SamplePassage("old words", id="d_001_000")], collection=name)
-    older.close()
+    earlier = Checked(chroma_database, StoreContract.analyser, policy=QUICK)
+    earlier.create_collection(name, SPACE)
+    put(earlier, "d", [SamplePassage("old words", id="d_001_000")], collection=name)
+    earlier.close()
 
     def publish(store: Store, turns: range) -> None:
         for turn in turns:

@@ -24,8 +24,11 @@ _HIGH = 3
 
 
 def is_prose(root: Element) -> bool:
-    """Tell a document from data: most of its letters stand in paragraphs, and several of these are sentences."""
-    whole = inside = paragraphs = 0
+    """Tell a document from data: most of its letters stand in paragraphs, and several of these are sentences.
+
+    Data may have paragraphs too; what they are about is said by attributes, which a page would lose.
+    """
+    whole = inside = paragraphs = named = 0
     allowed = names.PARAGRAPHS | names.SENTENCES
     allowed |= names.WEAK_PARAGRAPHS if _has_numbered_parts(root) else frozenset[str]()
     stack: list[tuple[Element, bool]] = [(root, False)]
@@ -34,6 +37,7 @@ def is_prose(root: Element) -> bool:
         name = name_of(element)
         if name in names.DATA_ABOUT:
             continue
+        named += _is_named_by_attributes(element)
         if not is_inside and name in allowed:
             is_inside = True
             paragraphs += len(said(element).split()) >= _LEAST_WORDS
@@ -43,7 +47,13 @@ def is_prose(root: Element) -> bool:
             whole += letters
             inside += letters if is_inside else 0
         stack.extend((child, is_inside) for child in element if isinstance(child.tag, str))
-    return paragraphs >= _LEAST_PARAGRAPHS and inside >= _LEAST_SHARE * whole
+    return paragraphs >= max(_LEAST_PARAGRAPHS, named) and inside >= _LEAST_SHARE * whole
+
+
+def _is_named_by_attributes(element: Element) -> bool:
+    """Tell `<set-parameter param-id="ac-1">` and `<prop name="label" value="AC-1"/>`, as OSCAL has them."""
+    is_empty = not len(element) and not (element.text or "").strip()
+    return (is_empty and "value" in element.attrib) or any(key.endswith("-id") for key in element.attrib)
 
 
 def _has_numbered_parts(root: Element) -> bool:
