@@ -63,12 +63,12 @@ def part_of(text: str, name: str) -> EditionPart:
                 match.start(),
                 next((each.start() for each in found[place + 1 :] if len(each[1]) <= len(match[1])), len(text)),
             ),
+            line=text.count("\n", 0, match.start()) + 1,
             informative="(informative)" in match[3] or "(informative)" in text[: match.start()].rpartition("\n# ")[2],
         )
         for place, match in enumerate(found)
     ]
-    lines = {entry.span.start: text.count("\n", 0, entry.span.start) + 1 for entry in sections}
-    return EditionPart(name, text, sections, (), lines.get, sections[0].title if sections else name)
+    return EditionPart(name, text, sections, (), sections[0].title if sections else name)
 
 
 def compared(old: str, new: str) -> list[ClauseChange]:

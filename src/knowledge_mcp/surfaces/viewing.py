@@ -6,11 +6,11 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause
+from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, stored_part
 from knowledge_mcp.engine.changes.differences import ClauseChange, side_by_side
 from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.core.editions import edition_of_record
@@ -24,7 +24,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
-from knowledge_mcp.ports import Knowledge, SharedLibrary
+from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces import view_shapes as shapes
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in
@@ -76,29 +76,6 @@ def _describe(document: LibraryDocument) -> shapes.NamedDocument:
 # ---- what changed
 
 
-class _DocumentPair:
-    """Give two documents as a knowledge base gives its own."""
-
-    def __init__(self, *documents: LibraryDocument) -> None:
-        self._documents = {each.record.id: each for each in documents}
-
-    def document(self, document_id: str) -> DocumentRecord:
-        """Return the record."""
-        return self._documents[document_id].record
-
-    def document_text(self, document_id: str) -> str:
-        """Return the canonical text."""
-        return self._documents[document_id].text
-
-    def document_structure(self, document_id: str) -> Any:
-        """Return sections and pages."""
-        return self._documents[document_id].structure
-
-    def document_chunks(self, document_id: str) -> Sequence[Chunk]:
-        """Return the passages by index."""
-        return self._documents[document_id].chunks
-
-
 def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0) -> shapes.ChangesAnswer:
     """Tell what became of each clause from one document to another, side by side where anything changed.
 
@@ -112,7 +89,8 @@ def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, o
     if old.record.id == new.record.id:
         raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
     pair = EditionPair(old.record, new.record)
-    found = comparisons().of(cast("Knowledge", _DocumentPair(old, new)), pair)
+    parts = {each.record.id: stored_part(each.record, each.text, each.structure, each.chunks) for each in (old, new)}
+    found = comparisons().of(pair, parts.__getitem__)
     differing = [each for each in found.changes if each.link.kind is not LinkKind.SAME or each.changes]
     return shapes.ChangesAnswer(
         old=_describe(old),

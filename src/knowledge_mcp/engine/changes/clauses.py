@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.force import Convention, detect_convention
@@ -52,7 +52,6 @@ class EditionPart:
         text: its canonical text.
         sections: its outline.
         chunks: its passages, whose definitions and references are looked at.
-        line_of: tells the line in the source file, from 1, of a place in the text; None where it is not known.
         title: what the document is called.
     """
 
@@ -60,7 +59,6 @@ class EditionPart:
     text: str
     sections: Sequence[OutlineEntry]
     chunks: Sequence[Chunk]
-    line_of: Callable[[int], int | None]
     title: str = ""
 
 
@@ -165,7 +163,7 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
     counted = _counted_by_hundreds(part.sections)
     before = Span(0, starts[0])
     if before.of(part.text).strip():
-        has_lines = any(part.line_of(start) for start in (0, *starts))
+        has_lines = any(each.line for each in part.sections) or any(each.lines for each in part.chunks)
         line = 1 if has_lines else None
         found.append(Clause(first, part.file, "", "", 0, None, before.of(part.text).strip(), before, line, None, ()))
     for position, entry in enumerate(check_each(part.sections)):
@@ -183,7 +181,7 @@ def _clauses(part: EditionPart, first: int) -> list[Clause]:
             parent=open_ones[-1].index if open_ones else None,
             text=span.of(part.text).strip(),
             span=span,
-            line=part.line_of(entry.span.start),
+            line=entry.line,
             page=entry.page,
             path=(*(open_ones[-1].path if open_ones else ()), heading),
             informative=entry.informative,

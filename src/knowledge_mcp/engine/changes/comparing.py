@@ -6,8 +6,8 @@ import difflib
 import functools
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.changes.aligning import align
 from knowledge_mcp.engine.changes.clauses import Clause, Edition, EditionPart, edition_of
@@ -18,7 +18,8 @@ from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.engine.core.designations import Directory, mentioned
 from knowledge_mcp.engine.core.editions import Editions, Family, edition_of_record, facts_of
 from knowledge_mcp.language.multilingual.recognition import LANGUAGE_NAMES, language_of
-from knowledge_mcp.model.collection import DocumentRecord
+from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Knowledge
 
@@ -81,12 +82,20 @@ def _language(edition: Edition) -> str:
 
 def held_part(knowledge: Knowledge, document_id: str) -> EditionPart:
     """Read an ingested document as an edition's only part."""
-    text = knowledge.document_text(document_id)
-    structure = knowledge.document_structure(document_id)
-    chunks = knowledge.document_chunks(document_id)
+    text, structure = knowledge.document_text(document_id), knowledge.document_structure(document_id)
+    return stored_part(knowledge.document(document_id), text, structure, knowledge.document_chunks(document_id))
+
+
+def stored_part(
+    record: DocumentRecord, text: str, structure: DocumentStructure, chunks: Sequence[Chunk]
+) -> EditionPart:
+    """Make an edition's only part of what is stored of a document.
+
+    A heading that was stored without its line has that of the passage which begins with it.
+    """
     lines = {chunk.span.start: chunk.lines[0] for chunk in chunks if chunk.lines is not None}
-    lines |= {each.span.start: each.line for each in structure.sections if each.line is not None}
-    return EditionPart(document_id, text, structure.sections, chunks, lines.get, knowledge.document(document_id).title)
+    sections = [replace(each, line=each.line or lines.get(each.span.start)) for each in structure.sections]
+    return EditionPart(record.id, text, sections, chunks, record.title)
 
 
 def edition_pair(records: Sequence[DocumentRecord], document: str, old: str = "", new: str = "") -> EditionPair:
@@ -215,14 +224,14 @@ class Comparisons:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[DocumentRecord, DocumentRecord], ComparedPair] = OrderedDict()
 
-    def of(self, knowledge: Knowledge, pair: EditionPair) -> ComparedPair:
-        """Tell what became of each clause; errors as `must_be_editions`."""
+    def of(self, pair: EditionPair, read_part: Callable[[str], EditionPart]) -> ComparedPair:
+        """Tell what became of each clause; `read_part` reads a document by its id. Errors as `must_be_editions`."""
         key = (pair.old, pair.new)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        old, new = (edition_of(record.id, [held_part(knowledge, record.id)]) for record in key)
+        old, new = (edition_of(record.id, [read_part(record.id)]) for record in key)
         must_be_editions(old, new)
         found = ComparedPair(compared(old, new, self._terms))
         with self._lock:

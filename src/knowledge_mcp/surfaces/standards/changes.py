@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
-from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair
+from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair, held_part
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, TextChange
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.core.editions import edition_of_record
@@ -175,7 +176,7 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
 
 def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
     pair = edition_pair(knowledge.documents(), request.document, request.old or "", request.new or "")
-    return pair, comparisons().of(knowledge, pair).changes
+    return pair, comparisons().of(pair, partial(held_part, knowledge)).changes
 
 
 def _kinds(names: Sequence[str] | None) -> frozenset[str]:

@@ -179,9 +179,8 @@ def _part(settings: Settings, path: Path, name: str) -> EditionPart:
     if recognised:
         read = how_many(recognised, "page was", "pages were")
         notify(f"{name}: {read} read by OCR; a word that was read wrongly looks like a change.")
-    lines = {block.span.start: block.lines[0] for block in inspected.document.blocks if block.lines is not None}
     document = inspected.document
-    return EditionPart(name, document.text, inspected.structure.sections, inspected.chunks, lines.get, document.title)
+    return EditionPart(name, document.text, inspected.structure.sections, inspected.chunks, document.title)
 
 
 def draw_pages(
