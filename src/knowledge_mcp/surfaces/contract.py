@@ -6,9 +6,10 @@ fields are exactly those that were set; the transport shortens, renders, logs an
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, get_type_hints, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
@@ -151,7 +152,7 @@ class ToolProxy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tool:
     """Describe one tool.
 
@@ -165,7 +166,6 @@ class Tool:
         destroys: whether it takes something away.
         draw: draw a picture of an answer (PNG) for whoever asked for one, else None; raises only KnowledgeErrors.
         view: whether clients that show pages in the chat show its answers in ours.
-        request, response, is_long: as `run` says.
     """
 
     name: str
@@ -177,15 +177,28 @@ class Tool:
     destroys: bool = False
     draw: Callable[[Any, Any, Any], bytes | None] | None = None
     view: bool = False
-    request: type[Request] = field(init=False)
-    response: type[Response] = field(init=False)
-    is_long: bool = field(init=False)
 
-    def __post_init__(self) -> None:
+    @functools.cached_property
+    def _signature(self) -> tuple[type[Request], type[Response], bool]:
+        """Read the signature of `run` when it is asked for: those of all tools take milliseconds at start."""
         models = get_type_hints(self.run)
         _, request, *call = inspect.signature(self.run).parameters
-        for name, value in (("request", models[request]), ("response", models["return"]), ("is_long", bool(call))):
-            object.__setattr__(self, name, value)
+        return models[request], models["return"], bool(call)
+
+    @property
+    def request(self) -> type[Request]:
+        """The model of arguments."""
+        return self._signature[0]
+
+    @property
+    def response(self) -> type[Response]:
+        """The model of the answer."""
+        return self._signature[1]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether `run` takes a line to the caller."""
+        return self._signature[2]
 
     def answer(self, service: Any, request: Request, call: Call) -> Response:
         """Answer a validated request."""
