@@ -159,11 +159,11 @@ def _settled(tree: Any) -> list[str]:
     _lead_where_they_can(tree)
     unread: list[str] = []
     for message in list(tree.findall(nodes.system_message)):
-        unread += _said(message)
+        unread += _problem_in(message)
         kept = [child for child in message.children if isinstance(child, nodes.literal_block)]
         _put_in_place(message, kept)
     for waiting in (tree.parse_messages, tree.transform_messages):  # docutils would put them at the end of the text
-        unread += [said for message in waiting for said in _said(message)]
+        unread += [problem for message in waiting for problem in _problem_in(message)]
         waiting.clear()
     for section in list(tree.findall(nodes.section)):
         if not any(not isinstance(child, nodes.title) for child in section.children) and not section.astext().strip():
@@ -171,8 +171,8 @@ def _settled(tree: Any) -> list[str]:
     return unread
 
 
-def _said(message: Any) -> list[str]:
-    """Give the line and the words of a message that tells of a mistake."""
+def _problem_in(message: Any) -> list[str]:
+    """Return what a message of docutils reports, with its line; nothing where it is a mere remark."""
     if message.get("level", 0) < 2:
         return []
     words = message.children[0].astext() if message.children else ""

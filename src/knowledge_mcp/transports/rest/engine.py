@@ -227,7 +227,7 @@ class _EngineRoute(APIRoute):
                 return await inner(request)
             except HTTPException:  # the app's own, which it answers itself
                 raise
-            except Exception as exc:  # noqa: BLE001 - answered, all of it
+            except Exception as exc:  # noqa: BLE001 - the remote client raises it again, whatever it is
                 return _error_response(exc, " ".join(("engine", *request.path_params.values())))
 
         return handler
