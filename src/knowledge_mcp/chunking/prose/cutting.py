@@ -246,11 +246,13 @@ class Cutter:
         whole = self._join_within([caption, header], limit)
         if not words or whole[0] != header:
             return whole
-        for count in range(len(words) - 1, _FEWEST_WORDS, -1):
-            beginning = self._join_within([f"{' '.join(words[:count])} …", header], limit)
-            if beginning[0] != header:
-                return beginning
-        return whole
+
+        def beginning(count: int) -> tuple[str, int]:
+            return self._join_within([f"{' '.join(words[:count])} …", header], limit)
+
+        counts = range(_FEWEST_WORDS + 1, len(words))
+        too_many = bisect_left(counts, True, key=lambda count: beginning(count)[0] == header)
+        return beginning(counts[too_many - 1]) if too_many else whole
 
     def _join_within(self, lines: Sequence[str], limit: int) -> tuple[str, int]:
         """Join what fits into a number of tokens, the last line first in importance."""

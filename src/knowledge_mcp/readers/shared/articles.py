@@ -73,19 +73,17 @@ def articles_in(blocks: Sequence[Block], text: str) -> dict[int, Article]:
     sure = {key for key, lines in groups.items() if _is_sequence(lines, alone=key[1])}
     if any(_RANK_OF[word] == _ARTICLE and word != "§" for word, _ in sure):
         sure.discard(("§", False))  # parts of articles
-    found = [line for key in sure for line in groups[key]]
-    ranks = {line.place: _RANK_OF[line.word] for line in found}
+    lines = {line.place: line for key in sure for line in groups[key]}
     open_ranks: list[int] = []
     base = 0
     out: dict[int, Article] = {}
-    lines = {line.place: line for line in found}
     for block in blocks:
         if block.kind is BlockKind.HEADING:
             open_ranks = []
             base = 1
         line = lines.get(block.span.start)
         if line is not None:
-            rank = ranks[line.place]
+            rank = _RANK_OF[line.word]
             open_ranks = [*(each for each in open_ranks if each < rank), rank]
             out[line.place] = Article(line.number, base + len(open_ranks), line.cut, line.alone)
     return out
