@@ -224,3 +224,18 @@ def test_text_between_level_lines_is_no_table() -> None:
     pages.y = 145
     pages.paragraph(*[SENTENCE] * 5)
     assert not tables(read(pages))
+
+
+def test_a_level_line_between_groups_of_rows_doubles_nothing() -> None:
+    pages = sheet()
+    pages.paragraph(SENTENCE, SENTENCE)
+    rows = [
+        ["Tree", "Old", "New", "Sum"],
+        *([name, f"1{at}.5", f"2{at}.5", f"3{at}.5"] for at, name in enumerate(NAMES[:6])),
+    ]
+    for y in (130.0, 148.0, 190.0, 232.0):
+        pages.canvas.line(LEFT, HEIGHT - y, LEFT + 150, HEIGHT - y)
+    for y, cells in zip((142, 160, 172, 184, 202, 214, 226), rows, strict=True):
+        for x, text in zip((4, 64, 88, 112), cells, strict=True):
+            pages.at(LEFT + x, y, text, 9)
+    assert tables(read(pages)) == [rows]

@@ -67,20 +67,26 @@ def tables_between_rules(
         return []
     level = [item for item in items if not is_rotated(item)]
     found: list[tuple[Table, set[int]]] = []
+    reached: _Rule | None = None  # the last line of the last table
     for above, top, bottom in _frames(long):
         rows = _between(level, top, bottom)
         columns = _columns(rows)
-        if len(columns) < _COLUMNS or not _are_figures(rows, columns):
+        if len(columns) < _COLUMNS or not _are_figures(rows, columns) or _are_in(found, rows):
             continue
         head = _between(level, above, top) if above is not None else []
-        head = head if len(head) <= _HEAD else []
+        head = head if len(head) <= _HEAD and not _are_in(found, head) else []
         if _is_whole([*head, *rows], blocks):
             continue
         groups = [rule for rule in rules if above is not None and above[0] < rule[0] < top[0]]
         names = _names(head, columns, groups)
         cells = [*([names] if any(names) else []), *(_cells(row, columns) for row in rows)]
-        inside = [item for row in (*head, *rows) for item in row]
-        found.append((Table(page, cells, [line_of(row, page, places) for row in (*head, *rows)]), set(map(id, inside))))
+        lines = [line_of(row, page, places) for row in (*head, *rows)]
+        taken = {id(item) for row in (*head, *rows) for item in row}
+        if top == reached and len(columns) == len(found[-1][0].rows[0]):  # a line parts groups of rows
+            table, others = found.pop()
+            cells, lines, taken = [*table.rows, *cells], [*table.lines, *lines], taken | others
+        found.append((Table(page, cells, lines), taken))
+        reached = bottom
     return found
 
 
@@ -95,6 +101,11 @@ def _frames(rules: Sequence[_Rule]) -> Iterator[tuple[_Rule | None, _Rule, _Rule
         above = next((rule for rule in reversed(rules[:place]) if _is_alike(rule, top)), None)
         if alike:
             yield above, top, alike[0]
+
+
+def _are_in(found: Sequence[tuple[Table, set[int]]], rows: Sequence[Sequence[TextItem]]) -> bool:
+    """Tell whether words of some rows are in a table already: they are printed once."""
+    return any(id(item) in taken for _, taken in found for row in rows for item in row)
 
 
 def _is_alike(one: _Rule, other: _Rule) -> bool:
