@@ -196,4 +196,9 @@ class EmbeddedChunk:
 
 def embedding_key(chunk: Chunk) -> str:
     """Hash what is embedded, under which its vector may be reused."""
-    return hashlib.sha256(chunk.embedding_text.encode()).hexdigest()
+    return text_key(chunk.embedding_text)
+
+
+def text_key(text: str) -> str:
+    """Hash a text that is embedded, or was; the names of files in it need not be Unicode."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -34,7 +34,7 @@ from knowledge_mcp.engine.repositories.metrics import Metrics
 from knowledge_mcp.engine.repositories.source import RepositoryFiles, is_plain, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.chunk import Chunk, text_key
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
@@ -99,7 +99,7 @@ def _former_key(chunk: Chunk, former: Mapping[str, str]) -> str:
     path = text.partition("\n")[0].partition(" > ")[0]
     if path not in former:
         return ""
-    return hashlib.sha256((former[path] + text[len(path) :]).encode("utf-8", "surrogatepass")).hexdigest()
+    return text_key(former[path] + text[len(path) :])
 
 
 @dataclass(frozen=True, slots=True)
