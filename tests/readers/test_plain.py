@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -195,6 +197,32 @@ def test_a_text_without_headings_has_no_sections_and_is_called_by_its_file(text:
 def test_the_first_clause_gives_the_text_no_name() -> None:
     words = "The pumps of a station are inspected each year by a person\nwho knows them, and what is found is kept.\n"
     assert read(f"1. Scope\n\n{words}\n2. Terms\n\n{words}").title == "notes"
+
+
+def test_clauses_without_others_below_are_headings_from_the_first_line_on() -> None:
+    titles = ["General", "Housing", "Filling of the tank", "Pressure", "Drain"]
+    words = "The valves of a tank are opened each year by a person\nwho knows them, and what is found is kept.\n"
+    text = "\n".join(f"{number} {title}\n\n{words}" for number, title in enumerate(titles, 1))
+    found = [(section.number, section.title) for section in read(text).sections]
+    assert found == [(str(number), title) for number, title in enumerate(titles, 1)]
+
+    below = text.replace("Filling of the tank\n", "Filling of the tank\n\n\n3.1 Funnel\n", 1)  # one stands apart
+    numbers = [section.number for section in read(f"ABC 100 Tanks\n\n{below}").sections]
+    assert numbers == ["1", "2", "3", "3.1", "4", "5"]
+
+
+def test_the_foot_of_a_first_page_without_a_head_is_no_text() -> None:
+    dice = random.Random(7)
+
+    def sheet(number: int, first: int) -> str:
+        rows = ["".join(dice.choices("abcdefghijk", k=60)) for _ in range(first, 45)]
+        return "\n".join([*rows, "", f"ABC 100:2024 Tanks{number:>40}"])
+
+    head = "\fABC 100:2024 Tanks\n\n"
+    written = sheet(1, 1) + head + sheet(2, 0) + head + sheet(3, 0) + head + sheet(4, 0)
+    text = read(written).text
+    assert "ABC 100" not in text
+    assert sorted(re.findall("[a-k]{60}", text)) == sorted(re.findall("[a-k]{60}", written))
 
 
 def test_lines_that_are_ended_on_purpose_stay_lines() -> None:

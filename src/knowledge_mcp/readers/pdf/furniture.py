@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from knowledge_mcp.language.glossary.terms import entry_number
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
@@ -62,11 +62,14 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
         needed = enough if shape else max(enough, _MOSTLY * count)  # a rule of signs, no brace
         if len({line.page for line in band} - copied) >= needed and not _are_titles(band):
             repeated.append((zone, band))
-    counting = [*_numbered_heads(pages, zones, large), *_counting_lines(pages, zones)]
+    outermost = _outermost(pages, zones)
+    counted = list(_counting_lines(pages, zones, outermost))
+    counting = [*_numbered_heads(pages, zones, large), *counted]
     repeated += counting
+    sure = outermost & {id(line) for _, band in counted if len(band) >= _MOST * len(pages) for line in band}
     gone: set[int] = set()
     bands: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for zone, band in _in_margins(repeated, places):
+    for zone, band in _in_margins(repeated, places, sure):
         gone.update(id(line) for line in band)
         bands[zone].update(round(line.y0) for line in band)
     gone.update(_changing_heads(pages, places, bands))
@@ -174,11 +177,12 @@ def _at_one_height(lines: list[Line]) -> list[Line]:
 
 
 def _in_margins(
-    repeated: Sequence[tuple[str, list[Line]]], places: Mapping[tuple[str, str], Sequence[Line]]
+    repeated: Sequence[tuple[str, list[Line]]], places: Mapping[tuple[str, str], Sequence[Line]], sure: Collection[int]
 ) -> Iterator[tuple[str, list[Line]]]:
     """Leave those lines that are repeated outside of the text: where they stand, few pages have words of their own.
 
-    The first line of the text is repeated too, by chance: "Year ended December 31,", "EXAMPLE", a closing brace.
+    The first line of the text is repeated too, by chance: "Year ended December 31,", "EXAMPLE", a closing brace. What
+    is `sure`, as it counts the pages, may stand anywhere: the foot of a first page does that has no head, or is short.
     """
     there: defaultdict[str, Counter[int]] = defaultdict(Counter)
     alike: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -188,7 +192,9 @@ def _in_margins(
         alike[zone][round(line.y0)] += 1
     for zone, band in repeated:
         found = [
-            line for line in band if zone == "side" or _near(alike[zone], line) >= _MOSTLY * _near(there[zone], line)
+            line
+            for line in band
+            if zone == "side" or id(line) in sure or _near(alike[zone], line) >= _MOSTLY * _near(there[zone], line)
         ]
         yield zone, found
 
@@ -205,6 +211,16 @@ def _are_titles(lines: Sequence[Line]) -> bool:
             return False
         offsets.update((place, int(number) - line.page) for place, number in enumerate(numbers))
     return max(offsets.values()) < _COUNTED
+
+
+def _outermost(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> set[int]:
+    """Find the lines in the margins that no other line of their page is farther out than."""
+    found: set[int] = set()
+    for page in pages:
+        heights = [line.y0 for line in page.lines if not line.rotated]
+        for zone, edge in (("top", min(heights, default=0.0)), ("bottom", max(heights, default=0.0))):
+            found |= {id(line) for line in page.lines if zones.get(id(line)) == zone and abs(line.y0 - edge) <= _ROW}
+    return found
 
 
 def _near(heights: Counter[int], line: Line) -> int:
@@ -295,16 +311,23 @@ def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
     yield from (run for run in open_runs.values() if len(run) >= _COUNTED)
 
 
-def _counting_lines(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> Iterator[tuple[str, list[Line]]]:
-    """Find lines in the margins, of any print, that are the same on three pages but for a number that counts them."""
-    found: defaultdict[tuple[str, str, int], list[Line]] = defaultdict(list)
+def _counting_lines(
+    pages: Sequence[PageLayout], zones: Mapping[int, str], outermost: Collection[int]
+) -> Iterator[tuple[str, list[Line]]]:
+    """Find lines in the margins, of any print, that are the same on three pages but for a number that counts them.
+
+    Where a line has several numbers, it must be the outermost of its page, and no clause: rows of tables have them too.
+    """
+    found: defaultdict[tuple[str, str, int, int], list[Line]] = defaultdict(list)
     for page in pages:
         for line in page.lines:
             zone = zones.get(id(line), "")
             numbers = _NUMBER.findall(line.text) if zone else []
-            if len(numbers) == 1:
-                found[zone, _shape(line.text), int(numbers[0]) - page.number].append(line)
-    for (zone, _, _), lines in found.items():
+            if len(numbers) > 1 and (id(line) not in outermost or _CLAUSE.match(line.text)):
+                continue
+            for place, number in enumerate(numbers):
+                found[zone, _shape(line.text), place, int(number) - page.number].append(line)
+    for (zone, *_), lines in found.items():
         if len({line.page for line in lines}) >= _COUNTED:
             yield zone, lines
 

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf.headings.candidates import is_drawn
+from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
 COLUMN, PITCH, SIZE = 6.0, 12.0, 10.0
@@ -255,7 +257,7 @@ def _mark_title(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
             centred = centred and max(centres) - min(centres) <= _OFF_CENTRE and group[0].indent != group[1].indent
         else:
             centred = centred and abs(centres[0] - left - right) <= _OFF_CENTRE and group[0].indent != body[0][0]
-        first = position == 0 and len(group) == 1
+        first = position == 0 and len(group) == 1 and split_clause_number(group[0].text).number not in FIRST_NUMBERS
         if first or centred:
             for row in group:
                 row.size, row.bold = _TITLE, True

@@ -397,9 +397,10 @@ def _lists(links: Sequence[int], possible: Sequence[HeadingCandidate], body: Bod
     """Find runs of four and more plain numbers that nothing but their numbers makes headings: lists, table rows.
 
     Titles that run into their text are no list where clauses of the second depth are set so as well, nor are those
-    that stand `alone` where no number is set as a heading, as on a typewriter.
+    that stand `alone` where most first numbers are not set as headings, as on a typewriter.
     """
-    typed = not any(is_semi_strong(possible[link].line, body) for link in links)
+    firsts = [is_semi_strong(possible[link].line, body) for link in links if len(possible[link].key or ()) == 1]
+    typed = 2 * sum(firsts) < len(firsts)
     members_of = Counter(_setting(possible[link]) for link in links if len(possible[link].key or ()) > 1)
     weak: set[int] = set()
     for plain, run in itertools.groupby(links, key=lambda link: _is_plain(possible[link], body)):
