@@ -84,6 +84,10 @@ def test_an_edition_that_nobody_has_is_refused_with_those_that_there_are(
     refused = knowledge("search", "landing door", "--edition", "1999")
     assert refused.code != 0
     assert "No document is of the edition '1999'" in refused.err
+    assert "Give one of 2018, 2023" in refused.err
+    assert "'2020-13' is no date" in knowledge("search", "landing door", "--edition", "as of 2020-13").err
+    assert knowledge("search", "landing door", "--edition", "as of 2020-12").code == 0
+    assert "as of yesterday" in knowledge("search", "landing door", "--edition", "as of yesterday").err
 
 
 def test_impact_shows_who_refers_to_what_changed(shelf: Path, real_ingest: Command, knowledge: Command) -> None:

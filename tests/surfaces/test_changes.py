@@ -106,6 +106,12 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
         ask(world, "knowledge_changes", document="lifts-2018", kinds=["colour"])
 
 
+def test_a_clause_that_is_in_neither_edition_is_refused_and_not_called_unchanged(world: World) -> None:
+    with pytest.raises(NotFoundError, match="no clause '99' in either edition") as refused:
+        ask(world, "knowledge_changes", document="lifts-2018", clause="99")
+    assert "knowledge_outline" in refused.value.suggestion
+
+
 def test_editions_are_named_by_label_or_id(world: World) -> None:
     named = ask(world, "knowledge_changes", document="ACME 100", **{"from": "2018", "to": "2023"})
     assert named["changes"]

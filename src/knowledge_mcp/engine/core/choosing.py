@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,10 @@ def choose_editions(base: Base, known: Editions, edition: str, question: str = "
         return Choice(NotIn("document_id", hidden) if hidden else None, frozenset(hidden))
     as_of = _AS_OF.fullmatch(requested)
     if as_of is not None:
+        if not _is_date(as_of["date"]):
+            raise InvalidInputError(
+                f"'{as_of['date']}' is no date.", suggestion='Write a year, month or day: "as of 2020-05".'
+            )
         return _as_of(known, base.records(), as_of["date"])
     return _only(base.records(), requested)
 
@@ -133,8 +138,9 @@ def _only(records: Collection[DocumentRecord], requested: str) -> Choice:
         labels = sorted({label for record in records if (label := facts_of(record).label)})
         raise InvalidInputError(
             f"No document is of the edition '{requested[:60]}'.",
-            details=f"Editions here: {list_first(labels, _MOST_LISTED) or 'none is known'}.",
-            suggestion='Give one of these, "all", or a date as in "as of 2020-05".',
+            suggestion=f'Give one of {list_first(labels, _MOST_LISTED)}, "all", or a date as in "as of 2020-05".'
+            if labels
+            else "Leave it out: no document here says its edition.",
         )
     return Choice(In("document_id", tuple(document_ids)), included=frozenset(document_ids))
 
@@ -152,6 +158,15 @@ def _is(facts: EditionFacts, requested: str) -> bool:
     digits = re.findall(r"\d{1,4}", name)
     version = mark.version if mark is not None else tuple(map(int, digits)) if re.fullmatch(r"[\d.]+", name) else ()
     return bool(version) and version == facts.version
+
+
+def _is_date(text: str) -> bool:
+    """Tell whether the calendar has a year, a month ("2020-05") or a day."""
+    try:
+        datetime.date.fromisoformat(text + "-01" * (2 - text.count("-")))
+    except ValueError:
+        return False
+    return True
 
 
 def _as_of(known: Editions, records: Collection[DocumentRecord], date: str) -> Choice:

@@ -14,7 +14,7 @@ from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, T
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
@@ -137,6 +137,11 @@ def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
     """Answer `knowledge_changes`."""
     kinds = _kinds(request.kinds)
     pair, found = _compare(knowledge, request)
+    if request.clause is not None and not any(_is_numbered(each, request.clause) for each in found):
+        raise NotFoundError(
+            f"There is no clause '{request.clause}' in either edition.",
+            suggestion="knowledge_outline lists the clauses of a document with their numbers.",
+        )
     selected = [each for each in found if _is_selected(each, request.clause, kinds)]
     selected.sort(key=_weight)
     page, next_cursor = page_of(
@@ -191,12 +196,16 @@ def _kinds(names: Sequence[str] | None) -> frozenset[str]:
 def _is_selected(each: ClauseChange, clause: str | None, kinds: frozenset[str]) -> bool:
     if each.link.kind is LinkKind.SAME and not each.changes:
         return False
-    if clause is not None:
-        number = clause.strip().rstrip(".")
-        numbers = [side.number for side in (each.link.old, each.link.new) if side is not None]
-        if not any(one == number or one.startswith((f"{number}.", f"{number}(")) for one in numbers):
-            return False
+    if clause is not None and not _is_numbered(each, clause):
+        return False
     return not kinds or each.link.kind.value in kinds or any(change.kind.value in kinds for change in each.changes)
+
+
+def _is_numbered(each: ClauseChange, clause: str) -> bool:
+    """Tell whether a clause has a number, or stands below the clause that has it, in either edition."""
+    number = clause.strip().rstrip(".")
+    numbers = [side.number for side in (each.link.old, each.link.new) if side is not None]
+    return any(one == number or one.startswith((f"{number}.", f"{number}(")) for one in numbers)
 
 
 def _weight(each: ClauseChange) -> int:
