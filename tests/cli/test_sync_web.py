@@ -302,6 +302,50 @@ def test_a_page_that_its_sitemap_still_names_is_gone_once_two_syncs_found_nothin
     assert set(held(knowledge)) == {url(site, "/doors")}
 
 
+def test_a_sitemap_none_of_whose_pages_is_there_is_no_empty_success(site: Site, knowledge: Command) -> None:
+    site.handlers["/sitemap.xml"] = sitemap(site, "/a", "/b")
+    knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
+    for done in (knowledge("sync"), knowledge("sync")):
+        assert done.code == 1
+        assert "None of the 2 pages" in done.err
+        assert "/a" in done.err
+    assert "None of the 2 pages" in knowledge("doctor").out.replace("\n", " ")
+    site.handlers["/sitemap.xml"] = sitemap(site)
+    assert "holds no document" in knowledge("sync").out
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_webdav_folder_that_wants_a_login_says_where_it_goes(site: Site, knowledge: Command, status: int) -> None:
+    site.handlers["/docs/"] = answer(b"", status)
+    knowledge("sources", "add", f"davs://127.0.0.1:{site.port}/docs", "--name", "specs")
+    done = knowledge("sync")
+    assert done.code != 0
+    assert f"Set SOURCE_LOGINS=127.0.0.1:{site.port}=USER:PASSWORD" in done.err
+
+
+@pytest.mark.parametrize("status", [200, 405, 501])
+def test_a_server_without_webdav_is_named_so(site: Site, knowledge: Command, status: int) -> None:
+    site.handlers["/docs/"] = answer(b"", status)
+    knowledge("sources", "add", f"davs://127.0.0.1:{site.port}/docs", "--name", "specs")
+    done = knowledge("sync")
+    assert done.code == 1
+    assert "does not speak WebDAV" in done.err
+
+
+def test_what_was_not_taken_is_told_with_the_next_step_and_counted_wherever_the_source_is(
+    folder: Site, knowledge: Command
+) -> None:
+    folder.handlers["/docs/"] = dav(("/docs/", ""), ("/docs/doors.html", '"1"'), ("/docs/lines.html", '"1"'))
+    folder.handlers["/docs/lines.html"] = answer(b"", 401)
+    done = knowledge("sync")
+    assert done.code == 1
+    assert "lines.html is not open to everyone" in done.err
+    assert "Next: " in done.err
+    assert "1 not taken" in knowledge("sources", "list").out
+    assert "1 not taken" in knowledge("stats").out
+    assert "1 not taken" in knowledge("doctor").out
+
+
 # ---- servers that mean harm or are mistaken: a sync ends, says what it did not take, and removes nothing
 
 

@@ -211,12 +211,14 @@ class SourceState:
         last_tried: when a sync last ended, well or not.
         last_error: why the last one did not go well, empty where it did.
         documents: how many documents came from it at the last good sync.
+        skipped: how many of its files could not be taken then: nobody can read them, or this program may not.
     """
 
     last_synced: str = ""
     last_tried: str = ""
     last_error: str = ""
     documents: int = 0
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,7 +208,8 @@ def _print_stats(answer: StatsResponse) -> None:
     ]
     for each in answer.sources:
         synced = f"synced {each.last_synced}" if each.last_synced else "never synced"
-        summary = f"{how_many(each.documents, 'document')}, {synced}{', stale' if each.stale else ''}"
+        skipped = f", {each.skipped} not taken" if each.skipped else ""
+        summary = f"{how_many(each.documents, 'document')}{skipped}, {synced}{', stale' if each.stale else ''}"
         rows.append((f"Source {each.name}", f"{summary}: {each.last_error}" if each.last_error else summary))
     print_facts(rows)
     for note in answer.notes:

@@ -170,7 +170,10 @@ def _sources(settings: Settings) -> Iterator[CheckOutcome]:
         elif each.is_stale():
             yield CheckOutcome(f"source {name}", "warn", f"stale: {synced}", f"`knowledge sync {name}`")
         else:
-            yield CheckOutcome(f"source {name}", "ok", f"{how_many(state.documents, 'document')}, {synced}")
+            skipped = f", {state.skipped} not taken" if state.skipped else ""
+            advice = f"`knowledge sync {name}` names what was not taken." if state.skipped else ""
+            found = f"{how_many(state.documents, 'document')}{skipped}, {synced}"
+            yield CheckOutcome(f"source {name}", "ok", found, advice)
 
 
 _LIMITS = {

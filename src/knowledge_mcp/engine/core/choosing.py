@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -163,7 +163,7 @@ def _is(facts: EditionFacts, requested: str) -> bool:
 def _is_date(text: str) -> bool:
     """Tell whether the calendar has a year, a month ("2020-05") or a day."""
     try:
-        datetime.date.fromisoformat(text + "-01" * (2 - text.count("-")))
+        dt.date.fromisoformat(text + "-01" * (2 - text.count("-")))
     except ValueError:
         return False
     return True

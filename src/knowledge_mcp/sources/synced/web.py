@@ -318,6 +318,12 @@ class WebDavSource:
         try:
             answer = self._fetcher.ask(folder, _PROPFIND, login=self._login)
         except (AuthError, NotFoundError) as error:
+            if folder == self._root and isinstance(error, AuthError) and not self._login:
+                raise AuthError(
+                    f"{display_url} is not open without a login.",
+                    details=error.details,
+                    suggestion=f"Set SOURCE_LOGINS={parse_address(folder).place}=USER:PASSWORD, and sync again.",
+                ) from error
             if folder == self._root:
                 raise
             self._closed.append(folder)
@@ -473,6 +479,7 @@ class SitemapSource:
         return bool(self._pages)
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:
+        has_page = False
         for url in self._pages:
             item = self._visitor.tried(url)
             if isinstance(item, SkippedFile) and item.reason == NotFoundError.code.value:
@@ -481,8 +488,14 @@ class SitemapSource:
                     self._absent[url] = None
                     continue
                 item = replace(item, suggestion="Its document is kept, and removed if the next sync finds nothing too.")
+            has_page = True
             yield item
         self._visitor.remember(self._pages.keys() | self._absent.keys())
+        if self._absent and not has_page:
+            raise NotFoundError(
+                f"None of the {len(self._absent):,} pages that {self._address.display_url} names is there.",
+                suggestion=f"Open one of them, such as {next(iter(self._absent))}, and sync again when it is there.",
+            )
 
     def owns(self, record: DocumentRecord) -> bool:
         return record.source_path in self._pages or self._visitor.knows(record.source_path)

@@ -56,6 +56,8 @@ AGENT = f"{TOKEN}/{__version__} (+robots.txt: {TOKEN})"
 _MOST_REDIRECTS = 5
 _ROBOTS = "/robots.txt"
 _UNCHANGED, _MULTI_STATUS = 304, 207
+_NO_SUCH_METHOD = frozenset({405, 501})
+"""A server that was asked by another method than GET does not know it: the asker tells what that means."""
 _ETAG = re.compile(r'(?:W/)?"[!#-~\x80-\xff]{0,512}"')
 _DATE = re.compile(r"[A-Za-z0-9:, +-]{1,64}")
 _PATH = re.compile(r"(https://[^/\s]+)/\S*")
@@ -72,7 +74,7 @@ class WebAnswer:
 
     Attributes:
         url: where it came from in the end, after redirects.
-        status: of HTTP: 200, 207, or 304 where nothing changed.
+        status: of HTTP: 200, 207, 304 where nothing changed, or 405 and 501 to another method than GET.
         body: empty where nothing changed.
         media_type, name: of a document, as `Fetched` has them; empty where the kind was not asked for.
         etag, last_modified: validators, empty where there are none.
@@ -203,6 +205,8 @@ class _Journey:
                         raise _login_refused(address, exchange.head.status)
                     if exchange.head.status == _UNCHANGED and question.is_conditional:
                         return WebAnswer(address.url, _UNCHANGED)
+                    if exchange.head.status in _NO_SUCH_METHOD and question.method != "GET":
+                        return WebAnswer(address.url, exchange.head.status)
                     return take(exchange, address, self.max_bytes)
             origin, address = address.origin, redirected(address, location)
             if self.signed_in and address.origin != origin:

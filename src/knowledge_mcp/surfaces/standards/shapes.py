@@ -384,6 +384,7 @@ class SyncedPlace(Response):
     name: str
     kind: str
     documents: int
+    skipped: int = Field(default=0, description="Files of it that could not be taken.")
     last_synced: str = Field(default="", description="ISO 8601.")
     stale: bool = Field(description="The documents may differ from the source.")
     last_error: str = ""

@@ -117,6 +117,7 @@ def list_sources(options: CommandOptions) -> None:
         rows: list[tuple[str, ...]] = []
         for each in found:
             state = each.state.last_error or ("stale" if each.is_stale() else "in sync")
+            state += f", {each.state.skipped} not taken" if each.state.skipped and not each.state.last_error else ""
             synced = each.state.last_synced[:16].replace("T", " ") or "never"
             spec, documents = each.spec, str(each.state.documents)
             rows.append((spec.name, spec.kind.value, spec.location, documents, synced, state))
@@ -137,6 +138,7 @@ def plain_status(status: SourceStatus) -> dict[str, Any]:
         "allow": list(spec.allow),
         "every_seconds": spec.every,
         "documents": state.documents,
+        "skipped": state.skipped,
         "last_synced": state.last_synced,
         "last_tried": state.last_tried,
         "last_error": state.last_error,

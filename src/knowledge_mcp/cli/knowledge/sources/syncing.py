@@ -24,7 +24,7 @@ from knowledge_mcp.cli.shared.progress import ingest_progress
 from knowledge_mcp.cli.shared.report import list_left_out
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, UnreadableReason
-from knowledge_mcp.model.ingest import LeftOut, SourceKind, SourceState, SourceStatus, SyncReport
+from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceKind, SourceState, SourceStatus, SyncReport
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.support.wording import how_many
 
@@ -70,7 +70,12 @@ class Synced:
             "removed": [{"document_id": each.id, "source_path": each.source_path} for each in self.report.removed],
             "kept": [{"document_id": each.id, "source_path": each.source_path} for each in self.report.kept],
             "skipped": [
-                {"source": each.source, "reason": each.reason, "message": each.message}
+                {
+                    "source": each.source,
+                    "reason": each.reason,
+                    "message": each.message,
+                    "suggestion": each.suggestion,
+                }
                 for each in (*ingest.skipped, *ingest.failed)
             ],
             "left_out": [{"what": each.what, "count": each.count} for each in self.left_out],
@@ -137,7 +142,7 @@ def _state_after(before: SourceState, report: SyncReport) -> SourceState:
     if unread:
         message = f"{how_many(len(unread), 'place')} could not be read: {one_line(unread[0].message)}"
         return replace(before, last_tried=now, last_error=message)
-    return SourceState(now, now, "", len(report.ingest.documents))
+    return SourceState(now, now, "", len(report.ingest.documents), len(unread_files))
 
 
 def _now() -> str:
@@ -155,24 +160,26 @@ def print_sync(synced: Synced, *, errors_only: bool = False) -> None:
     if not errors_only:
         stored = sum(not each.unchanged for each in report.ingest.documents)
         unchanged = len(report.ingest.documents) - stored
-        line = f"{name}: {stored} stored, {unchanged} unchanged, {len(report.removed)} removed."
-        say(line)
+        say(f"{name}: {stored} stored, {unchanged} unchanged, {len(report.removed)} removed.")
+        if not report.ingest.documents:
+            say("  It holds no document that is read. Check its location and --pattern if there should be some.")
         for each in report.removed:
             say(f"  removed {each.id}: {one_line(each.source_path)} is gone")
         for line in (*report.ingest.editions, *list_left_out(synced.left_out)):
             say(f"  {line}")
     for each in report.kept:
         notify(f"{name}: {each.id} is kept although {one_line(each.source_path)} is gone: {report.why_kept}.")
-    _name(
-        [f"{one_line(each.source)}: {each.message}" for each in (*report.ingest.skipped, *report.ingest.failed)], name
-    )
+    _name_skipped(name, (*report.ingest.skipped, *report.ingest.failed))
 
 
-def _name(lines: Sequence[str], name: str) -> None:
-    for line in lines[:_MAX_LISTED]:
-        notify(f"{name}: not taken: {line}")
-    if len(lines) > _MAX_LISTED:
-        notify(f"{name}: and {len(lines) - _MAX_LISTED} more; --json names all.")
+def _name_skipped(name: str, files: Sequence[SkippedFile]) -> None:
+    """Name the first files that were not taken, then what can be done, once each."""
+    for each in files[:_MAX_LISTED]:
+        notify(f"{name}: not taken: {one_line(each.source)}: {each.message}")
+    if len(files) > _MAX_LISTED:
+        notify(f"{name}: and {len(files) - _MAX_LISTED} more; --json names all.")
+    for advice in dict.fromkeys(each.suggestion for each in files[:_MAX_LISTED] if each.suggestion):
+        notify(f"Next: {advice}")
 
 
 _LOOK = 1.0
