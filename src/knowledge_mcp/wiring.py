@@ -530,8 +530,14 @@ def build_synced(settings: Settings, spec: SourceSpec) -> SyncedSource:
     return source
 
 
-def build_source(path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None) -> FileSource:
-    """Find the files to ingest below a path (None: every document), or the one file that it names."""
+def build_source(
+    path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None, own_data: Path | None = None
+) -> FileSource:
+    """Find the files to ingest below a path (None: every document), or the one file that it names.
+
+    Args:
+        own_data: as `FileSource` takes it.
+    """
     from knowledge_mcp.sources.files import FileSource
 
-    return FileSource(path, recursive=recursive, patterns=patterns)
+    return FileSource(path, recursive=recursive, patterns=patterns, own_data=own_data)

@@ -159,13 +159,32 @@ def test_how_sources_stand_is_told_everywhere(docs: Path, knowledge: Command) ->
 
 def test_a_name_and_a_place_are_registered_once(docs: Path, knowledge: Command, home: Path) -> None:
     other = put(home / "other", {"masts.md": "# Masts\n\nStand upright.\n"})
-    assert "registered already" in knowledge("sources", "add", str(docs), "--name", "twice").err
+    twice = knowledge("sources", "add", str(docs), "--name", "twice").err
+    assert "is registered already, as 'docs'" in twice
+    assert "--name" not in twice, "another name does not help"
     assert "registered already" in knowledge("sources", "add", str(other), "--name", "docs").err
     for wrong in ("..", "a/b", ".hidden", "x.lock"):
         assert "is not a name" in knowledge("sources", "add", str(other), "--name", wrong).err
     assert "no interval" in knowledge("sources", "add", str(other), "--every", "soon").err
     assert "no folder" in knowledge("sources", "add", str(home / "nowhere")).err
+    assert "No location" in knowledge("sources", "add", " ").err, "the folder of the moment is not meant"
+    file = knowledge("sources", "add", str(other / "masts.md")).err
+    assert "is a file" in file
+    assert "--pattern 'masts.md'" in file
+    assert "--kind git" in knowledge("sources", "add", str(other), "--branch", "main").err
     assert "There is no source 'nobody'" in knowledge("sync", "nobody").err
+
+
+def test_what_the_program_keeps_below_a_source_is_none_of_its_documents(
+    docs: Path, real_ingest: Command, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA_PATH", str(docs / "data"))
+    knowledge("sources", "add", str(docs))
+    for _ in range(2):
+        done = of(knowledge("sync", "--json"))
+        assert {"what": "data of this program", "count": 1} in done["left_out"]
+    assert real_ingest(str(docs)).code == 0
+    assert set(held(knowledge).values()) == set(TEXTS)
 
 
 def test_removing_a_source_keeps_its_documents_unless_told(docs: Path, knowledge: Command, home: Path) -> None:

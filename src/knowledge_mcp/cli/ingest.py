@@ -183,7 +183,12 @@ class IngestRun:
         self._progress = ingest_progress(verbose=self._choices.verbose, dry_run=self._choices.dry_run)
         files = FileSources(
             [
-                wiring.build_source(each.absolute(), recursive=self._choices.recursive, patterns=self._choices.patterns)
+                wiring.build_source(
+                    each.absolute(),
+                    recursive=self._choices.recursive,
+                    patterns=self._choices.patterns,
+                    own_data=settings.data_folder,
+                )
                 for each in self._choices.sources
             ]
         )

@@ -75,6 +75,7 @@ class FileSource:
         patterns: file name patterns (`*`, `?`, `[...]`) without regard to case; a single file needs to fit none. None
             takes every document, of kinds that are not read too: these are refused by name.
         links: whether symbolic links are followed; where strangers may write, they are left out.
+        own_data: the folder in which this program keeps what it knows; it is not entered from a folder above it.
 
     Folders behind symbolic links are entered only where they lie inside `path`, and no folder twice; hidden files and
     folders (leading dot) are left out.
@@ -91,8 +92,10 @@ class FileSource:
         recursive: bool = True,
         patterns: Sequence[str] | None = None,
         links: bool = True,
+        own_data: Path | None = None,
     ) -> None:
         self.path: Final = spelled(path)
+        self._own_data = None if own_data is None else _identity(own_data)
         self._recursive = recursive
         self._links = links
         self._has_patterns = patterns is not None
@@ -221,7 +224,9 @@ class FileSource:
         for entry in entries:
             if _is_folder(entry) and (not entry.is_symlink() or self._is_inside(entry.path)):
                 identity = _identity(Path(entry.path))
-                if identity not in seen:
+                if identity == self._own_data:
+                    self._leave("data of this program", entry.path)
+                elif identity not in seen:
                     seen.add(identity)
                     if identity[0] != device and os.path.ismount(entry.path):
                         self._mounts.append(entry.path)

@@ -29,6 +29,8 @@ class SourceOptions(git.GitOptions, Protocol):
     """The settings that registered sources depend on."""
 
     @property
+    def data_folder(self) -> Path: ...
+    @property
     def source_logins(self) -> Secret | None: ...
     @property
     def rag_fetch_max_bytes(self) -> int: ...
@@ -52,11 +54,18 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
         NotFoundError: there is no such folder.
         InvalidInputError: the address, name, branch or folder inside a repository cannot be.
     """
+    if not location.strip():
+        raise InvalidInputError("No location was given.", suggestion="Give a folder, or an address as https://….")
     if location.startswith("davs://"):
         location, kind = f"https://{location.removeprefix('davs://')}", kind or SourceKind.WEBDAV
     kind = kind or _kind_of(location)
     if kind is SourceKind.FOLDER:
         path = spelled(location)
+        if path.is_file():
+            raise InvalidInputError(
+                f"'{location[:200]}' is a file.",
+                suggestion=f"Register its folder with --pattern '{path.name}', or take it in with `knowledge-ingest`.",
+            )
         if not path.is_dir():
             raise NotFoundError(f"There is no folder '{location[:200]}'.", suggestion="Check the path.")
         place, name = str(path), path.name
@@ -70,9 +79,14 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
         address = parse_address(location)
         place, name = address.url, _web_name(address)
     if (spec.branch or spec.below) and kind is not SourceKind.GIT:
-        raise InvalidInputError("--branch and --below go with a git repository.")
+        raise InvalidInputError(
+            "--branch and --below go with a git repository.", suggestion="Leave them out, or say --kind git."
+        )
     if spec.patterns and kind in {SourceKind.PAGE, SourceKind.SITEMAP}:
-        raise InvalidInputError("--pattern goes with folders, git repositories and WebDAV.")
+        raise InvalidInputError(
+            "--pattern goes with folders, git repositories and WebDAV.",
+            suggestion="Leave it out, or say with --kind which of these the address is.",
+        )
     name = spec.name or repository_name(name)
     if repository_name(name) != name:
         raise InvalidInputError(
@@ -105,10 +119,11 @@ def folder(
     spec: SourceSpec, options: SourceOptions, memory: SourceList, environment: Mapping[str, str]
 ) -> SyncedSource:
     """Make a folder of this machine."""
-    del options, environment
+    del environment
     return FolderSource(
         Path(spec.location),
         spec.patterns,
+        own_data=options.data_folder,
         mounts=memory.mounts(spec.name),
         remember=lambda mounts: memory.remember_mounts(spec.name, mounts),
     )

@@ -26,6 +26,7 @@ class FolderSource:
         folder: its path.
         patterns: as `FileSource` takes them; empty for every document.
         links: whether links to files outside of the folder are followed, which is their maker's will.
+        own_data: as `FileSource` takes it.
         mounts: where disks were mounted at the last sync, above the folder and below it; what lies on one that is not
             mounted now is not gone.
         remember: keeps where they are mounted now.
@@ -39,12 +40,14 @@ class FolderSource:
         patterns: Sequence[str] = (),
         *,
         links: bool = True,
+        own_data: Path | None = None,
         mounts: Collection[str] = (),
         remember: Callable[[Collection[str]], None] = lambda _: None,
     ) -> None:
         self._folder = spelled(folder)
         self._patterns = tuple(patterns) or None
         self._links = links
+        self._own_data = own_data
         self._mounts = mounts
         self._remember = remember
         self._files: FileSource | None = None
@@ -63,7 +66,7 @@ class FolderSource:
                     f"The disk at {each} is not mounted, on which {self._folder} lay at the last sync.",
                     suggestion="Mount it. If it lies elsewhere for good, remove the source and add it again.",
                 )
-        self._files = FileSource(self._folder, patterns=self._patterns, links=self._links)
+        self._files = FileSource(self._folder, patterns=self._patterns, links=self._links, own_data=self._own_data)
         return not self._files.is_empty()
 
     def items(self) -> Iterator[SourceItem | SkippedFile]:

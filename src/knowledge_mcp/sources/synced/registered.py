@@ -67,9 +67,14 @@ class SourceList:
         with hold_lock(self._locks, "list"):
             for each in self.all():
                 same = (each.spec.kind, each.spec.location, each.spec.branch, each.spec.below)
-                if each.spec.name == spec.name or same == (spec.kind, spec.location, spec.branch, spec.below):
+                if same == (spec.kind, spec.location, spec.branch, spec.below):
                     raise InvalidInputError(
-                        f"'{each.spec.name}' is registered already: {each.spec.location}.",
+                        f"{each.spec.location} is registered already, as '{each.spec.name}'.",
+                        suggestion=f"`knowledge sources remove {each.spec.name}` takes it off the list first.",
+                    )
+                if each.spec.name == spec.name:
+                    raise InvalidInputError(
+                        f"The name '{each.spec.name}' is registered already, for {each.spec.location}.",
                         suggestion="Give another name with --name, or remove that one first.",
                     )
             self._write(spec, SourceState())
