@@ -60,6 +60,42 @@ def test_the_table_shows_the_weightiest_first(knowledge: Command, editions: tupl
     assert "number" not in knowledge("compare", *editions, "--kind", "force").out.partition("Changes")[2]
 
 
+def test_a_kind_narrows_every_table_and_what_has_none_says_so(
+    knowledge: Command, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    table = tmp_path / "changes.csv"
+    answer = json.loads(knowledge("compare", *editions, "--kind", "force", "--json", "--csv", str(table)).out)
+    assert [change["kind"] for each in answer["alignment"] for change in each["changes"]] == ["force"]
+    assert [row["change"] for row in csv.DictReader(io.StringIO(table.read_text()))] == ["force"]
+    assert "no change of this kind" in knowledge("compare", *editions, "--kind", "definition").out
+
+
+def test_requirements_come_before_words_are_counted_once_and_have_both_citations(
+    knowledge: Command, tmp_path: Path
+) -> None:
+    old, new, page = (tmp_path / name for name in ("old.md", "new.md", "changes.html"))
+    old.write_text(OLD)
+    new.write_text(f"{NEW}\n## 3 Pits\n\nEach pit shall be dry.\n")
+    summary = json.loads(knowledge("compare", str(old), str(new), "--json").out)["summary"]
+    assert (summary["requirements_added"], summary.get("words", 0)) == (1, 0)
+    shown = knowledge("compare", str(old), str(new)).out
+    assert "│ requirement added" in shown
+    assert {"old.md:3, 1 Doors", "new.md:3, 1 Doors"} <= {part.strip() for part in re.split("[│\n]", shown)}
+    knowledge("compare", str(old), str(new), "--html", str(page))
+    assert '<span class="kind requirements_added">requirement added</span>' in page.read_text()
+    assert 'data-kind="requirements_added"' in page.read_text()
+
+
+def test_pages_that_cannot_be_put_anywhere_are_no_silence(
+    knowledge: Command, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    assert "Give --html FILE too" in knowledge("compare", *editions, "--pages").err
+    done = knowledge("compare", *editions, "--pages", "--html", str(tmp_path / "changes.html"))
+    assert "no page of it is drawn" in done.err
+    (tmp_path / "empty").mkdir()
+    assert "There is no file in" in knowledge("compare", editions[0], str(tmp_path / "empty")).err
+
+
 def test_csv_and_page_are_written(knowledge: Command, editions: tuple[str, str], tmp_path: Path) -> None:
     table, page = tmp_path / "changes.csv", tmp_path / "changes.html"
     knowledge("compare", *editions, "--csv", str(table), "--html", str(page))

@@ -99,6 +99,7 @@ def test_impact_shows_who_refers_to_what_changed(shelf: Path, real_ingest: Comma
     shown = knowledge("impact", "lifts-2018").out
     assert "undated" in shown
     assert "number: 5 s → 4 s" in " ".join(shown.split())
+    assert "edited: " in shown, "with the citation of what changed"
 
 
 def test_what_is_given_at_the_ingest_filters_a_search(home: Path, real_ingest: Command, knowledge: Command) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
@@ -22,19 +23,42 @@ from knowledge_mcp.engine.changes.differences import (
 from knowledge_mcp.engine.changes.sentences import Weights, word_weights
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
+WEIGHTIEST_FIRST = (
+    ChangeType.FORCE.value,
+    ChangeType.NUMBER.value,
+    ChangeType.DEFINITION.value,
+    "requirement added",
+    "requirement withdrawn",
+    ChangeType.REFERENCE.value,
+    ChangeType.WORDS.value,
+)
+"""What changes are called, in the order in which they matter to who has to comply."""
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
 
 
+def name_of(change: TextChange) -> str:
+    """Say what a change is: a requirement that was added or withdrawn, or its kind."""
+    return f"requirement {change.requirement}" if change.requirement else change.kind.value
+
+
+def narrow(changes: Sequence[ClauseChange], kinds: Collection[ChangeType]) -> list[ClauseChange]:
+    """Leave of each clause's changes those of some kinds; what became of the clause is as it was."""
+    return [replace(each, changes=tuple(change for change in each.changes if change.kind in kinds)) for each in changes]
+
+
 def count_changes(changes: Sequence[ClauseChange]) -> dict[str, int]:
-    """Count clauses by what became of them, then changes by kind; only what there is."""
+    """Count clauses by what became of them, then changes by what they are, each once; only what there is."""
     clauses = Counter(each.link.kind for each in changes)
-    inside = Counter(change.kind for each in changes for change in each.changes)
-    obligations = Counter(change.requirement for each in changes for change in each.changes if change.requirement)
+    inside = Counter(name_of(change) for each in changes for change in each.changes)
     return {
         **{kind.value: clauses[kind] for kind in LinkKind if clauses[kind]},
-        **{kind.value: inside[kind] for kind in ChangeType if inside[kind]},
-        **{f"requirements_{name}": obligations[name] for name in ("added", "withdrawn") if obligations[name]},
+        **{_counted(name): inside[name] for name in WEIGHTIEST_FIRST if inside[name]},
     }
+
+
+def _counted(name: str) -> str:
+    """Name a count: `requirements_added`, or as the change is named."""
+    return name.replace("requirement ", "requirements_")
 
 
 def cite_clause(clause: Clause | None) -> str:
@@ -132,8 +156,8 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pi
 
 
 def _count(name: str, words: str) -> str:
-    """Write how many there are; what clauses are marked with can be stepped through."""
-    if name not in {*LinkKind, *ChangeType} or name == LinkKind.SAME:
+    """Write how many there are; all but what is the same can be stepped through."""
+    if name == LinkKind.SAME:
         return f'<span class="count">{words}</span>'
     return f'<button type="button" class="count" data-kind="{name}" title="Step through these clauses">{words}</button>'
 
@@ -168,11 +192,8 @@ def _level(each: ClauseChange) -> int:
 def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_open: bool) -> str:
     """Write a clause up to where those below it stand."""
     old, new = each.link.old, each.link.new
-    kinds = "".join(
-        f' <span class="kind {kind.value}">{kind.value}</span>'
-        for kind in ChangeType
-        if any(change.kind is kind for change in each.changes)
-    )
+    names = {name_of(change) for change in each.changes}
+    kinds = "".join(f' <span class="kind {_counted(name)}">{name}</span>' for name in WEIGHTIEST_FIRST if name in names)
     rows = "".join(_row(*pair) for pair in side_by_side(each, weights))
     places = "".join(f"<span>{html.escape(cite_clause(side))}</span>" for side in (old, new))
     return (

@@ -70,10 +70,13 @@ def compare(
     Example: knowledge compare docs-v1/ docs-v2/ --kind force --kind number
     """
     with options.guard():
+        if with_pages and as_html is None:
+            raise InvalidInputError("--pages puts pages into --html.", suggestion="Give --html FILE too.")
         settings = options.settings()
         before, after = _with_own_names(_read_both(settings, old, new), old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compare_editions(before, after)
+        narrowed = redline.narrow(changes, frozenset(kind)) if kind else changes
         pages = (
             (draw_pages(settings, old, changes, "old"), draw_pages(settings, new, changes, "new"))
             if as_html is not None and with_pages
@@ -81,14 +84,14 @@ def compare(
         )
         is_written = write_results(
             {
-                as_csv: lambda: redline.as_csv(changes),
+                as_csv: lambda: redline.as_csv([each for each in narrowed if each.changes] if kind else changes),
                 as_html: lambda: redline.as_html(before.name, after.name, changes, pages),
             }
         )
         if options.as_json:
-            write_json(redline.as_values(before.name, after.name, changes))
+            write_json(redline.as_values(before.name, after.name, narrowed))
         elif not is_written:
-            _print(before, after, changes, frozenset(kind or ChangeType))
+            _print(before, after, changes, narrowed)
 
 
 def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
@@ -155,7 +158,8 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
         else:
             files.append((path, name))
     if not files:
-        raise InvalidInputError(f"No file of {folder} is of a kind that is read.", suggestion="Give another folder.")
+        what = "No file of {} is of a kind that is read." if skipped else "There is no file in {}."
+        raise InvalidInputError(what.format(folder), suggestion="Give another folder.")
     with WorkBar() as bar:
         for number, (path, name) in enumerate(files):
             bar.show(folder.name, number, len(files))
@@ -198,6 +202,10 @@ def draw_pages(
     places = {key: file for key, file in places.items() if file.suffix.lower() == ".pdf" and file.is_file()}
     if len(places) > _MAX_DRAWN:
         notify(f"{name}: only the first {_MAX_DRAWN} of {len(places)} pages with changes are drawn.")
+    if clauses and not places:
+        notify(f"{name}: no page of it is drawn, for pages are drawn of PDF files alone.")
+    elif changed and not clauses and not places:
+        notify(f"{name}: no page of it is drawn, for it has no pages.")
     found: dict[tuple[str, int], bytes] = {}
     passwords = build_passwords(settings, ask_password if can_ask() else None)
     item_of = functools.cache(file_item)  # it reads the whole file for its check sum
@@ -215,7 +223,7 @@ def _read_ingested(settings: Settings, document_id: str) -> Edition:
 # ---- showing
 
 
-def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> None:
+def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], narrowed: Sequence[ClauseChange]) -> None:
     counts = redline.count_changes(changes)
     if set(counts) <= {LinkKind.SAME.value}:
         say(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same.")
@@ -229,20 +237,21 @@ def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], kinds: f
     ]
     if clauses:
         print_table(("Became", "Old", "New"), clauses, title="Clauses")
-    inside = list(_inside(changes, kinds))
+    inside = list(_inside(narrowed))
+    if not inside and narrowed is not changes:
+        say("There is no change of this kind inside the clauses.")
     if inside:
         print_table(("Kind", "Clause", "From", "To"), inside, title="Changes")
 
 
-def _inside(changes: Sequence[ClauseChange], kinds: frozenset[ChangeType]) -> Iterator[tuple[str, ...]]:
-    """Give the cells of the changes inside clauses, the weightiest kind first."""
-    found = [(change, each) for each in changes for change in each.changes if change.kind in kinds]
-    order = list(ChangeType)
-    for change, each in sorted(found, key=lambda pair: order.index(pair[0].kind)):
-        clause = each.link.new or each.link.old
-        kind = f"{change.kind.value} ({change.requirement})" if change.requirement else change.kind.value
+def _inside(changes: Sequence[ClauseChange]) -> Iterator[tuple[str, ...]]:
+    """Give the cells of the changes inside clauses, the weightiest first."""
+    found = [(change, each.link) for each in changes for change in each.changes]
+    order = redline.WEIGHTIEST_FIRST
+    for change, link in sorted(found, key=lambda pair: order.index(redline.name_of(pair[0]))):
+        places = "\n".join(filter(None, (redline.cite_clause(side) for side in (link.old, link.new))))
         was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
-        yield kind, redline.cite_clause(clause), was, now
+        yield redline.name_of(change), places, was, now
 
 
 def _in_place(words: str, sentence: str) -> str:

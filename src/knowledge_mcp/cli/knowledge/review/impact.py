@@ -49,7 +49,7 @@ def _print(answer: ImpactResponse) -> None:
             became = "the document as a whole"
             if each.change is not None:
                 inside = [f"{one.kind}: {one.before} → {one.after}" for one in each.change.changes]
-                became = "\n".join([each.change.became, *inside])
+                became = "\n".join([f"{each.change.became}: {each.change.new or each.change.old}", *inside])
             elif each.clause:
                 became = f"clause {each.clause} is in neither edition"
             rows.append((where, each.text, aim, became))
