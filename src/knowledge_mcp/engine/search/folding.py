@@ -24,19 +24,22 @@ _DECISIVE = frozenset(
 
 
 class Shape:
-    """Tell whether two texts say the same; most pairs differ in a number or a decisive word, or have no run in common.
+    """Tell whether two texts say the same; most pairs have no run in common, or differ in a number or a decisive word.
 
     Args:
         text: case and punctuation are left out.
     """
 
     def __init__(self, text: str) -> None:
-        text = text.casefold()
-        self._words = words_of(text)
-        decisive = [*_NUMBER_OR_SIGN.findall(text), *(word for word in self._words if word in _DECISIVE)]
-        if "n't" in text:
-            decisive += _NEGATED.findall(text)
-        self._decisive = sorted(decisive)
+        self._text = text.casefold()
+        self._words = words_of(self._text)
+
+    @cached_property
+    def _decisive(self) -> list[str]:
+        decisive = [*_NUMBER_OR_SIGN.findall(self._text), *(word for word in self._words if word in _DECISIVE)]
+        if "n't" in self._text:
+            decisive += _NEGATED.findall(self._text)
+        return sorted(decisive)
 
     @cached_property
     def _runs(self) -> set[tuple[str, ...]]:
@@ -52,7 +55,7 @@ class Shape:
 
     def repeats(self, other: Shape) -> bool:
         """Tell whether a text says the same as another one."""
-        if self._decisive != other._decisive or other._runs.isdisjoint(self._sample):
+        if other._runs.isdisjoint(self._sample) or self._decisive != other._decisive:
             return False
         common = len(self._runs & other._runs)
         return common >= ALIKE * (len(self._runs) + len(other._runs) - common)
