@@ -1,12 +1,15 @@
-"""What the SQLite store keeps of what it read: vectors, names and weights of frequent terms answer as the file does."""
+"""What the SQLite store keeps of what it read: vectors, names and counts of frequent terms answer as the file does."""
 
 from __future__ import annotations
 
+import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import Filter, NotIn
@@ -67,6 +70,36 @@ def test_answers_are_the_same_whatever_is_kept_of_earlier_questions(tmp_path: Pa
     both.store.close()
 
 
+def test_hits_are_the_same_where_frequent_terms_are_looked_up_only_for_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "FREQUENT", 3)
+    counted, at_some = list[int](), search._summed_at  # pyright: ignore[reportPrivateUsage]
+
+    def spied(slots: NDArray[np.int64], *rest: Any) -> NDArray[np.float64]:
+        counted.append(len(slots))
+        return at_some(slots, *rest)
+
+    monkeypatch.setattr(search, "_summed_at", spied)
+    both, draw = _Pair(tmp_path / "knowledge.db"), random.Random(1)
+    words = [f"word{chr(97 + number)}" for number in range(26)]
+    chances = [1 / number for number in range(1, 27)]
+    for name in "abc":
+        both.put(name, [" ".join(draw.choices(words, chances, k=draw.randint(2, 12))) for _ in range(60)])
+    for when in range(2):
+        for _ in range(60):
+            asked = " ".join({*draw.choices(words, chances, k=2), *draw.choices(words[8:], k=2)})
+            both.check(asked)
+            both.check(asked, NotIn("document_id", ("b",), absent=True))
+            both.check(asked, NotIn("document_id", ("c",)))
+        assert counted
+        assert max(counted) < 120
+        if not when:
+            for each in (both.store, both.oracle):
+                each.open("c").delete("a")
+    both.store.close()
+
+
 def test_values_are_those_of_the_slots_that_are_asked_for() -> None:
     recent = view._Recent(np.float32, 2)  # pyright: ignore[reportPrivateUsage]
     asked: list[list[int]] = []
@@ -77,7 +110,7 @@ def test_values_are_those_of_the_slots_that_are_asked_for() -> None:
 
     for slots in ([1, 4, 7, 2], [4, 1, 2], [0, 2, 5, 7]):  # 1, 4 and 7 share a place, and so do 2 and 5
         assert recent.get(np.array(slots), read).tolist() == [[float(slot), -float(slot)] for slot in slots]
-    assert asked == [[1, 4, 7, 2], [4], [0, 5, 7]]
+    assert asked == [[1, 4, 7, 2], [4, 1], [0, 5, 7]]
 
 
 def test_many_threads_get_the_values_of_their_own_slots() -> None:

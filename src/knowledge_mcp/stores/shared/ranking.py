@@ -254,12 +254,21 @@ def bm25_weights(
     holding = len(places) if alive is None else int(np.count_nonzero(alive[places]))
     if not holding:
         return places[:0], norms[:0]
+    return places, term_weights(counts, norms[places], inverse_frequency(chunks, holding))
+
+
+def term_weights(counts: NDArray[np.unsignedinteger], norms: Scores, rarity: float) -> Scores:
+    """Work out what a term adds to BM25 of slots: less than its rarity, and 0 where its count is 0.
+
+    Args:
+        counts: how often each slot has it.
+        norms: length norms of these slots.
+        rarity: its `inverse_frequency`.
+    """
     weights = counts.astype(np.float64)
-    own_norms = norms[places]
-    own_norms += weights
-    weights /= own_norms
-    weights *= inverse_frequency(chunks, holding)
-    return places, weights
+    weights /= norms + weights
+    weights *= rarity
+    return weights
 
 
 def likely_slots(scores: Scores, limit: int) -> NDArray[np.int64]:

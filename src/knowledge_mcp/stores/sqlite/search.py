@@ -5,15 +5,16 @@ vectors are compared with the query's; the nearest few thousand are ranked by th
 best few hundred of these are scored with the float vectors, held in memory or read from the file. (Of SciFact's 11,471
 abstracts and 300 questions the true first ten are all found so; 400 by bits alone find .993 of them, 2,400 all.)
 Lexical: BM25 over the posting lists of all query terms; the document frequencies are counted from what is alive, so
-they are exact in every snapshot.
+they are exact in every snapshot. Frequent terms are looked up only for slots that they can lift among the best.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 
 import apsw
 import numpy as np
@@ -27,15 +28,16 @@ from knowledge_mcp.stores.shared.payload import UNREADABLE
 from knowledge_mcp.stores.shared.ranking import (
     STRIDE,
     best_hits,
-    bm25_weights,
+    inverse_frequency,
     likely_slots,
     products,
     run_legs,
+    term_weights,
 )
 from knowledge_mcp.stores.sqlite.postings import posting_lists
 from knowledge_mcp.stores.sqlite.reading import visible_keys
 from knowledge_mcp.stores.sqlite.tables import Session
-from knowledge_mcp.stores.sqlite.view import SqliteView, sign_bits
+from knowledge_mcp.stores.sqlite.view import FREQUENT, SqliteView, sign_bits
 from knowledge_mcp.support.batches import batches
 
 COMPARE_ALL_UP_TO, COMPARE_ALL_HELD_UP_TO = 1_500, 8_192
@@ -60,6 +62,8 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np
 _BLOCK = 32_768
 _ROUGH = 1e-3
 """More than single precision can be wrong by, as a share of the largest product."""
+_ROUGH_SUM = 1e-9
+"""More than sums of the same numbers in another order differ by, as a share of them."""
 _FARTHEST = 65_535
 _FAILURES = (apsw.Error, *UNREADABLE)
 
@@ -208,24 +212,94 @@ def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) 
         leave_out(DamagedError.of("vector", "", name, why="It is of another length, or no numbers."))
 
 
-def lexical_scores(
-    connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
-    """Sum every slot's BM25, `[size]`, term by term; dead slots may have any score. `seen` is as in `SlotView`."""
-    scores = np.zeros(view.size, np.float64)
-    known = view.weights.copy() if seen is None else {}
-    counted = view.weighed_by(seen)
+class _Term(NamedTuple):
+    """Hold a term's postings. `slots` is None where `counts` has every slot, as of a frequent term."""
+
+    slots: NDArray[np.intp] | None
+    counts: NDArray[np.uint8]
+    rarity: float
+
+    def weights(self, norms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Work out what it adds to its slots' sums."""
+        return term_weights(self.counts, norms if self.slots is None else norms[self.slots], self.rarity)
+
+
+def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None) -> list[_Term]:
+    """Read the postings of terms that visible chunks hold, in the order of the question; frequent ones stay."""
+    known, found = view.counts.copy(), list[_Term]()
+    _, alive, chunks = view.weighed_by(seen)
     for some in batches(terms, TERMS_AT_ONCE):
         postings = posting_lists(connection, view.collection, [term for term in some if term not in known])
         for term in some:
-            if term in known:
-                scores += known[term]
-            elif term in postings:
-                slots, weights = bm25_weights(*postings[term], *counted)
-                scores[slots] += weights
-                if seen is None:
-                    view.keep_weights(term, slots, weights)
-    return scores
+            slots, counts = None, known.get(term)
+            if counts is None and term in postings:
+                slots, counts = postings[term][0].astype(np.intp), postings[term][1]
+                if FREQUENT * len(slots) >= view.size:
+                    every = np.zeros(view.size, np.uint8)
+                    every[slots] = counts
+                    view.keep_counts(term, every)
+                    slots, counts = None, every
+            if counts is None:
+                continue
+            held = alive if alive is None or slots is None else alive[slots]
+            holding = int(np.count_nonzero(counts if held is None else (counts > 0) & held))
+            if holding:
+                found.append(_Term(slots, counts, inverse_frequency(chunks, holding)))
+    return found
+
+
+def lexical_scores(
+    connection: Session,
+    view: SqliteView,
+    mask: NDArray[np.bool_] | None,
+    terms: Sequence[str],
+    limit: int,
+    seen: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Sum the BM25 of the slots that may be among the best, term by term; 0 is no hit. `seen` is as in `SlotView`.
+
+    What rare terms add is summed first. Where the last of the best has more of it than all frequent terms can add,
+    these are looked up only for the slots that they can lift so far.
+    """
+    asked, norms = _terms(connection, view, terms, seen), view.weighed_by(seen)[0]
+    rare = [each for each in asked if each.slots is not None]
+    sums = _summed(rare, norms)
+    if len(rare) < len(asked):
+        best = sums if mask is None else sums * mask
+        likely = best[likely_slots(best, limit)]
+        least = float(np.partition(likely, len(likely) - limit)[len(likely) - limit]) if len(likely) >= limit else 0.0
+        least -= sum(each.rarity for each in asked if each.slots is None) + _ROUGH_SUM * least
+        if least > 0.0:
+            slots = np.flatnonzero(best >= least)
+            return slots, _summed_at(slots, asked, norms)
+        sums = _summed(asked, norms)
+    if mask is not None:
+        sums *= mask
+    slots = likely_slots(sums, limit)
+    return slots, sums[slots]
+
+
+def _summed(terms: Iterable[_Term], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum what terms add to every slot; dead ones may have any score."""
+    sums = np.zeros(len(norms), np.float64)
+    for each in terms:
+        sums[slice(None) if each.slots is None else each.slots] += each.weights(norms)
+    return sums
+
+
+def _summed_at(slots: NDArray[np.int64], terms: Iterable[_Term], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum what terms add to some slots, in the same order and so to the same numbers as `_summed`."""
+    sums, norms_there = np.zeros(len(slots), np.float64), norms[slots]
+    every = np.zeros(len(norms), np.uint8)
+    for each in terms:
+        counts = each.counts
+        if each.slots is not None:
+            every[each.slots] = counts
+            counts = every
+        sums += term_weights(counts[slots], norms_there, each.rarity)
+        if each.slots is not None:
+            every[each.slots] = 0
+    return sums
 
 
 def lexical_hits(
@@ -240,11 +314,8 @@ def lexical_hits(
     """Name the best chunks that hold any of the terms."""
     if limit <= 0:
         return ()
-    scores = lexical_scores(connection, view, terms, seen)
-    if mask is not None:
-        scores *= mask
-    slots = likely_slots(scores, limit)
-    return best_hits(slots, scores[slots], limit, partial(view.names_at, connection))
+    slots, scores = lexical_scores(connection, view, mask, terms, limit, seen)
+    return best_hits(slots, scores, limit, partial(view.names_at, connection))
 
 
 def _hamming(bits: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
