@@ -29,6 +29,9 @@ RECENT = 16_384
 """Vectors and names of a larger collection that are kept once they were read, in as much room. A search asks for 600
 vectors twice, of which two thirds are the same, and the next question is often about the same things."""
 
+RECENT_NAMES = 65_536
+"""Names of a larger collection that are kept: a name takes a twentieth of a vector's room, and as long to be read."""
+
 FREQUENT = 12
 """A term that one of so many passages holds is frequent: a count for every slot takes about as much room as its
 postings, and says of any slot at once how often it has the term."""
@@ -54,16 +57,17 @@ T = TypeVar("T", bound=np.generic)
 
 
 class _Recent(Generic[T]):
-    """Keep what was read last of slots, whose values never change: slot `n` in place `n % RECENT`. Thread-safe.
+    """Keep what was read last of slots, whose values never change: slot `n` in place `n % count`. Thread-safe.
 
     Args:
         dtype: of the values.
+        count: how many are kept.
         width: numbers of a value; None where a value is one item.
     """
 
-    def __init__(self, dtype: type[T], width: int | None = None) -> None:
-        self._values: NDArray[T] = np.empty(RECENT if width is None else (RECENT, width), dtype)
-        self._slots = np.full(RECENT, -1, np.int64)
+    def __init__(self, dtype: type[T], count: int, width: int | None = None) -> None:
+        self._values: NDArray[T] = np.empty(count if width is None else (count, width), dtype)
+        self._slots = np.full(count, -1, np.int64)
         self._lock = threading.Lock()
 
     @property
@@ -73,7 +77,7 @@ class _Recent(Generic[T]):
 
     def get(self, slots: NDArray[np.int64], read: Callable[[NDArray[np.int64]], NDArray[T]]) -> NDArray[T]:
         """Give the values of some slots; `read` gives those that are not kept."""
-        places = slots % RECENT
+        places = slots % len(self._slots)
         with self._lock:
             values = self._values[places]
             missing = np.flatnonzero(self._slots[places] != slots)
@@ -108,7 +112,7 @@ class _Buffers(SlotBuffers):
             sum(each.bytes for each in arrays if each is not None)
             + sum(sys.getsizeof(each) for each in (self.names, self.slots, self.clause_names, self.blocks))
             + name * len(self.names)
-            + (0 if self.recent_names is None else _NAME * RECENT)
+            + (0 if self.recent_names is None else _NAME * RECENT_NAMES)
             + _CLAUSE * len(self.clause_names)
             + _BLOCK * len(self.blocks)
         )
@@ -224,8 +228,8 @@ def next_view(
         alive[:start] = True if last.alive is None else last.alive
     if size > FLOATS_UP_TO:
         buffers.floats, buffers.names, buffers.slots = None, [], {}
-        buffers.recent_floats = buffers.recent_floats or _Recent(np.float32, dimensions)
-        buffers.recent_names = buffers.recent_names or _Recent(np.object_)
+        buffers.recent_floats = buffers.recent_floats or _Recent(np.float32, RECENT, dimensions)
+        buffers.recent_names = buffers.recent_names or _Recent(np.object_, RECENT_NAMES)
     for first, count in connection.rows(_GRAVES, (collection, since)):
         alive[first : first + count] = False
     found = connection.rows(_BLOCKS, (collection, start))
