@@ -79,11 +79,13 @@ class Response(BaseModel):
             keep: fields that are sent with their default too, unless they are None.
             fields: by name; each goes before the value's attribute.
         """
-        known = cls.model_fields
-        given = {name: getattr(value, name, None) for name in known} | fields
-        made = cls(**{name: each for name, each in given.items() if each is not None or known[name].is_required()})
-        same = {name for name in made.model_fields_set if getattr(made, name) == known[name].default}
-        made.model_fields_set.difference_update(same.difference(keep))
+        needed, defaults = _fields_of(cls)
+        given = {name: getattr(value, name, None) for name in defaults} | fields
+        made = cls(**{name: each for name, each in given.items() if each is not None or name in needed})
+        set_ones = made.model_fields_set
+        set_ones.difference_update(
+            [each for each in set_ones.difference(keep) if getattr(made, each) == defaults[each]]
+        )
         return made
 
     def made_from(self, document_ids: Iterable[str]) -> Self:
@@ -104,6 +106,14 @@ class Response(BaseModel):
     def sent(self) -> dict[str, Any]:
         """Return what is sent, as plain JSON values: the fields that were set."""
         return self.model_dump(mode="json", exclude_unset=True)
+
+
+@functools.cache  # pydantic works each of them out anew
+def _fields_of(model: type[Response]) -> tuple[frozenset[str], dict[str, Any]]:
+    """Name the fields that an answer must have, and map all to their defaults."""
+    known = model.model_fields
+    needed = frozenset(name for name, field in known.items() if field.is_required())
+    return needed, {name: field.default for name, field in known.items()}
 
 
 def page_of(
