@@ -354,7 +354,11 @@ def score_made(
         elif other is not None:
             come.add(other)
         for change in each.changes:
-            if change.kind.value in inside and other is not None:
+            is_standing = {change.before, change.after} == {
+                "normative",
+                "informative",
+            }  # a clause left an annex: so it is
+            if change.kind.value in inside and other is not None and not is_standing:
                 inside[change.kind.value].add((other, _bare(change.before), _bare(change.after)))
     scores["links"].add(found, right)
     scores["added"].add(come, {key for key, each in enumerate(new) if not each.was and not each.is_stub})

@@ -195,8 +195,8 @@ def read_document(path: Path) -> list[Made]:
 _FORCE = (
     r"(?:shall|should|may|must)(?: not)?|SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|MUST(?: NOT)?|muss|soll|sollte|darf|kann"
 )
-_FORCES = re.compile(rf"(?<= )(?:{_FORCE})(?= )")
-_CAPITALS = re.compile(r"(?<= )(?:SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|MUST(?: NOT)?)(?= )")
+_FORCES = re.compile(rf"(?<= )(?:{_FORCE})(?= (?!not\b|NOT\b))")
+_CAPITALS = re.compile(r"(?<= )(?:SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|MUST(?: NOT)?)(?= (?!NOT\b))")
 _NUMBER = re.compile(r"(?<= )\d{1,4}(?= (?:[a-zäöü]{3,12}\b|%|mm\b|ms\b|s\b|V\b|kg\b|dB\b|Hz\b|Tage\b))")
 _LONG_WORD = re.compile(r"(?<= )[a-zäöü]{6,}(?= )")
 _PLACE = re.compile(
@@ -282,7 +282,12 @@ class _Editor:
     def put_in(self, clause: Made, place: int) -> None:
         text = clause.text[place]
         fresh = _SENTENCE_END.split(self.dice.choice(self.fresh().text).lstrip("()-*0123456789| "))[0]
-        if not text.startswith(("|", "-", "*", "(")) and "|" not in fresh and not text.endswith(";"):
+        if (
+            not text.startswith(("|", "-", "*", "("))
+            and "|" not in fresh
+            and not text.endswith(";")
+            and not fresh.endswith(":")
+        ):
             sentences = _SENTENCE_END.split(text)
             sentences.insert(self.dice.randint(0, len(sentences)), fresh)
             clause.text[place] = " ".join(sentences)

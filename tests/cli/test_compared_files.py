@@ -129,7 +129,20 @@ def test_limits_are_told_with_their_units_and_as_they_are_written(
 def test_the_year_of_an_edition_is_no_limit(read: Read) -> None:
     text = f"# Tanks\n\n## 1 Lids\n\n{TEXT}\n\nLids are made as ACME 4711:{{}} says.\n"
     found = told(read(text.format(2018), text.format(2023)))
-    assert [kind for kind, _, _ in found] == ["reference", "words"]
+    assert [kind for kind, _, _ in found] == ["reference"]
+
+
+def test_a_reference_and_a_definition_are_told_once_and_the_own_editions_are_none(read: Read) -> None:
+    text = (
+        "# HST 101:{0} Ladders\n\nHST 101:{0} replaces HST 101:{1}.\n\n## 1 Scope\n\nThis covers ladders. It is read with "
+        "HST 4301:{2}, clause 5.\n\n## 2 Terms\n\n### 2.1 rung\n\nbar of a ladder on which a person {3}\n"
+    )
+    found = told(read(text.format(2018, 2012, 2016, "stands"), text.format(2023, 2018, 2020, "sits")))
+    assert sorted(found) == [
+        ("definition", "bar of a ladder on which a person stands", "bar of a ladder on which a person sits"),
+        ("reference", "HST 4301:2016 5", "HST 4301:2020 5"),
+        ("words", "101:2018 … 101:2012.", "101:2023 … 101:2018."),
+    ]
 
 
 def test_chapters_on_a_typewriter_are_headings_though_no_clause_is_below_them(read: Read) -> None:

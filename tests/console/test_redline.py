@@ -98,7 +98,7 @@ def test_keys_and_buttons_step_through_every_change_once_and_begin_again(shown: 
         "The doors should close wi",
         "renamed 2 Ropes 2 Ropes a",
         "removed 3 Buffers words",
-        "added 3 Alarm words",
+        "added 3 Alarm requirement",
     ]
     shown.get_by_role("button", name="Next change").click()
     assert _here(shown) == seen[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from knowledge_mcp.engine.core.designations import Designation, designations
 from knowledge_mcp.language.force import Convention, detect_convention
 from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.model.chunk import Chunk, Definition
@@ -132,6 +133,7 @@ class Edition:
         convention: how its words carry force.
         files: its documents' names in order.
         own_names: what its documents call themselves in front of the number of the edition.
+        own_designations: those in its documents' titles, without the edition.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Edition:
     convention: Convention
     files: tuple[str, ...]
     own_names: frozenset[str] = frozenset()
+    own_designations: frozenset[Designation] = frozenset()
 
 
 def edition_of(name: str, parts: Iterable[EditionPart]) -> Edition:
@@ -147,13 +150,16 @@ def edition_of(name: str, parts: Iterable[EditionPart]) -> Edition:
     texts: list[str] = []
     files: list[str] = []
     own_names: set[str] = set()
+    own_designations: set[Designation] = set()
     for part in parts:
         texts.append(part.text)
         files.append(part.file)
         titles = (part.title, *(entry.title for entry in part.sections[:1]))
         own_names.update(found["name"] for title in titles for found in _NAMED_EDITION.finditer(title))
+        own_designations.update(replace(each, edition="") for title in titles for each in designations(title))
         clauses.extend(_clauses(part, len(clauses)))
-    return Edition(name, tuple(clauses), detect_convention("\n".join(texts)), tuple(files), frozenset(own_names))
+    own = (frozenset(own_names), frozenset(own_designations))
+    return Edition(name, tuple(clauses), detect_convention("\n".join(texts)), tuple(files), *own)
 
 
 def _clauses(part: EditionPart, first: int) -> list[Clause]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -22,9 +22,10 @@ from knowledge_mcp.engine.changes.sentences import (
     word_weights,
 )
 from knowledge_mcp.engine.changes.wording import plain, words_of
+from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import PrintedMark, force_words, limits, places_in, without_note_marks
 from knowledge_mcp.language.force import Convention
-from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.model.document import Reference, ReferenceKind
 from knowledge_mcp.support.checkpoints import check_each
 
 Marked = tuple[tuple[str, bool], ...]
@@ -83,11 +84,11 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
     }
     both = _common(old.convention, new.convention)
-    own_names = old.own_names & new.own_names
+    own = _Own(old.own_names & new.own_names, old.own_designations & new.own_designations)
     found: dict[int, list[TextChange]] = {}
     weights = word_weights(links)
     for group in check_each(_together(links)):
-        for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights, own_names):
+        for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights, own):
             found.setdefault(place, []).append(change)
     for place, change in _standing(links):
         found.setdefault(place, []).append(change)
@@ -98,6 +99,14 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         is_edited = link.kind is LinkKind.SAME and bool(inside)
         changes.append(ClauseChange(replace(link, kind=LinkKind.EDITED) if is_edited else link, tuple(inside)))
     return changes
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Hold what both editions call themselves: names in front of the edition's number, designations without one."""
+
+    names: frozenset[str]
+    designations: frozenset[Designation]
 
 
 _STANDINGS = ("normative", "informative")
@@ -143,9 +152,9 @@ def _inside(
     convention: Convention,
     numbers: Mapping[str, str],
     weights: Weights,
-    own_names: frozenset[str],
+    own: _Own,
 ) -> Iterator[tuple[int, TextChange]]:
-    """Yield the changes of clauses that belong together, each with the place of its link."""
+    """Yield the changes of clauses that belong together, each with the place of its link; each is told once."""
     olds = list({link.old.index: link.old for _, link in group if link.old is not None}.values())
     news = list({link.new.index: link.new for _, link in group if link.new is not None}.values())
     before = [(text, clause.index) for clause in olds for text in sentences_of(clause)]
@@ -153,7 +162,12 @@ def _inside(
     texts, others = [text for text, _ in before], [text for text, _ in after]
     if texts == others:
         return
-    places = _printed_places((*olds, *news), own_names)
+    told: list[TextChange] = []
+    if olds and news:
+        told += (*_definitions(olds, news), *_references(olds, news, numbers, own.designations))
+        for change in told:
+            yield group[0][0], change
+    places = _printed_places((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     for left, right in pair_sentences(texts, others, weights):
         one, other = " ".join(texts[at] for at in left), " ".join(others[at] for at in right)
@@ -167,10 +181,24 @@ def _inside(
             kind = ("added" if right else "withdrawn") if obliges else ""
             found = [TextChange(ChangeType.WORDS, one, other, one, other, kind)]
         for change in found:
-            yield home, change
-    if olds and news:
-        for change in (*_definitions(olds, news), *_references(olds, news, numbers)):
-            yield group[0][0], change
+            if not _is_told(change, told):
+                yield home, change
+
+
+def _is_told(change: TextChange, told: Sequence[TextChange]) -> bool:
+    """Tell whether other words of a sentence are those of a definition or of references that changed."""
+    if change.kind is not ChangeType.WORDS or not (change.old_text and change.new_text):
+        return False
+    references = [each for each in told if each.kind is ChangeType.REFERENCE]
+    was, now = ([piece.strip(_PUNCTUATION) for piece in words.split(_CUT)] for words in (change.before, change.after))
+    return any(
+        plain(change.old_text) in plain(each.before) and plain(change.new_text) in plain(each.after)
+        for each in told
+        if each.kind is ChangeType.DEFINITION
+    ) or (
+        all(any(piece in each.before for each in references) for piece in was)
+        and all(any(piece in each.after for each in references) for piece in now)
+    )
 
 
 class _Relations:
@@ -205,6 +233,8 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 # ---- between two sentences
 
+_CUT, _PUNCTUATION = " … ", " .,;:()[]"
+"""What stands between pieces of a sentence that differ, and what may stand around a reference."""
 _Marked = tuple[str, PrintedMark | None]
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
@@ -253,8 +283,8 @@ def _printed_places(clauses: Iterable[Clause], own_names: frozenset[str]) -> re.
 
     Targets are those that clauses refer to by a number with a dot or an edition; the name is one with an edition.
     """
-    named = {each.target for clause in clauses for each in clause.references}
-    targets = {each for each in named if "." in each or ":" in each}
+    named = [each for clause in clauses for each in clause.references if "." in each.target or ":" in each.target]
+    targets = {words for each in named for words in (each.target, each.text)}
     dotted = "|".join(sorted(map(re.escape, targets), key=len, reverse=True))
     parts = [rf"(?<![\w.])(?:{dotted})(?![\w]|\.\d)"] if dotted else []
     parts += [rf"(?<![\w-]){re.escape(name)}\)?\s+v?\d+(?:\.\d+)*(?!\w)" for name in sorted(own_names)]
@@ -354,8 +384,8 @@ def _parted(one: str, other: str) -> tuple[str, str]:
     words, others = one.split(), other.split()
     matcher = SequenceMatcher(None, words, others, autojunk=False)
     codes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    was = " … ".join(" ".join(words[a:b]) for _, a, b, _, _ in codes if b > a)
-    now = " … ".join(" ".join(others[c:d]) for _, _, _, c, d in codes if d > c)
+    was = _CUT.join(" ".join(words[a:b]) for _, a, b, _, _ in codes if b > a)
+    now = _CUT.join(" ".join(others[c:d]) for _, _, _, c, d in codes if d > c)
     return was, now
 
 
@@ -373,18 +403,29 @@ def _definitions(olds: Sequence[Clause], news: Sequence[Clause]) -> Iterator[Tex
             yield TextChange(ChangeType.DEFINITION, was, now, one.term if one else "", other.term if other else "")
 
 
-def _references(olds: Sequence[Clause], news: Sequence[Clause], numbers: Mapping[str, str]) -> Iterator[TextChange]:
-    """Tell which references lead elsewhere; one whose clause only got another number leads where it did."""
-    own = {ReferenceKind.CLAUSE, ReferenceKind.ANNEX}
+def _references(
+    olds: Sequence[Clause], news: Sequence[Clause], numbers: Mapping[str, str], own: Collection[Designation]
+) -> Iterator[TextChange]:
+    """Tell which references lead elsewhere; one whose clause only got another number leads where it did.
+
+    What the document calls itself, or an edition of it, with `own` for a designation, is none.
+    """
+    inside = {ReferenceKind.CLAUSE, ReferenceKind.ANNEX}
     before = [
-        (numbers.get(each.target, each.target) if each.kind in own else each.target, each.target)
-        for clause in olds
-        for each in clause.references
+        (numbers.get(each.target, each.target) if each.kind in inside else each.target, each.target)
+        for each in _leading_elsewhere(olds, own)
     ]
-    after = [(each.target, each.target) for clause in news for each in clause.references]
+    after = [(each.target, each.target) for each in _leading_elsewhere(news, own)]
     kept = Counter(key for key, _ in before) & Counter(key for key, _ in after)
     for was, now in zip_longest(_without(before, kept), _without(after, kept), fillvalue=""):
         yield TextChange(ChangeType.REFERENCE, was, now)
+
+
+def _leading_elsewhere(clauses: Sequence[Clause], own: Collection[Designation]) -> Iterator[Reference]:
+    for each in (each for clause in clauses for each in clause.references):
+        named = designation_of(each.target) if own and each.kind is ReferenceKind.DOCUMENT else None
+        if named is None or replace(named[0], edition="") not in own:
+            yield each
 
 
 def _without(found: Sequence[tuple[str, str]], kept: Counter[str]) -> list[str]:
