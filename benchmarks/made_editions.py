@@ -282,12 +282,8 @@ class _Editor:
     def put_in(self, clause: Made, place: int) -> None:
         text = clause.text[place]
         fresh = _SENTENCE_END.split(self.dice.choice(self.fresh().text).lstrip("()-*0123456789| "))[0]
-        if (
-            not text.startswith(("|", "-", "*", "("))
-            and "|" not in fresh
-            and not text.endswith(";")
-            and not fresh.endswith(":")
-        ):
+        is_prose = not text.startswith(("|", "-", "*", "(")) and not text.endswith(";")
+        if is_prose and "|" not in fresh and re.search(r"[a-z]{3}\.\Z", fresh):  # else it would begin the next sentence
             sentences = _SENTENCE_END.split(text)
             sentences.insert(self.dice.randint(0, len(sentences)), fresh)
             clause.text[place] = " ".join(sentences)
