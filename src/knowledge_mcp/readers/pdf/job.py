@@ -18,6 +18,7 @@ from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
 from knowledge_mcp.readers.pdf.furniture import remove_furniture
+from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
 from knowledge_mcp.readers.pdf.headings.entries import terms_pages
@@ -171,7 +172,9 @@ def _headings(
 ) -> list[Heading]:
     """Take the outline, else the tags, and add what contents pages, numbering and typography tell beyond them."""
     named = outline_headings(outline, pages) or tagged_headings(tagged, pages)
-    return merge_headings(named, detect_headings(pages, body, listed, numbered_only=bool(named)), pages)
+    detected = detect_headings(pages, body, listed, numbered_only=bool(named))
+    put_in_annexes(detected, listed)
+    return merge_headings(named, detected, pages)
 
 
 def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]], pictured: Collection[int]) -> None:

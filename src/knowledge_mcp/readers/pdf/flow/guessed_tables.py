@@ -18,7 +18,7 @@ from knowledge_mcp.readers.shared.layout import Line, Table, is_figures, letters
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, TextItem
 
-_CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*")
+_CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*|[A-Z]{1,2}\d{1,4}(?:\.\d{1,3})+\.?")
 _NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?(?:\s+[^\W\d_]|\Z)")
 _HANGING = re.compile(rf"{_CLAUSE.pattern}|[^\w\s(\"'“‘<\[]\s")
 _STANDS_OUT = 0.9

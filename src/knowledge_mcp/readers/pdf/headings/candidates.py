@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.openings import (
+    ANNEX_WORDS,
     DEEP_NUMBER,
     NUMBERED_WORDS,
     STATUS_WORDS,
@@ -20,13 +21,17 @@ from knowledge_mcp.readers.shared.numbering import LETTERED, NumberKey, follows,
 
 _STANDS_OUT = 0.9
 """Points by which print is larger than other print at least where it stands out of it."""
+_FIRST_KEYS = ((0,), (1,))
 _WINDOW = 300
 _BREAK = 3.5
 _LATE_START = 3.0
 
 
-def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
-    """Pick the positions of the chain with the highest sum of scores, breaks and late starts charged."""
+def best_chain(keys: Sequence[NumberKey], scores: Sequence[float], annexes: Collection[int] = ()) -> list[int]:
+    """Pick the positions of the chain with the highest sum of scores, breaks and late starts charged.
+
+    At the positions `annexes` begin annexes counted in figures, whose clauses may begin with 1 again.
+    """
     if not keys:
         return []
     best = [0.0] * len(keys)
@@ -39,7 +44,8 @@ def best_chain(keys: Sequence[NumberKey], scores: Sequence[float]) -> list[int]:
             if gain <= best[index]:
                 continue
             previous = keys[earlier]
-            if not follows(previous, key):
+            again = index in annexes or (earlier in annexes and key in _FIRST_KEYS)
+            if not (again or follows(previous, key)):
                 if key <= previous and not previous[0] >= LETTERED > key[0]:
                     continue
                 gain -= _BREAK
@@ -70,6 +76,8 @@ _KEYWORD_ALONE = re.compile(
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
 _STATUS = re.compile(r"\((?:informativ[eo]?|normativ[eo]?)\)", re.IGNORECASE)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
+_ANNEX = re.compile(ANNEX_WORDS)
+_FIRST_CLAUSE = re.compile(r"[01](?:\.\d{1,2})*\.?\s+[A-Z]")
 _NUMBER_FIRST = re.compile(
     rf"(?:(?:{NUMBERED_WORDS})\s*(?:[A-Z]{{0,2}}\d{{1,4}}|[IVXLC]{{1,6}})|{DEEP_NUMBER}|(?:{NUMBERED_WORDS})?\s*"
     r"(?:\d{1,3}|[A-Z])(?:\.\d+)*)[.)]?\*?(?:\s|$)",
@@ -217,7 +225,7 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
             lines=used,
             text=text,
             numbered=numbered,
-            key=number_key(numbered.number, numbered.keyword) if numbered.number else None,
+            key=_key(numbered),
             gap=used[0].y0 - max(above, default=-99.0),
             next_gap=following.y0 - used[-1].y1 if following is not None else 99.0,
             page_width=page.width,
@@ -230,6 +238,18 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
             cut=cut,
         )
         index = end
+
+
+def is_counted_annex(numbered: NumberedTitle) -> bool:
+    """Tell an annex that has a figure for its number."""
+    return _ANNEX.fullmatch(numbered.keyword) is not None and (numbered.number or "").isdigit()
+
+
+def _key(numbered: NumberedTitle) -> NumberKey | None:
+    """Give the number's key; an annex counted in figures is one of letters, so that its clauses may begin with 1."""
+    if is_counted_annex(numbered):
+        return (int(numbered.number or 0) * LETTERED,)
+    return number_key(numbered.number, numbered.keyword) if numbered.number else None
 
 
 _COLUMN, _LEADING = 0.3, 1.6
@@ -340,8 +360,10 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
         or not re.search(rf"\d|{NUMBERED_WORDS}", line.text, re.I)
     ):
         return 1
-    other = lines[index + 1]
+    other, announces = lines[index + 1], _KEYWORD_ALONE.fullmatch(line.text) is not None
     if STOP_WITHIN.search(other.text):  # the title is missing, as where recognition lost it
+        return 1
+    if announces and _FIRST_CLAUSE.match(other.text):  # no title: the annex begins with its first clause
         return 1
     if _STATUS.fullmatch(other.text) and index + 2 < len(lines):  # "Annex A", "(informative)", its title
         between, title = 0 < other.y0 - line.y1 < 2.5 * line.size, lines[index + 2]
@@ -350,7 +372,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     beside = abs(other.y0 - line.y0) < 4 and other.x0 > line.x0
     near = 0 < other.y0 - line.y1 < 2.5 * line.size
     below = near and abs(other.size - line.size) < 0.3 * line.size and line.size > body.size + 0.9
-    named = near and _KEYWORD_ALONE.fullmatch(line.text) is not None and _is_under(line, other)
+    named = near and announces and _is_under(line, other)
     return 2 if beside or below or named else 1
 
 

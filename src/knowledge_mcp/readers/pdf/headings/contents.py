@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from knowledge_mcp.language.openings import opening_of, split_clause_number
+from knowledge_mcp.language.openings import ANNEX_WORDS, opening_of, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
 _TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
@@ -26,6 +26,8 @@ _SPLIT = re.compile(
 _NUMBERED = re.compile(
     r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+\S|(?:annex|appendix|chapter|part|section)\s+\S+", re.IGNORECASE
 )
+_LETTER_ALONE = re.compile(rf"(?:{ANNEX_WORDS})\s+[A-Z]", re.IGNORECASE)
+"""The number of an annex on a line of its own: "Appendix C" names no page 100."""
 _RUN_IN = re.compile(r"(?P<heading>(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+[A-Z].{2,80}?)(?:\.| [-–—])\s")
 _ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s+(?:[ivxlc]+|\d{1,4})$")
 _CONTENTS = re.compile(
@@ -109,7 +111,7 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
             start = 0 if continued else _label_at(whole)
             rows = whole[start:]
             entries = [index for index, row in enumerate(rows) if later.has(row.text, page.number)]
-            if not _is_contents(rows, entries) and not _is_list(rows, continued=continued):
+            if not _is_contents(rows, entries, continued=continued) and not _is_list(rows, continued=continued):
                 continue
             first, last = _extent(rows, entries)
             captions = _in_captions(rows[:first], before=captions and continued)
@@ -194,12 +196,16 @@ def _label_at(rows: Sequence[_Row]) -> int:
     return next((index for index, row in enumerate(rows) if _is_label(row.text)), 0)
 
 
-def _is_contents(rows: Sequence[_Row], entries: Sequence[int]) -> bool:
-    """Tell contents by entries that recur: five, and most of the page, or under the word itself."""
+def _is_contents(rows: Sequence[_Row], entries: Sequence[int], *, continued: bool) -> bool:
+    """Tell contents by entries that recur: five, and most of the page, or under the word itself.
+
+    More than half of them have a number or a page; half is enough after contents, where "Annex A" and its title with
+    the page are a line each.
+    """
     if len(entries) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows):
         return False
     telling = sum(_ENTRY.search(rows[index].text) is not None for index in entries)
-    return telling * 2 > len(entries) or any(_is_label(row.text) for row in rows)
+    return telling * 2 > len(entries) - continued or any(_is_label(row.text) for row in rows)
 
 
 def _is_list(rows: Sequence[_Row], *, continued: bool) -> bool:
@@ -319,7 +325,7 @@ def _read(rows: Sequence[_Row], sheet: int, *, captions: bool) -> Iterator[_List
 
     Entries of lists of figures and tables are left out: a caption is no heading.
     """
-    paged = sum(_SPLIT.fullmatch(row.text) is not None for row in rows) * 2 > len(rows)
+    paged = sum(_SPLIT.fullmatch(row.text) is not None for row in rows) * 2 >= len(rows)
     start, before = None, ""
     for row in rows:
         text = row.text.strip()
@@ -327,7 +333,7 @@ def _read(rows: Sequence[_Row], sheet: int, *, captions: bool) -> Iterator[_List
             captions = _OTHER_LISTS.fullmatch(text) is not None
             start, before = None, ""
             continue
-        match = _SPLIT.fullmatch(text)
+        match = None if _LETTER_ALONE.fullmatch(text) else _SPLIT.fullmatch(text)
         if _NUMBERED.match(text) or len(before) > _MAX_PENDING:
             if start is not None and _NUMBERED.match(before):
                 yield _Listed(

@@ -22,6 +22,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     HeadingCandidate,
     best_chain,
     candidates,
+    is_counted_annex,
     is_semi_strong,
     is_strong,
 )
@@ -327,6 +328,9 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         candidate.key = by_hundreds(candidate.key or (), chapters)
     keys = [candidate.key or () for candidate in possible]
     alone = _distinct_headings(found)
+    annexes = {
+        index for index, each in enumerate(possible) if is_counted_annex(each.numbered) and is_strong(each.line, body)
+    }
     chain: set[int] = set()
     links: list[int] = []
     for _ in range(2):
@@ -334,7 +338,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
         for candidate in possible:
             candidate.score = _score(candidate, body, settings)
             candidate.score += _LISTED_BONUS if is_anchored(candidate, anchors) else 0.0
-        links = best_chain(keys, [candidate.score for candidate in possible])
+        links = best_chain(keys, [candidate.score for candidate in possible], annexes)
         chain = set(links) - _lists(links, possible, body, alone)
     chain -= out_of_sequence(sorted(chain), possible, anchors)
     chain |= copied(chain, possible) | _series(possible, body)

@@ -16,8 +16,12 @@ from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, numbe
 _ENDED = (".", ":", ";", "!", "?", ")")
 _SPACED = 0.3
 """Share of its size by which a line stands below the one above it where a paragraph begins."""
+_HANGING = 2.0
+"""Times its size by which a line stands further left than the one above it where its number hangs before the text."""
 _FLUSH = 3.0
-"""Points from the leftmost line of its page up to which a clause begins."""
+"""Points from the leftmost line in its print up to which a clause begins."""
+_SAME_SIZE = 0.6
+"""Points by which sizes of one print differ at most: notes below the text and titles have edges of their own."""
 _CONFIDENCE = 0.8
 
 
@@ -30,7 +34,7 @@ def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -
     found: list[tuple[NumberKey, Heading]] = []
     for page in pages:
         lines = [line for line in page.lines if not line.rotated and line.aside == 0]
-        edges = _edges(lines, page.width)
+        edges: dict[float, tuple[float, float]] = {}
         above: Line | None = None
         for line in lines:
             heading = starts.get(id(line))
@@ -41,13 +45,19 @@ def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -
             elif id(line) not in inside and (match := UNTITLED.match(line.text)) is not None:
                 key = number_key(match["number"])
                 begins = above is None or id(above) in inside or _begins(above, line)
-                is_flush = line.x0 <= edges[line.x0 > page.width / 2] + _FLUSH
-                if key and begins and is_flush and count.comes_next(key):
+                if key and begins and count.comes_next(key) and _is_flush(line, lines, page.width, edges):
                     level = max(level + len(key) - len(count.last), 1)
                     count.take(key)
                     found.append((key, _heading(line, match["number"], level)))
             above = line
     return [heading for _, heading in found] if count.is_sure(key for key, _ in found) else []
+
+
+def _is_flush(line: Line, lines: Sequence[Line], width: float, edges: dict[float, tuple[float, float]]) -> bool:
+    """Tell whether a line begins at the left edge of its column, which `edges` remember by the size of print."""
+    if line.size not in edges:
+        edges[line.size] = _edges([other for other in lines if abs(other.size - line.size) < _SAME_SIZE], width)
+    return line.x0 <= edges[line.size][line.x0 > width / 2] + _FLUSH
 
 
 def _edges(lines: Sequence[Line], width: float) -> tuple[float, float]:
@@ -59,7 +69,8 @@ def _edges(lines: Sequence[Line], width: float) -> tuple[float, float]:
 
 
 def _begins(above: Line, line: Line) -> bool:
-    return above.text.endswith(_ENDED) or line.y0 - above.y1 > _SPACED * line.size
+    ended = above.text.endswith(_ENDED) or line.y0 - above.y1 > _SPACED * line.size
+    return ended or line.x0 < above.x0 - _HANGING * line.size
 
 
 def _heading(line: Line, number: str, level: int) -> Heading:
