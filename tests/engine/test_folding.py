@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_mcp.engine.search.folding import folded, per_document
+from knowledge_mcp.engine.search.folding import folded, indexes_last, per_document
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.testing.store_values import embedded
 
@@ -33,6 +33,20 @@ def test_a_repetition_is_folded_into_the_better_hit_which_names_its_place() -> N
     first, other = folded(hits_of(TEXT, again, "Something else about cranes.", TEXT))
     assert first.also_in == ("place 1", "place 3")
     assert (other.citation, other.also_in) == ("place 2", ())
+
+
+def test_entries_of_an_index_come_behind_what_they_point_to() -> None:
+    entries, prose = (
+        "anchor bolts 3.1, 4.2, 9; masts 4.1 to 4.7; loads 5, 7.3",
+        "An index of a list is a number from 0.",
+    )
+    entry, text, other = hits_of(entries, TEXT, prose)
+    below = [replace(each, chunk=replace(each.chunk, section_hierarchy=("9 Index",))) for each in (entry, other)]
+    found = indexes_last([below[0], text, below[1]])
+    assert [each.citation for each in found] == ["place 1", "place 2", "place 0"]
+    assert found[-1].score == found[-2].score
+    assert indexes_last([entry, text]) == [entry, text]
+    assert indexes_last([below[0]]) == [below[0]]
 
 
 def test_another_number_is_another_requirement() -> None:

@@ -1,4 +1,4 @@
-"""Hits that say the same are one hit, which names where else it stands."""
+"""Hits that say the same are one hit, which names where else it stands; those that only point elsewhere come last."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
+from knowledge_mcp.language.clauses import SectionRole, role_of_title
+from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.language.phrases import RUN, word_runs, words_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Hit
@@ -21,6 +23,11 @@ _DECISIVE = frozenset(
     "shall should must may might can will not no never none cannot without unless except only".split()
 )
 """Modal verbs and negations; in these, numbers and comparisons nearly the same is another thing."""
+
+
+_WORDS_FOR_A_FIGURE = 8
+"""Words for each figure up to which a passage below "Index" is an index: prose has fewer figures, entries have more."""
+_FIGURE = re.compile(r"\d[\w.-]*")
 
 
 class Shape:
@@ -95,6 +102,23 @@ def _below_heading(chunk: Chunk) -> str:
             break
         said = rest
     return f"{chunk.section_title}\n{said}" if len(said) < len(chunk.content) else said
+
+
+def indexes_last(hits: Sequence[Hit]) -> list[Hit]:
+    """Put entries of an index behind what they point to; they score no more than the last hit before them."""
+    entries = [hit for hit in hits if _is_index(hit.chunk)]
+    if not entries or len(entries) == len(hits):
+        return list(hits)
+    texts = [hit for hit in hits if not _is_index(hit.chunk)]
+    lowest = texts[-1].score
+    return [*texts, *(dataclasses.replace(hit, score=min(hit.score, lowest)) for hit in entries)]
+
+
+def _is_index(chunk: Chunk) -> bool:
+    figures = len(_FIGURE.findall(chunk.content))
+    return figures * _WORDS_FOR_A_FIGURE >= len(chunk.content.split()) and any(
+        role_of_title(split_clause_number(title).title) is SectionRole.INDEX for title in chunk.section_hierarchy
+    )
 
 
 def per_document(hits: Sequence[Hit], most: int) -> list[Hit]:

@@ -26,7 +26,7 @@ from knowledge_mcp.engine.search.blending import (
     places,
     words_in_full,
 )
-from knowledge_mcp.engine.search.folding import folded, per_document
+from knowledge_mcp.engine.search.folding import folded, indexes_last, per_document
 from knowledge_mcp.language.names import (
     Exactness,
     Name,
@@ -436,6 +436,8 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
         definers = defining(base, query.text, query.filter) if by_name else []
         definers = [each for each in definers if only is None or each in only]
         hits = _hits(base, passages, defined_first(ranked, definers, depth))
+        if by_name and mode is SearchMode.HYBRID:
+            hits = indexes_last(hits)
     by_its_words = bool(definers) or bool(only)  # a term's entry or quoted words, whatever the legs say
     for reason in degraded:
         log_event(_logger, logging.WARNING, "search_degraded", reason=reason)
