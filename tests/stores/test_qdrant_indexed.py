@@ -19,7 +19,9 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, embedded, structure, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
+from tests.servers.qdrant_real import REAL
 
+pytestmark = pytest.mark.skipif(REAL is not None, reason="it compares two stand-ins, and no server")
 WORDS = ["alpha", "beta", "gamma", "delta"]
 IDS = [f"6d2f1c1e-5b0c-4a36-9b57-0f3c0d4a7e{number:02x}" for number in range(60)]
 
