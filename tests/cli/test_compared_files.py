@@ -134,8 +134,9 @@ def test_the_year_of_an_edition_is_no_limit(read: Read) -> None:
 
 def test_a_reference_and_a_definition_are_told_once_and_the_own_editions_are_none(read: Read) -> None:
     text = (
-        "# HST 101:{0} Ladders\n\nHST 101:{0} replaces HST 101:{1}.\n\n## 1 Scope\n\nThis covers ladders. It is read with "
-        "HST 4301:{2}, clause 5.\n\n## 2 Terms\n\n### 2.1 rung\n\nbar of a ladder on which a person {3}\n"
+        "# HST 101:{0} Ladders\n\nHST 101:{0} replaces HST 101:{1}.\n\n## 1 Scope\n\nThis covers ladders. "
+        "It is read with HST 4301:{2}, clause 5.\n\n## 2 Terms\n\n### 2.1 rung\n\n"
+        "bar of a ladder on which a person {3}\n"
     )
     found = told(read(text.format(2018, 2012, 2016, "stands"), text.format(2023, 2018, 2020, "sits")))
     assert sorted(found) == [
