@@ -22,6 +22,7 @@ from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.testing.store_search import put
 from knowledge_mcp.testing.store_values import SPACE, SamplePassage, unit_vector
 from tests.servers.qdrant_local import LocalQdrant
+from tests.servers.qdrant_real import REAL
 from tests.servers.qdrant_routes import ROUTES
 from tests.servers.qdrant_server import QdrantServer
 
@@ -154,6 +155,7 @@ def outcome(call: Callable[[QdrantClient], Any], client: QdrantClient) -> Any:
     return to_jsonable_python(answer, exclude_none=True)
 
 
+@pytest.mark.skipif(REAL is not None, reason="it is about the stand-in alone")
 def test_every_operation_has_the_answer_of_local_mode(server: QdrantServer) -> None:
     client, local = remote(server), LocalQdrant(indexed=False).client
     refused = 0
@@ -187,6 +189,7 @@ def test_an_update_to_a_vector_of_nothing_is_refused_as_by_a_server() -> None:
         client.batch_update_points("c", [emptied])
 
 
+@pytest.mark.skipif(REAL is not None, reason="it is about the stand-in alone")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
