@@ -59,6 +59,8 @@ class QdrantGrpcServer:
                 return handler(self.local.client, request)
             except UnexpectedResponse as exc:
                 context.abort(_CODES.get(exc.status_code or 500, grpc.StatusCode.INVALID_ARGUMENT), str(exc))
+            except grpc.RpcError as exc:  # of a real server behind it that is spoken to by gRPC as well
+                context.abort(exc.code(), exc.details() or "")
 
         return grpc.unary_unary_rpc_method_handler(
             answer,
