@@ -309,3 +309,53 @@ def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
         with pytest.raises(Refusal) as caught:
             list(attempt(str(tmp_path / "a.txt")))
         assert caught.value.reason == "too_large"
+
+
+def clauses(titles: list[str], form: str, below: str = "\n\n") -> str:
+    words = "The valves of a tank are opened each year by a person\nwho knows them, and what is found is kept.\n"
+    romans = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+    lines = [form.format(n=number, r=romans[number - 1], t=title) for number, title in enumerate(titles, 1)]
+    return "\n".join(line + below + words for line in lines)
+
+
+TITLES = ["General", "Housing", "Filling", "Pressure", "Drain", "Guards", "Marking", "Paint", "Records", "Spare parts"]
+
+
+@pytest.mark.parametrize(
+    ("form", "below", "number"),
+    [
+        ("{n}. {t}.", "\n\n", "{n}"),
+        ("  {n}. {t}.", "\n\n", "{n}"),
+        ("Article {n} {t}.", "\n\n", "{n}"),
+        ("{n} {t}", "\n", "{n}"),
+        ("{n}.0 {t}", "\n\n", "{n}.0"),
+        ("{r}. {t}", "\n\n", "{r}"),
+        ("{n}.  {t}\n==========", "\n\n", "{n}"),
+    ],
+    ids=["full stops", "indented", "articles", "text right below", "with a zero", "Roman numerals", "two blanks"],
+)
+def test_clauses_that_count_up_are_headings_in_every_form(form: str, below: str, number: str) -> None:
+    titles = [title[:6].strip() for title in TITLES] if "=" in form else TITLES
+    expected = re.findall(r"(?m)^(\S+) ~ (.*)$", clauses(titles, f"{number} ~ {{t}}"))
+    document = read(clauses(titles, form, below))
+    assert [(each.number, each.title.rstrip(".")) for each in document.sections] == expected
+    assert {each.level for each in document.sections} == {1}
+
+
+def test_a_list_between_clauses_has_no_clauses() -> None:
+    steps = "1. Open the valve.\n\n2. Close the drain.\n\n3. Read the gauge.\n\n4. Write it down.\n"
+    close = steps.replace("\n\n", "\n")
+    text = clauses(TITLES, "{n}. {t}.").replace("2. Housing", f"{steps}\n2. Housing")
+    text = text.replace("4. Pressure", f"{close}\n4. Pressure")
+    document = read(text)
+    assert [(each.number, each.title) for each in document.sections] == [
+        (str(number), f"{title}.") for number, title in enumerate(TITLES, 1)
+    ]
+    for step in re.findall(r"\d\. (.*)\n", steps):
+        assert document.text.count(step) == 2
+
+
+def test_a_letter_that_a_name_begins_with_is_no_number() -> None:
+    text = "X Pumps Extension Protocol\n\nA. Smith\n\n" + clauses(TITLES, "{n}. {t}").replace("who", "    who")
+    found = read(text).sections
+    assert (None, "X Pumps Extension Protocol") in [(each.number, each.title) for each in found]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -17,6 +17,7 @@ from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf.headings.candidates import is_drawn
 from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.shared.numbering import roman_value
 
 COLUMN, PITCH, SIZE = 6.0, 12.0, 10.0
 """Points of a column and of a row, and the size of the print: a typewriter of ten points on ordinary paper."""
@@ -31,8 +32,10 @@ _NAME = 5
 """Capitals of a row from which on it is a heading beside running text; fewer may be an abbreviation."""
 _TITLE_ROWS, _OFF_CENTRE = 3, 5
 """Rows of a title, and by how many columns one that is centred by hand is off."""
-_FEET = 3
-"""Lines like "[Page 7]" that make pages of a text without form feeds."""
+_FEET, _CLAUSES = 3, 3
+"""Lines like "[Page 7]" that make pages of a text without form feeds, and titles that make a series of clauses."""
+_TITLE_WORDS = 12
+"""Words of a clause's title at most; what has more is a sentence."""
 
 _FOOT = re.compile(r".*\[Page (?P<number>\d{1,4})\]\s*")
 _UNDERLINE = re.compile(r"\s*(?P<sign>[=\-~^*#+_\"])(?P=sign){2,}\s*")
@@ -108,6 +111,7 @@ def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
         _mark_code(group)
     _mark_underlined(sheets)
     _mark_outstanding(groups)
+    _mark_series(groups)
     _mark_title(groups)
     return [_page(sheet, max(width, _PAPER)) for sheet in sheets]
 
@@ -199,7 +203,8 @@ def _mark_underlined(sheets: Sequence[TextPage]) -> None:
                 continue
             if _UNDERLINE.fullmatch(above.text) or abs(len(row.text.strip()) - len(above.text.strip())) > 2:
                 continue
-            if any(map(str.isalpha, above.text)) and not _WIDE_GAP.search(above.text.strip()):
+            words = split_clause_number(above.text).title  # two blanks may stand behind a number
+            if any(map(str.isalpha, above.text)) and not _WIDE_GAP.search(above.text[above.text.find(words[:1]) :]):
                 above.size, above.bold, above.code = _UNDERLINED.get(found["sign"], _LESSER), True, False
                 gone.add(row.place)
         overlines = {
@@ -238,6 +243,78 @@ def _mark_outstanding(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
         named = capitals and len(letters) >= _NAME and words[0].isalnum()
         apart = row.indent < body or (row.indent == body and (named or gap > usual))
         row.bold = row.bold or (apart and any(map(str.isalpha, words)))
+
+
+def _mark_series(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
+    """Set rows bold that count up from 0 or 1 in one form, each with text below: "1. Scope." on the typewriter.
+
+    The items of a list follow one another; what has text below and counts up is a clause, whether its title has a full
+    stop, and whether a blank row is below it.
+    """
+    width = max((len(row.text) for _, group in groups for row in group if len(group) > 1), default=_PAPER)
+    runs: defaultdict[tuple[int, str, str], list[tuple[int, TextRow]]] = defaultdict(list)
+    for at, (_, group) in enumerate(groups):
+        following = groups[at + 1][1][0] if at + 1 < len(groups) else None
+        if _heads_text(group, following, width):
+            for sign, count in _counts_of(group[0]):
+                runs[group[0].indent, *sign].append((count, group[0]))
+    for members in runs.values():
+        for row in _counting_up(members):
+            row.bold = True
+
+
+def _heads_text(group: Sequence[TextRow], following: TextRow | None, width: int) -> bool:
+    """Tell a numbered title with text below: in its own group, or right below where the title's row has room left."""
+    row = group[0]
+    numbered = split_clause_number(row.text)
+    title = numbered.title
+    if row.code or numbered.number is None or title[-1] in ",;:-" or not title[0].isupper():
+        return False
+    if len(title.split()) > _TITLE_WORDS or len(row.text) > _MOST_HEADING * width:
+        return False
+    below = group[1] if len(group) > 1 else following
+    if below is None or (below.code and len(group) > 1):
+        return False
+    if len(group) == 1:
+        other = split_clause_number(below.text)
+        first = re.split("[.]", numbered.number)[0]
+        return other.number is None or other.number.startswith(f"{first}.")
+    words = below.text.split()
+    room = len(row.text) + 1 + len(words[0]) <= _MOST_HEADING * max(len(each.text) for each in group)
+    apart = below.indent <= row.indent + _OFF_CENTRE and words[0][:1].isupper() and title[-1] != "."
+    return room and apart and len(words) > _NAME and split_clause_number(below.text).number is None
+
+
+def _counts_of(row: TextRow) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield what a row's number counts, with its form: a letter may be a Roman numeral."""
+    numbered = split_clause_number(row.text)
+    first, _, rest = (numbered.number or "").partition(".")
+    if rest.strip("0"):
+        return
+    form = row.text.strip().removesuffix(numbered.title).replace(numbered.number or " ", f"#{rest}", 1).strip()
+    if first.isdigit():
+        yield (form, "1"), int(first)
+    elif len(first) == 1:
+        yield (form, "A"), ord(first) - ord("A") + 1
+    if value := roman_value(first):
+        yield (form, "I"), value
+
+
+def _counting_up(members: Sequence[tuple[int, TextRow]]) -> list[TextRow]:
+    """Find the longest run that counts up from 0 or 1, no more than one number missing; none below three."""
+    best: list[tuple[int, int]] = []  # length of the longest run that ends here, and the member before it
+    for at, (count, _) in enumerate(members):
+        before = [(best[other][0], -other) for other in range(at) if 1 <= count - members[other][0] <= 2]
+        length, place = max((each for each in before if each[0]), default=(0, 1))
+        best.append((length + 1 if length or count <= 1 else 0, -place))
+    at = max(range(len(best)), key=lambda place: best[place][0])
+    if best[at][0] < _CLAUSES:
+        return []
+    rows: list[TextRow] = []
+    while at >= 0:
+        rows.append(members[at][1])
+        at = best[at][1]
+    return rows
 
 
 def _mark_title(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:

@@ -144,8 +144,8 @@ def follows(one: NumberKey, other: NumberKey) -> bool:
     if same == len(one):
         return len(other) == len(one) + 1 and other[-1] in {0, 1, 2, _ANY, _FIRST_ADDED}
     step = other[same] - one[same] if same else _step(one[0], other[0])
-    if len(other) == same + 2:
-        return step == 1 and other[same + 1] == 1
+    if len(other) == same + 2:  # "3.0" is the third clause where the first is "1.0"
+        return step == 1 and other[same + 1] in {0, 1}
     return len(other) == same + 1 and (1 <= step <= 3 or other[same] == _ANY)
 
 

@@ -32,6 +32,7 @@ from knowledge_mcp.readers.pdf.headings.sequences import (
     is_anchored,
     is_plain_count,
     out_of_sequence,
+    read_roman,
 )
 from knowledge_mcp.readers.pdf.headings.unnumbered import (
     Numbered,
@@ -185,6 +186,10 @@ def _without_terms(headings: Sequence[Heading], margin: Collection[int]) -> list
     return kept
 
 
+_LETTER = re.compile(r"[B-Z] ")
+_FIRSTS = FIRST_NUMBERS | {"A"}
+
+
 def _take_back_numbers(headings: Sequence[Heading]) -> None:
     """Take the numbers of titles back that only their print shows, where they fit none beside them: "906 of the Act".
 
@@ -196,7 +201,8 @@ def _take_back_numbers(headings: Sequence[Heading]) -> None:
         heading, key = headings[place], keys[place] or ()
         line = " ".join(line.text for line in heading.lines)
         is_bare = heading.source is HeadingSource.TYPOGRAPHY and line.startswith(heading.number or " ")
-        if not is_bare or not (heading.number or "").isdigit() or heading.number in FIRST_NUMBERS:
+        counts = (heading.number or "").isdigit() or _LETTER.match(line) is not None  # "X Consortium Standard"
+        if not is_bare or not counts or heading.number in _FIRSTS:
             continue
         before, after = (keys[numbered[other]] or key for other in (max(at - 1, 0), min(at + 1, len(numbered) - 1)))
         if not (_is_beside(before, key) or _is_beside(key, after)):
@@ -289,7 +295,8 @@ def _findings(
     anchors = {id(line) for heading in listed for line in heading.lines}
     for candidate in chosen:
         if not is_anchored(candidate, anchors):
-            depth = len(candidate.key or ())
+            key = candidate.key or ()
+            depth = len(key) - (key[1:] == (0,))
             findings.add(candidate.line, candidate.numbered.title, depth, candidate.page, numbered=True)
     for heading in listed:
         line = max(reversed(heading.lines), key=lambda line: line.size)
@@ -324,6 +331,7 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             if candidate.cut is not None or not _is_text(candidate, body):
                 possible.append(candidate)
     chapters = {each.key[0] for each in possible if each.key and each.numbered.keyword in {"chapter", "part"}}
+    read_roman(possible)
     for candidate in possible:
         candidate.key = by_hundreds(candidate.key or (), chapters)
     keys = [candidate.key or () for candidate in possible]
@@ -524,8 +532,11 @@ def _numbered_headings(kept: Sequence[HeadingCandidate], listed: Sequence[Headin
             levels[key] = heading.level
     shifts = Counter(level - len(key) for key, level in levels.items())
     shift = shifts.most_common(1)[0][0] if shifts else 0
+    taken = {candidate.key for candidate in kept} | levels.keys()
     for candidate in kept:
         key = candidate.key or ()
+        if key[1:] == (0,) and key[:1] not in taken:  # "3.0" stands for "3"
+            key = key[:1]
         parent = next((key[:count] for count in range(len(key) - 1, 0, -1) if key[:count] in levels), None)
         level = levels[parent] + len(key) - len(parent) if parent else max(len(key) + shift, 1)
         confidence = 0.9 if is_strong(candidate.line, body) else 0.75

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from knowledge_mcp.language.openings import NumberedTitle
 from knowledge_mcp.readers.pdf.headings.candidates import HeadingCandidate
 from knowledge_mcp.readers.shared.layout import letters_of
-from knowledge_mcp.readers.shared.numbering import follows
+from knowledge_mcp.readers.shared.numbering import follows, number_key
 
 _FEWEST_LINKS = 3
 """Links from which on numbers are a sequence wherever they begin: two labels of a drawing may follow by chance."""
@@ -75,3 +75,17 @@ def copied(chain: Collection[int], possible: Sequence[HeadingCandidate]) -> set[
         if index is not None:
             run.append(index)
     return members
+
+
+_ROMAN = re.compile(r"[IVX]+")
+_FEWEST_ROMAN = 2
+"""Numerals of several letters that show it: a single one may be a product's."""
+
+
+def read_roman(possible: Sequence[HeadingCandidate]) -> None:
+    """Read "I", "V" and "X" as Roman numerals where others are: "II" and "IV" show what is counted."""
+    first = [(each, (each.numbered.number or "").split(".")[0]) for each in possible if not each.numbered.keyword]
+    romans = {number for _, number in first if len(number) > 1 and _ROMAN.fullmatch(number)}
+    for candidate, number in first if len(romans) >= _FEWEST_ROMAN else ():
+        if _ROMAN.fullmatch(number):
+            candidate.key = number_key(candidate.numbered.number or "", "part") or candidate.key
