@@ -303,10 +303,12 @@ def _counts_of(row: TextRow) -> Iterator[tuple[tuple[str, str], int]]:
 def _counting_up(members: Sequence[tuple[int, TextRow]]) -> list[TextRow]:
     """Find the longest run that counts up from 0 or 1, no more than one number missing; none below three."""
     best: list[tuple[int, int]] = []  # length of the longest run that ends here, and the member before it
+    longest: dict[int, tuple[int, int]] = {}  # by count: length of the longest run that ends with it, minus its place
     for at, (count, _) in enumerate(members):
-        before = [(best[other][0], -other) for other in range(at) if 1 <= count - members[other][0] <= 2]
-        length, place = max((each for each in before if each[0]), default=(0, 1))
+        length, place = max((longest[each] for each in (count - 1, count - 2) if each in longest), default=(0, 1))
         best.append((length + 1 if length or count <= 1 else 0, -place))
+        if best[at][0]:
+            longest[count] = max(longest.get(count, (0, 0)), (best[at][0], -at))
     at = max(range(len(best)), key=lambda place: best[place][0])
     if best[at][0] < _CLAUSES:
         return []
