@@ -287,6 +287,14 @@ def test_copies_among_files_that_are_stored_together_are_told(world: World) -> N
     assert Path(event.source).name == "pumps.md"
     assert event.message.endswith("passages of 'pumps' are identical in 'pumps-copy'.")
 
+    for letter in "abcd":
+        world.write(f"{letter}.md", PUMPS)
+    world.events.clear()
+    world.ingest()
+    told = [event.message for event in world.events if event.kind is IngestEventKind.DUPLICATE]
+    assert len(told) == 4  # one of each document, however many copies there are
+    assert told[-1].endswith("passages of 'd' are identical in 'a', 'b', 'c' and 2 more.")
+
 
 def test_searches_during_an_ingest_see_whole_documents_only(tmp_path: Path) -> None:
     world = World(tmp_path)

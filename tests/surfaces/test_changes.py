@@ -135,9 +135,8 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(world: World) -> Non
 def test_two_languages_are_no_editions_to_be_compared(world: World) -> None:
     world.write("lifts-de.md", "# ACME 100:2024 Aufzüge\n\n## 2 Türen\n\nDie Tür muss nach vier Sekunden zu sein.\n")
     world.ingest()
-    with pytest.raises(InvalidInputError, match="in common") as refused:
+    with pytest.raises(InvalidInputError, match="in two languages: lifts-2018 in English and lifts-de in German"):
         ask(world, "knowledge_changes", document="lifts-2018", to="lifts-de")
-    assert "two languages" in str(refused.value.suggestion)
 
 
 def test_impact_names_who_refers_to_what_changed_and_tells_dated_from_undated(world: World) -> None:

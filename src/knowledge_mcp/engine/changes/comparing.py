@@ -49,20 +49,13 @@ def must_be_editions(old: Edition, new: Edition, *, anyway: bool = False) -> Non
     """Refuse what are no editions of one document.
 
     Raises:
-        InvalidInputError: one holds no text, they have next to nothing in common, or they are in two languages.
+        InvalidInputError: one holds no text, they are in two languages, or have next to nothing in common.
     """
     for edition in (old, new):
         if not edition.clauses:
             raise InvalidInputError(f"There is no text in {edition.name}.", suggestion="Give another document.")
     if anyway:
         return
-    share = in_common(old, new)
-    if share < LEAST_IN_COMMON:
-        raise InvalidInputError(
-            f"These are not editions of one document: {share:.0%} in common.",
-            suggestion="Check the two names; editions in two languages, or a scan that was read badly, look like this. "
-            "`knowledge compare --anyway` compares them all the same.",
-        )
     languages = [_language(each) for each in (old, new)]
     if all(languages) and languages[0] != languages[1]:
         named = zip((old, new), languages, strict=True)
@@ -70,6 +63,13 @@ def must_be_editions(old: Edition, new: Edition, *, anyway: bool = False) -> Non
         raise InvalidInputError(
             f"These are in two languages: {names}.",
             suggestion="Compare editions in one language. `knowledge compare --anyway` compares them all the same.",
+        )
+    share = in_common(old, new)
+    if share < LEAST_IN_COMMON:
+        raise InvalidInputError(
+            f"These are not editions of one document: {share:.0%} in common.",
+            suggestion="Check the two names; editions in two languages, or a scan that was read badly, look like this. "
+            "`knowledge compare --anyway` compares them all the same.",
         )
 
 

@@ -89,6 +89,8 @@ class Outcomes:
             )
 
 
+_MOST_COPIES = 3
+"""Documents that one warning of copies names."""
 _AHEAD = 3
 """Slices embedded or waiting while the next file is read."""
 
@@ -415,14 +417,14 @@ class Ingest:
             for digest in {one.chunk.content_hash for one in each.embedded}:
                 for owner in owners.get(digest, set()) - {each.document.id, each.replaces}:
                     copies[owner] = copies.get(owner, 0) + 1
-            for owner, count in sorted(copies.items()):
-                self._add_copy_warning(each, owner, count)
+            for count in sorted(set(copies.values()), reverse=True):
+                self._add_copy_warning(each, sorted(owner for owner in copies if copies[owner] == count), count)
             for one in each.embedded:
                 owners.setdefault(one.chunk.content_hash, set()).add(each.document.id)
 
-    def _add_copy_warning(self, each: PreparedDocument, owner: str, count: int) -> None:
-        total = each.total
-        message = f"{count} of {total} passages of '{each.document.id}' are identical in '{owner}'."
+    def _add_copy_warning(self, each: PreparedDocument, owners: Sequence[str], count: int) -> None:
+        total, names = each.total, list_first([f"'{owner}'" for owner in owners], _MOST_COPIES)
+        message = f"{count} of {total} passages of '{each.document.id}' are identical in {names}."
         _logger.warning("duplicate content: %s", message)
         self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, total, message))
 
