@@ -90,6 +90,8 @@ def test_what_changed_is_listed_by_weight_with_both_citations(world: World) -> N
         ("number", "5 s", "4 s"),
     ]
     assert {each["became"] for each in answer["changes"]} >= {"edited", "added", "renumbered"}
+    named_once = "ACME 100:2018 Lifts, line 1 [lifts-2018.md]"
+    assert named_once in {each.get("old") for each in answer["changes"]}
 
 
 def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None:

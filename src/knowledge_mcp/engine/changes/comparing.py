@@ -197,7 +197,8 @@ def cited_clause(clause: Clause, record: DocumentRecord) -> str:
     title = record.title if not edition or edition in record.title else f"{record.title} ({edition})"
     place = f"p. {clause.page}" if clause.page is not None else f"line {clause.line}" if clause.line else ""
     name = f"{clause.number} {clause.heading}".strip()
-    return f"{', '.join(part for part in (title, name, place) if part)} [{record.file_name}]"
+    parts = [title, "" if name == record.title else name, place]
+    return f"{', '.join(filter(None, parts))} [{record.file_name}]"
 
 
 @dataclass(frozen=True)
