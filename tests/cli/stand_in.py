@@ -131,7 +131,10 @@ def _knowledge(
     return FakeKnowledge(()) if settings.collection == "empty" else Fickle(ask_password)
 
 
-def _source(path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None) -> Source:
+def _source(
+    path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None, own_data: Path | None = None
+) -> Source:
+    del own_data
     return Files(path, DOCUMENT_PATTERNS if patterns is None else patterns, recursive=recursive)
 
 

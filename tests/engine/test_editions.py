@@ -71,7 +71,7 @@ def test_an_edition_can_be_asked_for_by_name_date_or_all(world: World) -> None:
     assert found(world, "as of 2010") == {"valves"}
     with pytest.raises(InvalidInputError, match="No document is of the edition '1999'") as refused:
         found(world, "1999")
-    assert "2018, 2023" in str(refused.value.details)
+    assert "2018, 2023" in str(refused.value.suggestion)
 
 
 def test_whoever_names_an_older_edition_gets_it(world: World) -> None:
