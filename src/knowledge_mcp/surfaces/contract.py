@@ -108,7 +108,7 @@ class Response(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True)
 
 
-@functools.cache  # pydantic works each of them out anew
+@functools.cache  # pydantic would build them again at each access
 def _fields_of(model: type[Response]) -> tuple[frozenset[str], dict[str, Any]]:
     """Name the fields that an answer must have, and map all to their defaults."""
     known = model.model_fields

@@ -10,6 +10,7 @@ import typer
 from knowledge_mcp.cli.shared.failures import in_commands
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, print_panel, print_table, say
+from knowledge_mcp.cli.shared.report import not_taken
 from knowledge_mcp.cli.shared.session import CommandOptions, Mode, load, parse_pairs
 from knowledge_mcp.support.wording import how_many
 
@@ -208,8 +209,8 @@ def _print_stats(answer: StatsResponse) -> None:
     ]
     for each in answer.sources:
         synced = f"synced {each.last_synced}" if each.last_synced else "never synced"
-        skipped = f", {each.skipped} not taken" if each.skipped else ""
-        summary = f"{how_many(each.documents, 'document')}{skipped}, {synced}{', stale' if each.stale else ''}"
+        taken = f"{how_many(each.documents, 'document')}{not_taken(each.skipped)}"
+        summary = f"{taken}, {synced}{', stale' if each.stale else ''}"
         rows.append((f"Source {each.name}", f"{summary}: {each.last_error}" if each.last_error else summary))
     print_facts(rows)
     for note in answer.notes:

@@ -19,6 +19,7 @@ from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, render, write_json
+from knowledge_mcp.cli.shared.report import not_taken
 from knowledge_mcp.cli.shared.session import StoreOptions, reading_of
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.chunk import numbers_of
@@ -170,9 +171,8 @@ def _sources(settings: Settings) -> Iterator[CheckOutcome]:
         elif each.is_stale():
             yield CheckOutcome(f"source {name}", "warn", f"stale: {synced}", f"`knowledge sync {name}`")
         else:
-            skipped = f", {state.skipped} not taken" if state.skipped else ""
             advice = f"`knowledge sync {name}` names what was not taken." if state.skipped else ""
-            found = f"{how_many(state.documents, 'document')}{skipped}, {synced}"
+            found = f"{how_many(state.documents, 'document')}{not_taken(state.skipped)}, {synced}"
             yield CheckOutcome(f"source {name}", "ok", found, advice)
 
 

@@ -78,6 +78,11 @@ def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
     return [one_line(line) for line in lines]
 
 
+def not_taken(skipped: int) -> str:
+    """Say how many files of a source could not be taken, behind what else is said of it; empty for none."""
+    return f", {skipped} not taken" if skipped else ""
+
+
 def print_summary(report: IngestReport, *, aborted: bool = False) -> None:
     """Print the summary table: files, chunks, errors, seconds."""
     processed = [each for each in report.documents if not each.unchanged]

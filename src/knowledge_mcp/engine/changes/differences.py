@@ -162,11 +162,10 @@ def _inside(
     texts, others = [text for text, _ in before], [text for text, _ in after]
     if texts == others:
         return
-    told: list[TextChange] = []
-    if olds and news:
-        told += (*_definitions(olds, news), *_references(olds, news, numbers, own.designations))
-        for change in told:
-            yield group[0][0], change
+    whole = [*_definitions(olds, news), *_references(olds, news, numbers, own.designations)] if olds and news else []
+    for change in whole:
+        yield group[0][0], change
+    told = _Told(whole)
     places = _printed_places((*olds, *news), own.names)
     known = _Relations(before, after, olds, news)
     for left, right in pair_sentences(texts, others, weights):
@@ -181,24 +180,35 @@ def _inside(
             kind = ("added" if right else "withdrawn") if obliges else ""
             found = [TextChange(ChangeType.WORDS, one, other, one, other, kind)]
         for change in found:
-            if not _is_told(change, told):
+            if not told.has(change):
                 yield home, change
 
 
-def _is_told(change: TextChange, told: Sequence[TextChange]) -> bool:
-    """Tell whether other words of a sentence are those of a definition or of references that changed."""
-    if change.kind is not ChangeType.WORDS or not (change.old_text and change.new_text):
-        return False
-    references = [each for each in told if each.kind is ChangeType.REFERENCE]
-    was, now = ([piece.strip(_PUNCTUATION) for piece in words.split(_CUT)] for words in (change.before, change.after))
-    return any(
-        plain(change.old_text) in plain(each.before) and plain(change.new_text) in plain(each.after)
-        for each in told
-        if each.kind is ChangeType.DEFINITION
-    ) or (
-        all(any(piece in each.before for each in references) for piece in was)
-        and all(any(piece in each.after for each in references) for piece in now)
-    )
+class _Told:
+    """Tell which other words of a sentence are those of a definition or of references that changed."""
+
+    def __init__(self, changes: Sequence[TextChange]) -> None:
+        self._definitions: list[tuple[str, str]] = []
+        self._references: list[tuple[str, str]] = []
+        for each in changes:
+            if each.kind is ChangeType.DEFINITION:
+                self._definitions.append((plain(each.before), plain(each.after)))
+            else:
+                self._references.append((each.before, each.after))
+
+    def has(self, change: TextChange) -> bool:
+        """Tell whether a change of words, in a sentence that both editions have, is told already."""
+        if change.kind is not ChangeType.WORDS or not (change.old_text and change.new_text):
+            return False
+        if self._definitions:
+            old, new = plain(change.old_text), plain(change.new_text)
+            if any(old in before and new in after for before, after in self._definitions):
+                return True
+        return all(
+            any(piece.strip(_PUNCTUATION) in each[side] for each in self._references)
+            for side, words in enumerate((change.before, change.after))
+            for piece in words.split(_CUT)
+        )
 
 
 class _Relations:

@@ -277,7 +277,7 @@ def _heads_text(group: Sequence[TextRow], following: TextRow | None, width: int)
         return False
     if len(group) == 1:
         other = split_clause_number(below.text)
-        first = re.split("[.]", numbered.number)[0]
+        first = numbered.number.partition(".")[0]
         return other.number is None or other.number.startswith(f"{first}.")
     words = below.text.split()
     room = len(row.text) + 1 + len(words[0]) <= _MOST_HEADING * max(len(each.text) for each in group)

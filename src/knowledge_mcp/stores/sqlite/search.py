@@ -248,20 +248,14 @@ def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: ND
     return found
 
 
-def lexical_scores(
-    connection: Session,
-    view: SqliteView,
-    mask: NDArray[np.bool_] | None,
-    terms: Sequence[str],
-    limit: int,
-    seen: NDArray[np.bool_] | None = None,
+def _best_sums(
+    asked: Sequence[_Term], norms: NDArray[np.float64], mask: NDArray[np.bool_] | None, limit: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Sum the BM25 of the slots that may be among the best, term by term; 0 is no hit. `seen` is as in `SlotView`.
+    """Sum the BM25 of the slots that may be among the best, term by term; 0 is no hit.
 
     What rare terms add is summed first. Where the last of the best has more of it than all frequent terms can add,
     these are looked up only for the slots that they can lift so far.
     """
-    asked, norms = _terms(connection, view, terms, seen), view.weighed_by(seen)[0]
     rare = [each for each in asked if each.slots is not None]
     sums = _summed(rare, norms)
     if len(rare) < len(asked):
@@ -311,10 +305,11 @@ def lexical_hits(
     *,
     seen: NDArray[np.bool_] | None = None,
 ) -> tuple[LegHit, ...]:
-    """Name the best chunks that hold any of the terms."""
+    """Name the best chunks that hold any of the terms; `seen` is as in `SlotView`."""
     if limit <= 0:
         return ()
-    slots, scores = lexical_scores(connection, view, mask, terms, limit, seen)
+    asked = _terms(connection, view, terms, seen)
+    slots, scores = _best_sums(asked, view.weighed_by(seen)[0], mask, limit)
     return best_hits(slots, scores, limit, partial(view.names_at, connection))
 
 

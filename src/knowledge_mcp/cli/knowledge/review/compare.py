@@ -202,10 +202,9 @@ def draw_pages(
     places = {key: file for key, file in places.items() if file.suffix.lower() == ".pdf" and file.is_file()}
     if len(places) > _MAX_DRAWN:
         notify(f"{name}: only the first {_MAX_DRAWN} of {len(places)} pages with changes are drawn.")
-    if clauses and not places:
-        notify(f"{name}: no page of it is drawn, for pages are drawn of PDF files alone.")
-    elif changed and not clauses and not places:
-        notify(f"{name}: no page of it is drawn, for it has no pages.")
+    if changed and not places:
+        reason = "pages are drawn of PDF files alone" if clauses else "it has no pages"
+        notify(f"{name}: no page of it is drawn, for {reason}.")
     found: dict[tuple[str, int], bytes] = {}
     passwords = build_passwords(settings, ask_password if can_ask() else None)
     item_of = functools.cache(file_item)  # it reads the whole file for its check sum

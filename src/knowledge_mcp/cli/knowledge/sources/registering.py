@@ -12,6 +12,7 @@ from knowledge_mcp.cli.knowledge.sources.syncing import sync
 from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, say, write_json
+from knowledge_mcp.cli.shared.report import not_taken
 from knowledge_mcp.cli.shared.session import CommandOptions, Yes, command_group
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
@@ -116,8 +117,8 @@ def list_sources(options: CommandOptions) -> None:
             return
         rows: list[tuple[str, ...]] = []
         for each in found:
-            state = each.state.last_error or ("stale" if each.is_stale() else "in sync")
-            state += f", {each.state.skipped} not taken" if each.state.skipped and not each.state.last_error else ""
+            freshness = "stale" if each.is_stale() else "in sync"
+            state = each.state.last_error or f"{freshness}{not_taken(each.state.skipped)}"
             synced = each.state.last_synced[:16].replace("T", " ") or "never"
             spec, documents = each.spec, str(each.state.documents)
             rows.append((spec.name, spec.kind.value, spec.location, documents, synced, state))

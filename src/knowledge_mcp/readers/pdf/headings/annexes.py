@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from knowledge_mcp.language.openings import ANNEX_WORDS, split_clause_number
+from knowledge_mcp.language.openings import split_clause_number
+from knowledge_mcp.readers.pdf.headings.candidates import is_annex
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS
-
-_ANNEX = re.compile(ANNEX_WORDS)
 
 
 def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> None:
@@ -34,7 +32,7 @@ def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> No
 
 def _is_annex(text: str, number: str | None) -> bool:
     named = split_clause_number(text)
-    return number is not None and named.number == number and _ANNEX.fullmatch(named.keyword) is not None
+    return number is not None and named.number == number and is_annex(named)
 
 
 def _is_counted(number: str | None, text: str) -> bool:

@@ -240,9 +240,14 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
         index = end
 
 
+def is_annex(numbered: NumberedTitle) -> bool:
+    """Tell a heading that calls itself an annex."""
+    return _ANNEX.fullmatch(numbered.keyword) is not None
+
+
 def is_counted_annex(numbered: NumberedTitle) -> bool:
     """Tell an annex that has a figure for its number."""
-    return _ANNEX.fullmatch(numbered.keyword) is not None and (numbered.number or "").isdigit()
+    return is_annex(numbered) and (numbered.number or "").isdigit()
 
 
 def _key(numbered: NumberedTitle) -> NumberKey | None:
