@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from knowledge_mcp.language.references import document_references, find_references
-from knowledge_mcp.model.document import Anchor, BlockKind, ReferenceKind
+from knowledge_mcp.model.document import Anchor, BlockKind, Reference, ReferenceKind, Span
 from tests.fakes.documents import Part, build_document
 
 
@@ -64,6 +64,32 @@ from tests.fakes.documents import Part, build_document
         ("Section 5 of this document", ReferenceKind.CLAUSE, ["5"]),
         ("Section 4 of HTTP requests", ReferenceKind.CLAUSE, ["4"]),
         ("clause 5 of Annex B", ReferenceKind.ANNEX, ["Annex B"]),
+        ("Article 6(1), point (a), applies", ReferenceKind.CLAUSE, ["6"]),
+        ("Articles 12 to 22 and Article 34", ReferenceKind.CLAUSE, ["12", "22", "34"]),
+        ("Sentence 3.1.5.7.(3) and Article 3.2.2.51.", ReferenceKind.CLAUSE, ["3.1.5.7", "3.2.2.51"]),
+        ("Sentences 4.1.6.2.(5) and (6)", ReferenceKind.CLAUSE, ["4.1.6.2"]),
+        ("§ 25.1309(a) applies", ReferenceKind.CLAUSE, ["25.1309"]),
+        ("Section 1003.2.1 and Section R302.5", ReferenceKind.CLAUSE, ["1003.2.1", "R302.5"]),
+        ("clause 52.212-4 and clause UG-27(c)", ReferenceKind.CLAUSE, ["52.212-4", "UG-27"]),
+        ("Subsection 3.2.6. and section 12a", ReferenceKind.CLAUSE, ["3.2.6", "12a"]),
+        ("paragraph 6.11.8. of UN Regulation No. 48", ReferenceKind.DOCUMENT, ["UN Regulation No. 48 6.11.8"]),
+        ("section 7 (1) (b) of the Act", ReferenceKind.DOCUMENT, ["the Act 7"]),
+        ("Article 5 of Regulation (EU) No 182/2011", ReferenceKind.DOCUMENT, ["Regulation (EU) No 182/2011 5"]),
+        ("Directive 2001/83/EC says", ReferenceKind.DOCUMENT, ["Directive 2001/83/EC"]),
+        ("Article 114 TFEU says", ReferenceKind.DOCUMENT, ["TFEU 114"]),
+        ("29 U.S.C. § 1001 says", ReferenceKind.DOCUMENT, ["29 U.S.C. 1001"]),
+        ("under 49 CFR 571.108", ReferenceKind.DOCUMENT, ["49 CFR 571.108"]),
+        ("S-100 Part 17, clause 17-4.1", ReferenceKind.DOCUMENT, ["S-100 Part 17 17-4.1"]),
+        ("Parts 1 to 4 of ISO 10848", ReferenceKind.DOCUMENT, ["ISO 10848"]),
+        ("[ISO14977:1996], §4.19", ReferenceKind.DOCUMENT, ["ISO14977:1996 4.19"]),
+        ("ECSS-Q-ST-80 clauses 5.2", ReferenceKind.DOCUMENT, ["ECSS-Q-ST-80 5.2"]),
+        ("3GPP TS 23.501, clause 5.3", ReferenceKind.DOCUMENT, ["3GPP TS 23.501 5.3"]),
+        ("NFPA 13 and CAN/ULC-S101", ReferenceKind.DOCUMENT, ["NFPA 13", "CAN/ULC-S101"]),
+        ("API RP 14C and API 650", ReferenceKind.DOCUMENT, ["API RP 14C", "API 650"]),
+        ("AS/NZS 3000 and JIS B 0001", ReferenceKind.DOCUMENT, ["AS/NZS 3000", "JIS B 0001"]),
+        ("Annex III applies", ReferenceKind.ANNEX, ["Annex III"]),
+        ("Table 4.1.6.2.-B gives", ReferenceKind.TABLE, ["Table 4.1.6.2.-B"]),
+        ("Table R301.2 gives", ReferenceKind.TABLE, ["Table R301.2"]),
     ],
 )
 def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets: list[str]) -> None:
@@ -86,6 +112,11 @@ def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets
         "the table 's edge",
         "IENISO 9001",
         "PORT 8080:2100 and MAC 10:1234",
+        "REST API 3.1 and API 2",
+        "Note 3 to entry: see there",
+        "section 2024 opens",
+        "Part 3 of the series",
+        "Requirements 2.7_reply",
         "AB 12:2025x",
     ],
 )
@@ -110,6 +141,53 @@ def test_a_number_with_one_dot_is_a_reference_where_it_is_a_clause(text: str, ta
     found = find_references(text, clauses={"4.2", "4.3"})
     assert [reference.target for reference in found] == targets
     assert find_references(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("Part 3, Chapter 3 and rule 3.1", ["3", "3", "3.1"]),
+        ("Part 3: Guide to the tests", []),
+        ("Part 9 and Chapter 9", []),
+        ("Note A-3.1(1) explains", ["A-3.1(1)"]),
+        ("Article 3.1.(1) and Sentence 3.1.(2)", ["3.1", "3.1.(2)"]),
+    ],
+)
+def test_a_part_and_what_is_in_brackets_are_referred_to_where_the_document_has_such_a_clause(
+    text: str, targets: list[str]
+) -> None:
+    found = find_references(text, clauses={"3", "3.1", "3.1.(2)", "A-3.1(1)"})
+    assert [reference.target for reference in found] == targets
+
+
+def test_a_paragraph_counts_within_its_article_where_there_are_articles() -> None:
+    text = "Measures of paragraph 2 and of paragraph 1 of Article 2 are taken; Article 1, paragraph 2 applies."
+    parts = [Part(BlockKind.HEADING, f"Article {n} Measures", level=1, number=str(n)) for n in (1, 2)]
+    law = build_document([*parts, Part(BlockKind.PARAGRAPH, text)])
+    named = [replace(each, heading=Span(each.heading.start + 2, each.heading.end)) for each in law.sections]
+    law = replace(law, sections=tuple(named))
+    assert [(each.target, each.text) for each in document_references(law)] == [
+        ("2", "Article 2"),
+        ("1", "Article 1, paragraph 2"),
+    ]
+    rules = build_document(
+        [
+            Part(BlockKind.HEADING, "1 Scope", level=1, number="1"),
+            Part(BlockKind.HEADING, "2 Tests", level=1, number="2"),
+            Part(BlockKind.PARAGRAPH, "The tests of paragraph 2 apply."),
+        ]
+    )
+    assert [each.target for each in document_references(rules)] == ["2"]
+
+
+def test_links_to_files_of_the_writers_machine_are_left_out() -> None:
+    document = build_document([Part(BlockKind.PARAGRAPH, "See Article 3.2 and the guide.")])
+    links = (
+        Reference("Article 3.2", ReferenceKind.LINK, "file:///E:/codes/code.htm#es1", Span(4, 15)),
+        Reference("guide", ReferenceKind.LINK, "https://example.org/guide", Span(24, 29)),
+    )
+    found = document_references(replace(document, references=links))
+    assert [each.target for each in found] == ["3.2", "https://example.org/guide"]
 
 
 def test_links_in_braces_lead_to_the_places_of_their_names() -> None:

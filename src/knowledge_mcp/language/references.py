@@ -12,57 +12,82 @@ from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
 from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
-_NUMBER = r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*"
-_DEEP = r"(?:[A-Z](?:\.\d{1,3})+|\d{1,3}(?:\.\d{1,3})+)"
+_ONE = r"\d{1,4}(?:\.\d{1,4})*[a-z]?"
+_NUMBER = rf"(?:\d{{1,3}}\.\d{{3}}-\d{{1,3}}|\d{{1,3}}-\d{{1,4}}(?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}[.-]?)?{_ONE})"
+"""Numbers of clauses as publishers print them: "5.3.1", "A.2", "R302.5", "UG-27", "52.212-4", "12a"."""
+_DEEP = r"(?:[A-Z](?:\.\d{1,4})+|(?:[A-Z]{1,2}-?)?\d{1,4}(?:\.\d{1,4})+)"
+_TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,3}|[A-Z])\)){0,6}"
+"""What counts the parts of a clause behind its number: "(1)(b)", in Canada ".(1)(b)"."""
+_ITEM = r"(?:\([a-z\d]{1,4}\)|\d{1,3}[a-z]?|[a-z])(?!\w)"
+_ANNEX = r"(?:[A-Z](?:\.\d{1,3})*|[IVXL]{2,6}|[NZ][A-Z]|\d{1,2})"
+_TABLE = r"(?:[A-Z]{1,2}[.-]?)?\d{1,4}(?:[-.]\d{1,4})*(?:\.?-[A-Z]|[a-z])?"
 _BODIES = (
-    r"(?:ISO|IEC|CEI|IEEE|EN|DIN|BS|NF|UNE(?:-EN)?|VDI|VDE|ÖNORM|ANSI|ASTM|ASME|SAE|ITU-T|ETSI|AIAA|EIA|CEN|CISPR"
-    r"|NASA|ECSS|UL)"
+    r"(?:ISO|IEC|CEI|IEEE|ITU-[RT]|CISPR|CIE|OIML|UIC|EN|CEN|ETSI|ECSS|DIN|BS|NF|UNE(?:-EN)?|UNI(?=\sEN)|SIA|NEN|ÖNORM|VDI|VDE"
+    r"|DVGW|GOST|JIS|GB/T|AS/NZS|NZS|SANS|NBR|ANSI|ASTM|ASME|SAE|AIAA|EIA|TIA|JEDEC|IPC|UL|ULC|CSA|CAN(?=/)|CGSB|NFPA|NEMA"
+    r"|API(?=\s(?:RP|STD|Std|Spec|SPEC|Standard|\d{3}))|ACI|AISC|AISI|ASCE|ASHRAE|AWWA|AAMA|AASHTO|AREMA|ISA|NACE|NASA|ARINC)"
 )
+"""Who issues standards; API where it is no programming interface."""
 _DATED = r"[A-Z]{2,8}(?:[-/ ][A-Z]{2,8}){0,2}[- ]\d{2,6}(?:[-.]\d{1,4}){0,3}:(?:19|20)\d{2}(?!\w)"
 """What any other body's designation looks like with its year ("FSC 4110:2025"); without one, it may be anything."""
 _DOCUMENTS = (
-    rf"(?P<norm>{_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}[- ](?:(?:Std\.?|STD|TS|TR)\s)?"
-    rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|{_DATED})"
+    rf"(?P<norm>{_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}"
+    rf"(?:[- ]|(?<=ISO|IEC|DIN)(?=\d{{3}})|(?<=EN)(?=\d{{4}}))"
+    rf"(?:(?:Std\.?|STD|TS|TR|RP|Spec|SPEC|[Ss]tandard)\s|[A-Z]\s(?=\d))?"
+    rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|ECSS-[A-Z]-(?:ST|HB|TM|AS)-\d{{2}}(?:-\d{{2}})?[A-Z]?|{_DATED})"
     r"|(?P<rfc>\[?RFC[\s ]?-?(?P<rfc_number>\d{3,5})\]?)"
     r"|(?P<bcp>\[?BCP[\s ]?(?P<bcp_number>\d{1,4})\]?)"
     r"|(?P<nist>(?:NIST[\s ])?(?:Special Publication[\s ]|SP[\s ]?)(?P<nist_number>\d{3,4}-\d{1,3}[A-Z]?(?:-\d)?)"
     r"(?:[\s ](?:Rev(?:ision|\.)?|r)[\s ]?(?P<nist_revision>\d+))?)"
     r"|(?P<fips>FIPS(?:[\s ]PUB)?[\s -]?(?P<fips_number>\d{2,3}(?:-\d)?))"
     r"|(?P<mil>(?P<mil_kind>MIL-(?:STD|HDBK|PRF|DTL|SPEC|I|S|Q)|DOD-STD|DoD-STD)-(?P<mil_number>\d+[A-Z]?(?:\.\d+)?))"
-    r"|(?P<did>DI-[A-Z]{3,4}-\d{5}[A-Z]?)"
+    r"|(?P<did>DI-[A-Z]{3,4}-\d{5}[A-Z]?|(?:DO|ED)-\d{2,3}[A-Z]?)"
+    r"|(?P<mobile>(?P<mobile_number>T[RS]\s\d{2}\.\d{3}(?:-\d{1,2})?))"
+    r"|(?P<law>(?:Directive|Regulation|Decision)\s+(?:\((?:EU|EC|EEC)\)\s+(?:No\.?\s+)?\d{1,4}/\d{2,4}"
+    r"|(?:\d{2}){1,2}/\d{1,4}/(?:EU|EC|EEC)))"
+    r"|(?P<ece>(?:UN|ECE)\s+(?:Regulation\s+)?(?:R\s?|Regulation\s|No\.?\s*){1,2}(?P<ece_number>\d{1,3}))"
+    r"|(?P<cfr>(?:CFR|C\.F\.R\.)\s+(?:[Pp]arts?\s+|§+\s*)?(?P<cfr_number>\d{1,4}(?:\.\d{1,4})?))"
 )
 
 
 def _part(words: PlaceWords) -> str:
     return (
-        rf"(?:,?\s+\(?(?:{words.parts}|§+)\s*(?P<part_named>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)"
-        rf"|,?\s+\(?(?:{words.annexes})\s+(?P<part_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?!\w)"
+        rf"(?:\]?,?\s+\(?(?:{words.parts}|§+)\s*(?P<part_named>{_NUMBER}|{_DEEP}){_TAIL}"
+        rf"|\]?,?\s+\(?(?:{words.annexes})\s+(?P<part_annex>{_ANNEX})(?!\w)"
         rf"|,\s+(?P<part_bare>{_DEEP})(?![\d.]*\d))"
     )
 
 
 def _places(words: PlaceWords, first: str) -> str:
     """Say how places are written in a language; `first` are the letters that a reference may begin with."""
+    number = rf"(?:{_NUMBER}|{_DEEP}){_TAIL}"
     return (
         rf"(?<![\w./-])(?=[{first}])(?:(?:{_DOCUMENTS}){_part(words)}?"
-        rf"|(?P<cited>(?:\[(?P<cited_name>[A-Z\d][\w.+/-]{{0,40}})\]|\{{\{{[!?]?(?P<braced_name>[A-Z][\w.+/-]{{0,40}})\}}\}})"
-        rf",?\s+(?:(?:{words.parts}|§+)\s*(?P<cited_number>{_NUMBER})|(?:{words.annexes})\s+(?P<cited_annex>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}}))(?!\w))"
-        rf"|(?P<annex>(?:(?:{words.see})\s+)?(?:{words.annexes})\s+(?P<annex_number>[A-Z](?:\.\d{{1,3}})*|\d{{1,2}})(?![\w]))"
-        rf"|(?P<table>(?:(?:{words.see})\s+)?(?:{words.tables})\s+(?P<table_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
-        rf"|(?P<figure>(?:(?:{words.see})\s+)?(?:{words.figures})\s+(?P<figure_number>(?:[A-Z][.-])?\d{{1,3}}(?:[-.]\d{{1,3}})*[a-z]?)(?![\w]))"
-        rf"|(?P<clause>(?:(?:{words.see}|in|per|with)\s+)?(?:(?:{words.clauses})\s+|(?<!§)§++\s*)"
-        rf"(?P<clause_number>{_NUMBER}|[A-Z](?:\.\d{{1,3}})+)(?P<more>(?:\s*(?:{words.joints}|,\s*and)\s+{_NUMBER}(?![\w%]))*)(?![\w%]))"
-        rf"|(?P<see>(?P<lead>{words.see}|{words.leads})\s+(?P<see_number>{_DEEP})"
-        rf"(?P<see_more>(?:\s*(?:{words.joints})\s+{_DEEP})*)"
+        rf"|(?P<cited>(?:\[(?P<cited_name>[A-Z\d][\w.+/-]{{0,40}})\]{{1,2}}|\{{\{{[!?]?(?P<braced_name>[A-Z][\w.+/-]{{0,40}})\}}\}})"
+        rf",?\s+(?:(?:{words.parts}|§+)\s*(?P<cited_number>{_NUMBER}){_TAIL}|(?:{words.annexes})\s+(?P<cited_annex>{_ANNEX}))(?!\w))"
+        rf"|(?P<annex>(?:(?:{words.see})\s+)?(?:{words.annexes})\s+(?P<annex_number>{_ANNEX})(?![\w]))"
+        rf"|(?P<table>(?:(?:{words.see})\s+)?(?:{words.tables})\s+(?P<table_number>{_TABLE})(?![\w]))"
+        rf"|(?P<figure>(?:(?:{words.see})\s+)?(?:{words.figures})\s+(?P<figure_number>{_TABLE})(?![\w]))"
+        rf"|(?P<clause>(?:(?:{words.see}|in|per|with)\s+)?"
+        rf"(?:(?:{words.clauses}|(?P<relative>{words.relative})|(?P<known>{words.known}))\s+|(?<!§)§++\s*)"
+        rf"(?P<clause_number>{number})(?![\w%]|\.\d)"
+        rf"(?:(?:,?\s+(?:{words.below})\s+{_ITEM}(?:\s*(?:{words.joints})\s+{_ITEM})*){{1,4}}"
+        rf"|(?P<more>(?:\s*(?:{words.joints}|,\s*and)\s+{number}(?![\w%]))*)))"
+        rf"|(?P<see>(?P<lead>{words.see}|{words.leads})\s+(?P<see_number>{_DEEP}{_TAIL})"
+        rf"(?P<see_more>(?:\s*(?:{words.joints})\s+{_DEEP}{_TAIL})*)"
         rf"(?![\w%]|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|{words.units})\b)))"
     )
 
 
 _PLACES = {
-    "": re.compile(_places(ENGLISH_PLACES, r"A-ZÖ\[{§abcdfgiopstw")),
+    "": re.compile(_places(ENGLISH_PLACES, r"A-ZÖ\[{§abcdfgioprstw")),
     **{code: re.compile(_places(words, r"A-ZÀ-Þ\[{§a-zà-ÿ")) for code, words in PLACE_WORDS.items()},
 }
 """By language; English has no code here."""
+_NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
+_NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}
+_TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_BRACKET = re.compile(r"\.?\([^()]*\)\Z")
 _ANY = re.compile(
     r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nhang|[Aa]nlage|[Aa]nexo|[Aa]péndice|ANHANG|ANLAGE|ANEXO|APÉNDICE"
 )
@@ -94,7 +119,7 @@ _ANYTHING = re.compile(r"\Z")
 _BEFORE = 24
 
 _OF = {
-    code: re.compile(rf"(?<!\s)\s+(?P<word>{words.owners})(?:\s+|(?<=['’]))")
+    code: re.compile(rf"(?<!\s)(?:\s?\(\w{{1,4}}\)){{0,4}}[.,]?\s+(?P<word>{words.owners})(?:\s+|(?<=['’]))")
     for code, words in {"": ENGLISH_PLACES, **PLACE_WORDS}.items()
 }
 _OWNING_DOCUMENT = re.compile(rf"(?:the\s+)?[\[({{]{{0,2}}[!?@]{{0,2}}(?:{_DOCUMENTS})[\]}}]{{0,2}}")
@@ -124,18 +149,40 @@ _OWNING_NAME = re.compile(
     r"|contains?|provides?|gives?|applies|shall|should|may|must|can)\b)))"
 )
 _ANNEXES = "|".join(words.annexes for words in PLACE_WORDS.values())
-_OWN_PLACE = re.compile(rf"(?:the\s+)?(?:{_ANNEXES}|PART|Part|TABLE|CHAPTER|VOLUME|{_DEEP})\b")
+_NAME_BEFORE = re.compile(
+    r"(?<![\w-])(?:(?P<code>\d{1,2}\sU\.?S\.?C\.|(?:[A-Z][\w.]{0,20}\s){1,4}Code)"
+    r"|(?P<name>[A-Z]{1,6}-\d{1,4}[A-Z]?(?:\s[Pp]art\s\d{1,2}[a-z]?)?)),?\s\Z"
+)
+"""What stands before a place of another document: a code of laws; a designation, if the place is none of its own."""
+_ARTICLE = re.compile(r"(?:\w{2,3}\s+)?(?:[Aa]rt|§)")
+_TO = {"to", "zu", "zum", "zur"}
+"""Words that lead to what has an annex, and from any other place to anything."""
+_PARTS = re.compile(r"[Pp]art|Teil")
+"""Parts of another document are documents themselves."""
+_BEHIND = re.compile(r"\s(?P<name>[A-ZÄÖÜ][a-zäöüß]*[A-ZÄÖÜ][A-Za-zÄÖÜäöüß]*(?:\s[IVX]{1,4})?)(?![\w-])")
+"""A law by its abbreviation right behind the number of an article: "Article 6 GDPR", "§ 5 ArbSchG", "§ 28 SGB IV"."""
+_OWN_PLACE = re.compile(
+    rf"(?:the\s+)?(?:{_ANNEXES}|[Aa]rticles?|Artikels?|§|Division|PART|Part|TABLE|CHAPTER|VOLUME|{_DEEP})\b"
+)
 _BRACED = re.compile(r"\{\{(?P<braced>[\w.:-]{1,100})\}\}|\(#(?P<hashed>[\w.:-]{1,100})\)")
 """Links within a document as kramdown's and mmark's authors of RFCs write them."""
 
 
 def find_references(
-    text: str, start: int = 0, end: int | None = None, *, clauses: Collection[str] = (), language: str = ""
+    text: str,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    clauses: Collection[str] = (),
+    articles: bool = False,
+    language: str = "",
 ) -> list[Reference]:
     """List the cross-references in `text[start:end]`, in order, disjoint.
 
     Normal forms of targets: "5.3.1", "Annex B", "Table 4", "Figure 2", "IEEE 29148:2018 6.2", "RFC 9000",
-    "NIST SP 800-53", "FIPS 140-3", "MIL-STD-498". "and 5.4", ", 5.5" after a clause give one reference each.
+    "NIST SP 800-53", "FIPS 140-3", "MIL-STD-498". "and 5.4", ", 5.5" after a clause give one reference each. What
+    counts the parts of a clause belongs to its reference, and to the target where there is such a clause: "Article
+    6(1), point (a)" leads to 6, or to 6(1).
 
     A place of another document is told with its owner: "Section 6 of QUIC-TLS" is "QUIC-TLS 6", "Table 2 of ISO 9001"
     is "ISO 9001 Table 2", "section 3 of the Act" is "the Act 3".
@@ -144,7 +191,8 @@ def find_references(
         text: the text.
         start: where to begin.
         end: where to end; None for the text's end.
-        clauses: numbers of the document's clauses; "in 4.2" is a reference only to one of these.
+        clauses: numbers of the document's clauses; "in 4.2" and "Part 3" are references only to one of these.
+        articles: whether its clauses are articles, in which "paragraph 1" is one of the same article and no reference.
         language: ISO 639-1 code of the document; "siehe Abschnitt 4.2", "voir 4.2" and "véase 4.2" are references where
             it is German, French or Spanish.
     """
@@ -157,14 +205,30 @@ def find_references(
     for match in check_each(_PLACES[language].finditer(text, start, end)):
         if match.start() < taken:
             continue  # the owner of the reference before
-        read = _read(match, clauses)
-        owner = _owner(match, end, language) if read and read[0].kind is not ReferenceKind.DOCUMENT else None
-        if owner is None:
+        owner = None if match["cited"] or _names_document(match) else _owner(match, end, language)
+        read = _read(match, clauses, counted=not articles, owned=owner is not None)
+        if read and owner is None and (named := _named_before(match, clauses)):
+            owner = named, match.end()
+        if owner is None or not read:
             found.extend(read)
             continue
         name, taken = owner
+        if name and match["known"] and _PARTS.match(match["known"]):
+            span = Span(match.start(), taken)
+            found.append(Reference(_WHITE.sub(" ", span.of(text)), ReferenceKind.DOCUMENT, name, span))
+            continue
         found.extend(_owned(read, name, text, taken))
     return found
+
+
+def _named_before(match: re.Match[str], clauses: Collection[str]) -> str:
+    """Name the document that stands right before a number: "29 U.S.C. § 1001", "S-100 Part 17, clause 17-4.1"."""
+    if not match["clause"]:
+        return ""
+    named = _NAME_BEFORE.search(match.string, max(match.start() - 2 * _BEFORE, 0), match.start())
+    if named is None or (named["name"] and _target(match["clause_number"], clauses) in clauses):
+        return ""
+    return named["code"] or named["name"]
 
 
 def _owner(match: re.Match[str], end: int, language: str) -> tuple[str, int] | None:
@@ -174,8 +238,9 @@ def _owner(match: re.Match[str], end: int, language: str) -> tuple[str, int] | N
     """
     text = match.string
     led = _OF[language].match(text, match.end(), end)
-    if led is None or (led["word"] == "to" and not match["annex"]):
-        return None
+    if led is None or (led["word"] in _TO and not match["annex"]):
+        law = _BEHIND.match(text, match.end(), end) if led is None and _ARTICLE.match(match.group()) else None
+        return (law["name"], law.end()) if law else None
     at = led.end()
     if named := _OWNING_DOCUMENT.match(text, at, end):
         return _document(named), named.end()
@@ -213,7 +278,11 @@ def _owned(read: list[Reference], owner: str, text: str, end: int) -> list[Refer
     return [replace(references[0], text=_WHITE.sub(" ", span.of(text)), span=span)]
 
 
-def _read(match: re.Match[str], clauses: Collection[str]) -> list[Reference]:
+def _names_document(match: re.Match[str]) -> bool:
+    return not any(match[name] for name in ("cited", "annex", "table", "figure", "clause", "see"))
+
+
+def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owned: bool) -> list[Reference]:
     span = Span(match.start(), match.end())
     shown = _WHITE.sub(" ", match.group())
     if match.group("cited"):
@@ -230,72 +299,84 @@ def _read(match: re.Match[str], clauses: Collection[str]) -> list[Reference]:
             return [Reference(shown, kind, f"{word} {match.group(name + '_number')}", span)]
     for name in ("clause", "see"):
         if match.group(name):
-            return _clauses(match, name, shown, clauses)
+            return _clauses(match, name, clauses) if owned or _is_own(match, name, clauses, counted=counted) else []
     target = _document(match)
     annex = match.group("part_annex")
     part = f"Annex {annex}" if annex else match.group("part_named") or match.group("part_bare")
     return [Reference(shown, ReferenceKind.DOCUMENT, f"{target} {part}" if part else target, span)]
 
 
-def _clauses(match: re.Match[str], name: str, shown: str, clauses: Collection[str]) -> list[Reference]:
-    span = Span(match.start(), match.end())
-    first = match.group(name + "_number")
-    more = match.group("more" if name == "clause" else "see_more") or ""
-    lead = match["lead"] if name == "see" and first.count(".") < 2 else ""
-    before = _UNSURE.get(lead) or (None if not lead or _SURE.match(lead) else _ANYTHING)
-    if before is not None:
-        led = _WHITE.sub(" ", match.string[max(span.start - _BEFORE, 0) : span.start])
-        if first not in clauses or not before.search(led):
-            return []
-    rest = re.findall(_NUMBER, more)
-    if not rest:
-        return [Reference(shown, ReferenceKind.CLAUSE, first, span)]
-    head_end = match.end(name + "_number")
-    references = [
-        Reference(
-            _WHITE.sub(" ", match.string[span.start : head_end]),
-            ReferenceKind.CLAUSE,
-            first,
-            Span(span.start, head_end),
-        )
+def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counted: bool) -> bool:
+    """Tell whether a number is that of a clause, by the words before it and the document's own clauses."""
+    first = _target(match[f"{name}_number"], clauses)
+    if name == "see":
+        lead = match["lead"] if first.count(".") < 2 else ""
+        before = _UNSURE.get(lead) or (None if not lead or _SURE.match(lead) else _ANYTHING)
+        led = _WHITE.sub(" ", match.string[max(match.start() - _BEFORE, 0) : match.start()])
+        return before is None or (first in clauses and before.search(led) is not None)
+    if first not in clauses and (match["known"] or _YEAR.fullmatch(first)):
+        return False
+    if not first.isalnum():
+        return True
+    if match["known"]:  # "Part 3: Guide" is a title
+        return counted and f"{first}.1" in clauses and match.string[match.end() : match.end() + 1] != ":"
+    return not match["relative"] or (counted and first in clauses)
+
+
+def _clauses(match: re.Match[str], name: str, clauses: Collection[str]) -> list[Reference]:
+    """List the clauses that a match names, the first with the words before it."""
+    text = match.string
+    behind = match.end(f"{name}_number")
+    more = match.span("more" if name == "clause" else "see_more")
+    others = [each.span() for each in _NUMBERS.finditer(text, *more)] if more[1] > more[0] else []
+    places = [(match.start(), behind if others else match.end()), *others]
+    targets = [_target(match[f"{name}_number"], clauses), *(_target(text[a:b], clauses) for a, b in others)]
+    return [
+        Reference(_WHITE.sub(" ", text[first:last]), ReferenceKind.CLAUSE, target, Span(first, last))
+        for (first, last), target in zip(places, targets, strict=True)
+        if target in clauses or not _YEAR.fullmatch(target)
     ]
-    for number in re.finditer(_NUMBER, match.string[head_end : span.end]):
-        place = Span(head_end + number.start(), head_end + number.end())
-        references.append(Reference(number.group(), ReferenceKind.CLAUSE, number.group(), place))
-    return references
+
+
+def _target(number: str, clauses: Collection[str]) -> str:
+    """Give the number of the clause that a place lies in: with its brackets only where there is such a clause."""
+    while number not in clauses and (bracket := _BRACKET.search(number)):
+        number = number[: bracket.start()]
+    return number
 
 
 def _document(match: re.Match[str]) -> str:
-    if match.group("rfc"):
-        return f"RFC {match.group('rfc_number')}"
-    if match.group("bcp"):
-        return f"BCP {match.group('bcp_number')}"
-    if match.group("nist"):
-        revision = match.group("nist_revision")
-        return f"NIST SP {match.group('nist_number')}" + (f" Rev. {revision}" if revision else "")
-    if match.group("fips"):
-        return f"FIPS {match.group('fips_number')}"
-    if match.group("mil"):
-        return f"{match.group('mil_kind').upper()}-{match.group('mil_number')}"
-    if match.group("did"):
-        return match.group("did")
-    return _WHITE.sub(" ", match.group("norm")).rstrip(".-")
+    if match["nist"]:
+        revision = match["nist_revision"]
+        return f"NIST SP {match['nist_number']}" + (f" Rev. {revision}" if revision else "")
+    if match["mil"]:
+        return f"{match['mil_kind'].upper()}-{match['mil_number']}"
+    if match["cfr"]:
+        title = _TITLE.search(match.string, max(match.start() - _BEFORE, 0), match.start())
+        return f"{title['number'] if title else ''} CFR {match['cfr_number']}".strip()
+    for kind, name in _NAMED.items():
+        if match[kind]:
+            return f"{name} {match[f'{kind}_number']}"
+    return _WHITE.sub(" ", match["did"] or match["law"] or match["norm"]).rstrip(".-")
 
 
 def document_references(document: Document) -> list[Reference]:
     """List a document's cross-references by place: those that its format knows, and those found in its text.
 
+    Links to files of the machine that a document was written on lead nowhere and are left out.
+
     Headings hold none, code those with a "§" to a clause of the document, and a caption's own label is none. Known
     ones have the same normal form ("Appendix B" is "Annex B"); a found one that says the same as a known one at its
     place is left out.
     """
-    found = [_normal(reference) for reference in document.references]
+    found = [_normal(reference) for reference in document.references if not reference.target.startswith("file:")]
     known: dict[str, list[Span]] = {}
     for reference in found:
         known.setdefault(reference.target, []).append(reference.span)
     for spans in known.values():
         spans.sort()
     clauses = {section.number for section in document.sections if section.number}
+    articles = sum(_ARTICLE.match(section.heading.of(document.text)) is not None for section in document.sections)
     language = language_of(document.text)
     names = {anchor.name for anchor in document.anchors}
     for block in document.blocks:
@@ -305,7 +386,9 @@ def document_references(document: Document) -> list[Reference]:
         checkpoint()
         found.extend(() if is_code else _links(document.text, block.span, names))
         start, end = block.span.start, block.span.end
-        for reference in find_references(document.text, start, end, clauses=clauses, language=language):
+        for reference in find_references(
+            document.text, start, end, clauses=clauses, articles=2 * articles > len(clauses), language=language
+        ):
             if block.kind is BlockKind.CAPTION and reference.span.start - start <= 4:
                 continue
             if is_code and not ("§" in reference.text and reference.target in clauses):

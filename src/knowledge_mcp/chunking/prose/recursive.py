@@ -138,7 +138,7 @@ class RecursiveChunker:
         if size < 1 or not 0 <= overlap < size:
             raise ConfigError(f"A chunk of {size} characters cannot share {overlap} of them with the next one.")
         self._how = Splitting(size, overlap)
-        self.version = f"recursive/2 size={size} overlap={overlap}"
+        self.version = f"recursive/3 size={size} overlap={overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Cut and describe every passage, in order."""

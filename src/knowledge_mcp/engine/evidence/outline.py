@@ -24,6 +24,7 @@ _KEYWORD = re.compile(
 )
 _ANNEXES = frozenset({"annex", "appendix", "attachment"})
 _NUMBER = re.compile(r"(?:\d{1,3}[a-z]?|[a-z]|[ivxlc]{1,6})(?:\.(?:\d{1,3}[a-z]?|[a-z]))*")
+_BRACKETS = re.compile(r"(?:\.?\([^()]{1,5}\)){1,6}\Z")
 _LONGEST_NAME = 500
 _MOST_LISTED = 8
 _ALIKE = 3
@@ -38,7 +39,8 @@ def label_of(entry: OutlineEntry) -> str:
 def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry]:
     """List the sections that a name may mean, in reading order: by number, else by title, else by words of a title.
 
-    "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 where none is 2.0.
+    "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 where none is 2.0, and
+    "6(1)(a)" is clause 6.
     Where a number stands twice, the word before it decides; a section inside another of the same name is not listed.
     """
     entries = document.structure.sections
@@ -47,6 +49,7 @@ def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry
     keyword = (match.group("keyword") or "") if match else ""
     bare = name[match.end() :] if match else name
     found = _with_numbers(entries, {name, bare}) or _with_numbers(entries, {bare.removesuffix(".0")})
+    found = found or _with_numbers(entries, {_BRACKETS.sub("", bare)})
     if len(found) > 1:
         found = _of_keyword(document, found, keyword) or found
     if not found:

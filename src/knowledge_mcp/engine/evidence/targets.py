@@ -19,6 +19,8 @@ from knowledge_mcp.support.wording import list_first
 
 _PAGE = re.compile(r"page=(\d{1,6})(?:&.*)?", re.IGNORECASE)
 _DIRECTIVE = re.compile(r":~:.*", re.DOTALL)
+_WORD_BEFORE = re.compile(r"(?<!\w)([^\W\d_]{1,20}?)s?\s{1,3}\S{0,8}\d")
+"""The word before the number of a clause, without its plural: "article" where a section has the same number."""
 _PLACE_OF = re.compile(r"(?P<owner>.+?) (?P<place>(?:Annex |Table |Figure )?[A-Z\d][\w.-]{0,20})")
 _LEAST = 3
 """Letters and digits from which on a heading is identified by them alone."""
@@ -164,7 +166,8 @@ class Targets:
 
     def of(self, source: StoredDocument, reference: Reference) -> Target:
         """Tell where a reference that stands in a document leads."""
-        key = (source.record.id, reference.kind, reference.target)
+        word = _WORD_BEFORE.search(reference.text) if reference.kind is ReferenceKind.CLAUSE else None
+        key = (source.record.id, reference.kind, f"{word[1]} {reference.target}" if word else reference.target)
         if key not in self._known:
             self._known[key] = self._look(source, reference)
         return self._known[key]
@@ -178,7 +181,7 @@ class Targets:
     def _look(self, source: StoredDocument, reference: Reference) -> Target:
         match reference.kind:
             case ReferenceKind.CLAUSE | ReferenceKind.ANNEX:
-                return self._section(source, reference.target)
+                return self._section(source, reference.target, _WORD_BEFORE.search(reference.text))
             case ReferenceKind.TABLE | ReferenceKind.FIGURE:
                 return _find_caption(source, reference.target)
             case ReferenceKind.LINK:
@@ -186,7 +189,7 @@ class Targets:
             case ReferenceKind.DOCUMENT:
                 return self._elsewhere(reference.target)
 
-    def _section(self, document: StoredDocument, name: str) -> Target:
+    def _section(self, document: StoredDocument, name: str, word: re.Match[str] | None = None) -> Target:
         name_of_it = document.record.id
         if name_of_it not in self._numbers:
             numbers = self._numbers[name_of_it] = {}
@@ -195,7 +198,7 @@ class Targets:
                     numbers.setdefault(entry.number, []).append(entry)
         found = self._numbers[name_of_it].get(name.removeprefix("Annex "), [])
         if len(found) != 1:
-            found = find_sections(document, name)
+            found = find_sections(document, f"{word[1]} {name}" if word and found else name)
         if not found and name.startswith("Annex ") and (block := _find_caption(document, name)).span is not None:
             return block  # its heading was read as a plain line
         if not found:

@@ -12,6 +12,10 @@ class PlaceWords:
     Attributes:
         parts: words before a clause's number behind the name of a document.
         clauses: words before the number of a clause of the document itself.
+        relative: words before such a number too, but where the document has articles, a number without stops counts
+            what the article holds: "paragraph 1".
+        known: words before a number that is a clause's only where the document has that clause.
+        below: words before what counts the parts of a clause, behind its number.
         annexes, tables, figures: words before theirs.
         see: words before any place.
         leads: further words before a bare number of a clause; other numbers follow most of them as well.
@@ -22,8 +26,11 @@ class PlaceWords:
     """
 
     parts: str = r"[Ss]ections?|SECTIONS?|[Ss]ecs?\.|[Cc]lauses?|CLAUSES?|[Ss]ubclauses?|[Pp]aragraphs?|[Aa]rticles?"
-    clauses: str = r"(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Pp]aragraph|CLAUSE|SECTION)s?|Secs?\."
-    annexes: str = r"[Aa]nnex|[Aa]ppendix|ANNEX|APPENDIX"
+    clauses: str = r"(?:[Cc]lause|[Ss]ubclause|[Ss]ection|[Aa]rticle|CLAUSE|SECTION|ARTICLE)s?|(?:Sec|Art)s?\."
+    relative: str = r"(?:[Pp]aragraph|[Ss]ub-?section|[Ss]entence)s?"
+    below: str = r"(?:[Ss]ub)?[Pp]aragraphs?|[Pp]oints?|[Ii]tems?|[Ss]entences?|[Ii]ndents?"
+    known: str = r"(?:[Cc]hapter|[Pp]art|[Rr]ule|[Rr]egulation|[Rr]equirement)s?|Notes?(?=\s+[A-Z]-\d)"
+    annexes: str = r"[Aa]nnex(?:es)?|[Aa]ppendi(?:x|ces)|ANNEX|APPENDIX"
     tables: str = r"(?:[Tt]able|TABLE)s?"
     figures: str = r"(?:[Ff]igure|FIGURE|[Ff]ig\.)s?"
     see: str = r"see|See"
@@ -41,7 +48,10 @@ ENGLISH_PLACES = PlaceWords()
 _OWN = {
     "de": PlaceWords(
         parts=r"(?:Unter)?[Aa]bschnitt(?:e|en|s)?|Abs\.|Kapiteln?|Kap\.|Artikeln?|Art\.|Absatz|Absätzen?|Ziffern?|Nr\.",
-        clauses=r"(?:Unter)?[Aa]bschnitt(?:e|en|s)?|Kapiteln?|Kap\.|Artikeln?|Absatz|Absätzen?|Ziffern?",
+        clauses=r"(?:Unter)?[Aa]bschnitt(?:e|en|s)?|Kapiteln?|Kap\.|Artikeln?|Art\.",
+        relative=r"Absatz|Absätzen?|Ziffern?",
+        below=r"(?:Unter)?[Aa]bsatz|Absätze|Abs\.|Satz|Sätze|Nummern?|Nr\.|Buchstaben?|Halbsatz",
+        known=r"Teil(?:e|en|s)?|Regeln?|Anforderung(?:en)?",
         annexes=r"[Aa]nhang|[Aa]nhangs|[Aa]nlage|ANHANG|ANLAGE",
         tables=r"[Tt]abellen?|Tab\.|TABELLE",
         figures=r"[Bb]ild(?:er|ern|es)?|[Aa]bbildung(?:en)?|Abb\.|BILD",
@@ -50,11 +60,17 @@ _OWN = {
         joints=r"und|oder|bis|sowie",
         units=r"Sekunden?|Minuten?|Stunden?|Tagen?|Prozent",
         owners=r"(?:(?:in|aus|von|zu)\s+)?der\s+Norm|(?:in|aus|von|zu)\s+(?:der|dem|den)|im|aus|vom|zum|zur|der|des|von|in|zu",
-        laws=r"Richtlinie|Verordnung|Gesetze?s?|[A-Z][a-zäöü]{2,30}(?:gesetz(?:es)?|verordnung|richtlinie)|Vertrag(?:es|s)?",
+        laws=(
+            r"Richtlinie|Verordnung|Gesetze?s?|[A-Z][a-zäöüß]{2,30}(?:gesetz(?:es)?|gesetzbuch(?:e?s)?|ordnung|richtlinie)|Vertrag(?:es|s)?"
+            r"|(?:[A-Z][a-zäöüß]{2,20}\s+)?Buch(?:e?s)?(?:\s+Sozialgesetzbuch)?"
+        ),
     ),
     "fr": PlaceWords(
         parts=r"[Pp]aragraphes?|[Aa]rticles?|[Cc]hapitres?|[Pp]oints?|[Aa]linéas?",
-        clauses=r"[Pp]aragraphes?|[Aa]rticles?|[Cc]hapitres?|[Pp]oints?|[Aa]linéas?",
+        clauses=r"[Aa]rticles?|[Cc]hapitres?",
+        relative=r"[Pp]aragraphes?|[Pp]oints?|[Aa]linéas?",
+        below=r"[Pp]aragraphes?|[Aa]linéas?|[Pp]oints?|[Ll]ettres?",
+        known=r"[Pp]arties?|[Ss]ections?|[Rr]ègles?|[Ee]xigences?",
         annexes=r"[Aa]nnexe|ANNEXE|[Aa]ppendice",
         tables=r"[Tt]ableaux?|TABLEAU",
         figures=r"[Ff]igures?",
@@ -70,7 +86,10 @@ _OWN = {
     ),
     "es": PlaceWords(
         parts=r"[Aa]partados?|[Aa]rtículos?|[Cc]apítulos?|[Ss]ecci(?:ón|ones)|[Pp]árrafos?|[Pp]untos?|[Nn]umeral(?:es)?",
-        clauses=r"[Aa]partados?|[Aa]rtículos?|[Cc]apítulos?|[Ss]ecci(?:ón|ones)|[Pp]árrafos?|[Pp]untos?|[Nn]umeral(?:es)?",
+        clauses=r"[Aa]rtículos?|[Cc]apítulos?|[Ss]ecci(?:ón|ones)|[Nn]umeral(?:es)?",
+        relative=r"[Aa]partados?|[Pp]árrafos?|[Pp]untos?",
+        below=r"[Aa]partados?|[Pp]árrafos?|[Ll]etras?|[Nn]úmeros?",
+        known=r"[Pp]artes?|[Rr]eglas?|[Rr]equisitos?",
         annexes=r"[Aa]nexo|ANEXO|[Aa]péndice",
         tables=r"[Tt]ablas?|TABLA|[Cc]uadros?",
         figures=r"[Ff]iguras?",
