@@ -70,6 +70,20 @@ def test_a_kind_narrows_every_table_and_what_has_none_says_so(
     assert "no change of this kind" in knowledge("compare", *editions, "--kind", "definition").out
 
 
+def test_what_clauses_became_is_chosen_as_their_changes_are_and_the_counts_stay_whole(
+    knowledge: Command, editions: tuple[str, str]
+) -> None:
+    answer = json.loads(knowledge("compare", *editions, "--kind", "renamed", "--json").out)
+    assert [(each["kind"], each["new"]["heading"]) for each in answer["alignment"]] == [("renamed", "Ropes and chains")]
+    assert answer["summary"] == {"same": 1, "edited": 1, "renamed": 1, "force": 1, "number": 1}
+    shown = knowledge("compare", *editions, "--kind", "force").out
+    assert ("Ropes" in shown, "Doors" in shown) == (False, True)
+    refused = knowledge("compare", *editions, "--kind", "colour")
+    assert refused.code == 2
+    assert "no kind of change 'colour'" in refused.err
+    assert "requirements_added" in refused.err
+
+
 def test_requirements_come_before_words_are_counted_once_and_have_both_citations(
     knowledge: Command, tmp_path: Path
 ) -> None:

@@ -63,7 +63,7 @@ def a_document(number: int, texts: list[str], **changes: Any) -> Json:
     """Make a document of passages, two on a page; `changes` go over its fields."""
     made: Json = {
         "doc_id": f"{number:016x}", "title": f"Document {number}", "source": f"file-{number}.pdf",
-        "filename": f"file-{number}.pdf",
+        "filename": f"file-{number}.pdf", "edition": "",
         "collection": "default", "pages": (len(texts) + 1) // 2, "status": "ready", "warnings": [], "created_at": TIME,
         "updated_at": TIME, "metadata": {"edition": "2"}, **changes,
     }  # fmt: skip
@@ -107,8 +107,8 @@ class Service:
         """While it is set, jobs stay at 40 of 100."""
         self.pictures: dict[str, bytes] = {}
         """Pictures of pages by document's id; the original of another one is gone."""
-        self.changes: Json = {}
-        """What is told of every comparison, beside the two documents."""
+        self.changes: list[Json] = []
+        """The clauses that differ in every comparison."""
         self.trace: Json = {}
         """What is told of every trace, beside the two documents."""
         self.check: Json = {}
@@ -248,13 +248,24 @@ def _shown(service: Service, path: list[str], body: Any) -> Response:
                 return Failure(404, "not_found", "The original is gone.", "Put it back.").response()
             return Response(service.pictures[name], media_type="image/png", headers={"X-Page": page})
         case ["changes"]:
-            return JSONResponse({side: _named(service, body[side]) for side in ("old", "new")} | service.changes)
+            return JSONResponse(
+                {side: _named(service, body[side]) for side in ("old", "new")} | _changed(service, body)
+            )
         case ["trace"] | ["check"] | ["conflicts"]:
             return _reviewed(service, path[0], body)
         case ["jobs"]:
             return JSONResponse({"jobs": [_job(service, name, cancelled=False) for name in reversed(service.jobs)]})
         case _:
             return Failure(404, "not_found", f"There is nothing at /{'/'.join(path)}.").response()
+
+
+def _changed(service: Service, body: Json) -> Json:
+    told = [(each["became"], *each["kinds"], *(f"requirements_{one}" for one in each["obligations"]))
+            for each in service.changes]  # fmt: skip
+    kept = [each for each, kinds in zip(service.changes, told, strict=True) if body.get("kinds", kinds[0]) in kinds]
+    start = int(body["offset"])
+    page = {"total": len(kept), "clauses": kept[start : start + int(body["limit"])]}
+    return {"summary": dict(Counter(name for kinds in told for name in kinds)), **page}
 
 
 def _reviewed(service: Service, what: str, body: Any) -> Response:
@@ -283,7 +294,7 @@ def _collection(service: Service, name: str) -> Json:
 
 def _named(service: Service, name: str) -> Json:
     document = service.documents[name]
-    return {"doc_id": name, "title": document["title"], "edition": "", "collection": document["collection"]}
+    return {each: document[each] for each in ("doc_id", "title", "edition", "collection")}
 
 
 def _search(service: Service, body: Json) -> Response:

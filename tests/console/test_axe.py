@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from tests.console.browser import Console, probe
 from tests.console.service import TIME, Service, a_document
 from tests.console.test_beside import PICTURE, SECTIONS
-from tests.console.test_compare import CLAUSES, CONFLICTS, LINKS, ROWS
+from tests.console.test_changes import CLAUSES
+from tests.console.test_compare import CONFLICTS, LINKS, ROWS
 from tests.machine import node_clients
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ def full(service: Service) -> Service:
         service.pictures[document["doc_id"]] = PICTURE
     service.documents[TWO] |= {"status": "partial", "warnings": ["Page 2 is a scan."]}
     service.extra = {"degraded": ["Words only."], "below_min_score": 3, "answerability": 0.2}
-    service.changes = {"summary": {"edited": 1, "force": 1, "added": 1}, "total": 2, "clauses": CLAUSES}
+    service.changes = CLAUSES
     gap = {"id": "R-3", "title": "Nobody answers this.", "citation": "one", "passage": 1}
     gaps = {"from": [gap], "to": [gap]}
     service.trace = {"threshold": 0.5, "summary": {"likely": 1, "uncertain": 1}, "links": LINKS, "gaps": gaps}
@@ -61,6 +62,7 @@ VIEWS = {
     "#/documents?c=roads": "#documents-table summary",
     "#/collections": "#collections-table th a",
     f"#/compare?old={ONE}&new={TWO}": ".clause ins",
+    f"#/compare?old={ONE}&new={TWO}&kinds=moved": "#compare-clauses .notice",
     f"#/trace?from={ONE}&to={TWO}": ".gaps",
     f"#/check?document={ONE}&standard={TWO}": "#check-rows select",
     f"#/conflicts?of={ONE}&with={TWO}": "#conflicts-pairs details",

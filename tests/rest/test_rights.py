@@ -162,6 +162,9 @@ NAMED: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/documents/<document>/pages/1", {}),
     ("GET", "/documents/<document>/pages/1", {"params": {"passage": "0"}}),
     ("GET", "/changes", {"params": {"old": "<document>", "new": "<document>"}}),
+    ("GET", "/changes", {"params": {"old": "<readable>", "new": "<document>"}}),
+    ("GET", "/changes", {"params": {"old": "<document>", "new": "<readable>", "kinds": "force"}}),
+    ("GET", "/changes", {"params": {"old": "<readable>", "new": "<document>", "kinds": "colour"}}),
     ("GET", "/trace", {"params": {"from": "<document>", "to": "<document>"}}),
     (
         "POST",
@@ -212,12 +215,15 @@ async def test_what_a_key_may_not_read_is_answered_like_what_is_not_there(tmp_pa
         body = {"text": "y", "metadata": {"collection": "secret"}, "wait": False}
         job = (await world.client.post("/ingest", json=body)).json()["job_id"]
         foreign = {"<name>": "secret", "<document>": ids["secret"], "<job>": job}
+        readable = {"<readable>": ids["docs"]}
         headers = {"Authorization": f"Bearer {key}"}
         for method, path, more in NAMED:
             seen: list[Any] = []
             for names in (foreign, ABSENT):
                 del steps[:]
-                answer = await world.client.request(method, put(path, names), headers=headers, **put(more, names))
+                answer = await world.client.request(
+                    method, put(path, names), headers=headers, **put(more, names | readable)
+                )
                 seen.append((told(answer, names), [step for step in steps if step != "work"]))
             assert seen[0] == seen[1], (method, path)
             assert "secret" not in seen[1][0][1], (method, path)

@@ -111,6 +111,70 @@ async def test_changes_stand_side_by_side_with_their_passages() -> None:
         assert (none.json()["total"], none.json()["clauses"]) == (1, [])
 
 
+PARTS = "".join(f"\n## {number} Part {number}\n\nThe part {number} is laid by hand.\n" for number in range(2, 9))
+
+
+async def test_changes_are_selected_by_kind_and_the_summary_stays_whole() -> None:
+    async with make_world() as world:
+        old = (await world.bring(OLD + PARTS, filename="old.md"))["doc_id"]
+        text = (
+            NEW
+            + PARTS.replace("by hand", "by machine").replace("\n## 5 Part 5", "\n## 5 Element")
+            + "\nIt shall last.\n"
+        )
+        new = (await world.bring(text, filename="new.md"))["doc_id"]
+
+        async def ask(*kinds: str, **more: int) -> dict[str, Any]:
+            answer = await world.client.get("/changes", params={"old": old, "new": new, "kinds": list(kinds), **more})
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        whole = await ask()
+        summary = whole["summary"]
+        assert (whole["total"], summary["edited"], summary["renamed"]) == (8, 7, 1)
+        assert (summary["force"], summary["words"], summary["requirements_added"]) == (1, 7, 1)
+        assert [each["became"] for each in (await ask("renamed"))["clauses"]] == ["renamed"]
+        added = await ask("requirements_added")
+        assert [(each["obligations"], each["kinds"]) for each in added["clauses"]] == [(["added"], ["words"])]
+        both = await ask("force", "Renamed")
+        assert [each["new"]["label"] for each in both["clauses"]] == ["1 Crossing", "5 Element"]
+        none = await ask("definition")
+        assert (none["total"], none["clauses"]) == (0, [])
+        words = [await ask("words", limit=3, offset=offset) for offset in (0, 3, 6)]
+        assert [len(each["clauses"]) for each in words] == [3, 3, 1]
+        assert [each for page in words for each in page["clauses"]] == [
+            each for each in whole["clauses"] if "words" in each["kinds"]
+        ]
+        assert {each["total"] for each in words} == {7}
+        assert all(each["summary"] == summary for each in (added, both, none, *words))
+
+
+async def test_a_kind_of_change_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    async with make_world() as world:
+        old, new = await two(world)
+        for kinds in (["force", "colour"], ["same"]):
+            answer = await world.client.get("/changes", params={"old": old, "new": new, "kinds": kinds})
+            told = answer.json()
+            assert (answer.status_code, told["error"]) == (422, "validation_error")
+            assert told["detail"] == f"There is no kind of change '{kinds[-1]}'."
+            for name in ("force", "requirements_withdrawn", "renumbered", "merged"):
+                assert name in told["suggestion"]
+        (described,) = [
+            each
+            for each in (await world.client.get("/openapi.json")).json()["paths"]["/changes"]["get"]["parameters"]
+            if each["name"] == "kinds"
+        ]
+        assert {"force", "requirements_added", "renamed"} <= set(described["schema"]["items"]["enum"])
+
+
+async def test_documents_are_listed_with_their_edition() -> None:
+    async with make_world() as world:
+        await world.bring("# ACME 100:2018 Lifts\n\nA door.\n", filename="a.md", collection="team")
+        await world.bring("# Notes\n\nA note.\n", filename="b.md", collection="team")
+        listed = (await world.client.get("/documents", params={"collection": "team"})).json()["documents"]
+        assert [(each["title"], each["edition"]) for each in listed] == [("ACME 100:2018 Lifts", "2018"), ("Notes", "")]
+
+
 def _alike(
     sources: Sequence[str], targets: Sequence[str], least: float
 ) -> tuple[list[tuple[int, int, float]], float, bool]:

@@ -99,13 +99,16 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
     assert doors["total"] == 1
     numbers = ask(world, "knowledge_changes", document="lifts-2018", kinds=["number"])
     assert [change["kind"] for each in numbers["changes"] for change in each["changes"]] == ["number"]
+    added = ask(world, "knowledge_changes", document="lifts-2018", kinds=["requirements_added"])
+    assert [(each["became"], each["changes"][0]["requirement"]) for each in added["changes"]] == [("added", "added")]
     page = ask(world, "knowledge_changes", document="lifts-2018", limit=1)
     assert page["next_cursor"] == 1
     after = ask(world, "knowledge_changes", document="lifts-2018", limit=1, cursor=1)
     assert after["changes"] != page["changes"]
     assert "Nothing changed" in ask(world, "knowledge_changes", document="lifts-2018", clause="3")["message"]
-    with pytest.raises(InvalidInputError, match="no kind of change 'colour'"):
+    with pytest.raises(InvalidInputError, match="no kind of change 'colour'") as refused:
         ask(world, "knowledge_changes", document="lifts-2018", kinds=["colour"])
+    assert "requirements_added, requirements_withdrawn, reference" in refused.value.suggestion
 
 
 def test_a_clause_that_is_in_neither_edition_is_refused_and_not_called_unchanged(world: World) -> None:

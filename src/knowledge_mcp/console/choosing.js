@@ -32,10 +32,11 @@ async function loadAll() {
   );
 }
 
-/** Name a document, with its file where that says more. */
+/** Name a document, with its edition and its file where they say more. */
 export function labelOf(document) {
   const name = document.title || document.filename || document.source || document.doc_id;
-  return document.filename && document.filename !== name ? `${name} (${document.filename})` : name;
+  const more = [document.edition, document.filename].filter((each) => each && !name.includes(each));
+  return more.length ? `${name} (${more.join(", ")})` : name;
 }
 
 /** How a choice names all documents of a collection. */

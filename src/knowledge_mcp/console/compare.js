@@ -1,93 +1,169 @@
 /* What changed between two documents: clause by clause, both sides beside each other, changed words marked. */
 
 import { call, isAborted } from "./api.js";
-import { byId, busy, count, fill, h, number, problem, shareButton } from "./dom.js";
+import { busy, byId, count, fill, h, notice, number, problem, shareButton } from "./dom.js";
 import { fillDocuments } from "./choosing.js";
-import { go, to } from "./route.js";
+import { go, read, to } from "./route.js";
 
 const PAGE = 50;
+const MOST = 500; // clauses that the service gives at once
+
+/** What changed inside clauses, and what clauses became, as the service names and counts them. */
+const INSIDE = {
+  force: "Force: shall, should, may",
+  number: "Numbers and limits",
+  definition: "Definitions",
+  requirements_added: "Requirements added",
+  requirements_withdrawn: "Requirements withdrawn",
+  reference: "References",
+  words: "Words",
+};
+const CLAUSES = {
+  edited: "Clauses edited",
+  renamed: "Clauses renamed",
+  renumbered: "Clauses renumbered",
+  moved: "Clauses moved",
+  split: "Clauses split",
+  merged: "Clauses merged",
+  added: "Clauses added",
+  removed: "Clauses removed",
+};
 
 let running = null;
-
-const KINDS = [
-  ["", "All changes"],
-  ["force", "Force: shall, should, may"],
-  ["number", "Numbers and limits"],
-  ["definition", "Definitions"],
-  ["reference", "References"],
-  ["words", "Words"],
-  ["added", "Clauses added"],
-  ["removed", "Clauses removed"],
-  ["moved", "Clauses moved"],
-];
+let compared = null; // the two documents whose counts are displayed
+let answered = ""; // the address whose clauses are displayed, or on their way
 
 export function setUpCompare() {
-  fill(
-    byId("compare-kind"),
-    KINDS.map(([value, words]) => h("option", { value }, words)),
-  );
   byId("compare-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    go(to("compare", "", { old: byId("compare-old").value, new: byId("compare-new").value }));
+    answered = "";
+    lead(byId("compare-old").value, byId("compare-new").value);
   });
-  byId("compare-swap").addEventListener("click", () => {
-    go(to("compare", "", { old: byId("compare-new").value, new: byId("compare-old").value }));
+  byId("compare-swap").addEventListener("click", () => lead(byId("compare-new").value, byId("compare-old").value));
+  byId("compare-kind").addEventListener("change", () => {
+    const { parameters } = read();
+    lead(parameters.get("old"), parameters.get("new"));
   });
-  byId("compare-kind").addEventListener("change", narrow);
+  for (const news of ["key-changed", "library-changed"]) {
+    addEventListener(news, () => {
+      answered = "";
+      compared = null;
+    });
+  }
 }
 
+/** Lead to a comparison, of the kind that is chosen where one can be. */
+function lead(older, newer, kinds = byId("compare-narrow").hidden ? "" : byId("compare-kind").value) {
+  go(to("compare", "", { old: older, new: newer, kinds }));
+}
+
+/** Show what the address says; what is displayed already stays, with all that was loaded of it. */
 export async function showCompare({ parameters }) {
+  if (answered === location.hash) return;
   running?.abort();
   const mine = (running = new AbortController());
-  const pair = [parameters.get("old") ?? "", parameters.get("new") ?? ""];
-  clear();
+  const [older, newer, kinds] = ["old", "new", "kinds"].map((name) => parameters.get(name) ?? "");
+  const isNew = compared?.[0] !== older || compared[1] !== newer;
+  const pages = Number.isInteger(history.state?.pages) ? history.state.pages : 1;
+  answered = older && newer ? location.hash : "";
+  clear(isNew);
   try {
-    const there = await fillDocuments([byId("compare-old"), byId("compare-new")], pair);
+    const there = await fillDocuments([byId("compare-old"), byId("compare-new")], [older, newer]);
     if (mine.signal.aborted) return;
     if (there < 2) say("Two documents are needed: add the older edition beside the newer one.");
   } catch (error) {
-    if (!mine.signal.aborted) fill(byId("compare-problem"), problem(error, again()));
+    if (!mine.signal.aborted) fail(error, { older, newer, kinds });
     return;
   }
-  if (pair.every(Boolean)) await compare(mine, pair, 0);
-  else if (pair.some(Boolean)) say("Choose the other document.");
+  if (older && newer) await compare(mine, { older, newer, kinds }, Math.max(1, pages) * PAGE);
+  else if (older || newer) say("Choose the other document.");
 }
 
-function clear() {
+/** Take away what is displayed: the clauses at once only where they are those of other documents. */
+function clear(isNew) {
   fill(byId("compare-problem"));
+  fill(byId("compare-more"));
+  say("");
+  if (!isNew) return;
+  compared = null;
   fill(byId("compare-summary"));
   fill(byId("compare-clauses"));
-  fill(byId("compare-more"));
   byId("compare-narrow").hidden = true;
-  say("");
 }
 
 function say(words) {
   byId("compare-status").textContent = words;
 }
 
-function again() {
-  return h(
-    "button",
-    { type: "button", onclick: () => dispatchEvent(new HashChangeEvent("hashchange")) },
-    "Try again",
-  );
+function fail(error, { older, newer, kinds }) {
+  answered = "";
+  say("");
+  fill(byId("compare-clauses"));
+  fill(byId("compare-problem"), problem(error, button("Try again", again), kinds ? showAll(older, newer) : null));
 }
 
-async function compare(mine, [older, newer], offset) {
+function again() {
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** A button that leads to all changes; it goes away with what it stands in, so the focus goes to what chooses the kind. */
+function showAll(older, newer) {
+  return button("Show all changes", () => {
+    byId(byId("compare-narrow").hidden ? "compare-heading" : "compare-kind").focus();
+    lead(older, newer, "");
+  });
+}
+
+function button(words, onclick) {
+  return h("button", { type: "button", onclick }, words);
+}
+
+/** Ask for clauses until there are so many of them, or no more. */
+async function compare(mine, request, least) {
   say("Comparing …");
   busy(byId("compare-submit"), true);
+  byId("compare-clauses").setAttribute("aria-busy", "true");
   try {
-    const query = { old: older, new: newer, limit: PAGE, offset };
-    const answer = await call("GET", "/changes", { query, signal: mine.signal, seconds: 300 });
-    if (mine.signal.aborted) return;
-    render(mine, answer, [older, newer], offset);
+    let answer;
+    let displayed = 0;
+    do {
+      answer = await load(mine, request, displayed, least);
+      if (displayed === 0) begin(request, answer);
+      displayed = add(mine, request, answer, displayed);
+    } while (answer.clauses.length && displayed < Math.min(least, answer.total));
+  } catch (error) {
+    if (!isAborted(error) && !mine.signal.aborted) fail(error, request);
+  } finally {
+    if (running === mine) {
+      busy(byId("compare-submit"), false);
+      byId("compare-clauses").removeAttribute("aria-busy");
+    }
+  }
+}
+
+async function load(mine, { older, newer, kinds }, offset, least) {
+  const query = { old: older, new: newer, kinds, limit: Math.min(least - offset, MOST), offset };
+  const answer = await call("GET", "/changes", { query, signal: mine.signal, seconds: 300 });
+  mine.signal.throwIfAborted();
+  return answer;
+}
+
+/** Put the next page of clauses below the others, and lead to the first of them. */
+async function more(mine, request, displayed) {
+  const next = byId("compare-more").querySelector("button");
+  busy(next, true);
+  say("Loading …");
+  try {
+    const least = displayed + PAGE;
+    const answer = await load(mine, request, displayed, least);
+    if (answered === location.hash) history.replaceState({ pages: Math.ceil(least / PAGE) }, "");
+    add(mine, request, answer, displayed);
+    byId("compare-clauses").children[displayed]?.querySelector("summary").focus();
   } catch (error) {
     if (isAborted(error) || mine.signal.aborted) return;
     say("");
-    fill(byId("compare-problem"), problem(error, again()));
-  } finally {
-    busy(byId("compare-submit"), false);
+    const repeat = button("Try again", () => more(mine, request, displayed));
+    fill(byId("compare-more"), problem(error, repeat));
   }
 }
 
@@ -105,36 +181,60 @@ function counted(name, amount) {
   return `${number(amount)} ${amount === 1 ? words[0] : words.at(-1)}`;
 }
 
-function render(mine, answer, pair, offset) {
-  const clauses = answer.clauses ?? [];
-  if (offset === 0) {
-    fill(
-      byId("compare-summary"),
-      h(
-        "ul",
-        { class: "counts" },
-        Object.entries(answer.summary ?? {}).map(([name, amount]) =>
-          h("li", { class: "tag", data: { kind: name } }, counted(name, amount)),
-        ),
-      ),
-      h("p", { class: "row" }, shareButton("this comparison")),
-    );
-  }
-  byId("compare-clauses").append(...clauses.map((each) => clause(each, answer)));
-  const displayed = offset + clauses.length;
-  say(
-    answer.total
-      ? `${count(answer.total, "clause")} changed; ${number(displayed)} shown.`
-      : "Nothing changed: all clauses are the same.",
+/** Show the counts of a comparison, and what can be chosen of it. */
+function begin({ older, newer, kinds }, { summary }) {
+  compared = [older, newer];
+  const tags = Object.entries(summary).map(([name, amount]) =>
+    h("li", { class: "tag", data: { kind: name } }, counted(name, amount)),
   );
-  byId("compare-narrow").hidden = answer.total === 0;
   fill(
-    byId("compare-more"),
-    displayed < answer.total
-      ? h("button", { type: "button", onclick: () => compare(mine, pair, displayed) }, "Show more changed clauses")
-      : null,
+    byId("compare-summary"),
+    h("ul", { class: "counts" }, tags),
+    h("p", { class: "row" }, shareButton("this comparison")),
   );
-  narrow();
+  const changed = changedIn(summary);
+  fill(
+    byId("compare-kind"),
+    h("option", { value: "" }, `All changes (${count(changed, "clause")})`),
+    choices("What changed", INSIDE, summary, kinds),
+    choices("What became of clauses", CLAUSES, summary, kinds),
+  );
+  byId("compare-kind").value = kinds;
+  byId("compare-narrow").hidden = changed === 0;
+  fill(byId("compare-clauses"));
+}
+
+function changedIn(summary) {
+  return Object.keys(CLAUSES).reduce((sum, name) => sum + (summary[name] ?? 0), 0);
+}
+
+/** Offer the kinds that there are, with how many of each; the one that is chosen also where there is none of it. */
+function choices(label, names, summary, chosen) {
+  const options = Object.entries(names)
+    .filter(([name]) => summary[name] || name === chosen)
+    .map(([name, words]) => h("option", { value: name }, `${words} (${number(summary[name])})`));
+  return options.length ? h("optgroup", { label }, options) : null;
+}
+
+/** Put clauses below those that are displayed; returns how many there are then. */
+function add(mine, request, answer, displayed) {
+  byId("compare-clauses").append(...answer.clauses.map((each) => clause(each, answer)));
+  const after = displayed + answer.clauses.length;
+  const changed = changedIn(answer.summary);
+  const name = INSIDE[request.kinds] ?? CLAUSES[request.kinds] ?? request.kinds;
+  if (changed === 0) say("Nothing changed: all clauses are the same.");
+  else if (answer.total === 0) none(request, name, changed);
+  else if (name) say(`${name}: ${number(answer.total)} of ${count(changed, "changed clause")}; ${number(after)} shown.`);
+  else say(`${count(changed, "clause")} changed; ${number(after)} shown.`);
+  const isMore = after < answer.total;
+  fill(byId("compare-more"), isMore ? button("Show more changed clauses", () => more(mine, request, after)) : null);
+  return after;
+}
+
+function none({ older, newer }, name, changed) {
+  say(`${name}: none of ${count(changed, "changed clause")}.`);
+  const words = "There is no change of this kind between these two documents.";
+  fill(byId("compare-clauses"), notice("info", h("p", {}, words), h("p", {}, showAll(older, newer))));
 }
 
 function clause(each, answer) {
@@ -142,7 +242,7 @@ function clause(each, answer) {
   const kinds = [each.became, ...each.kinds, ...each.obligations.map((obligation) => `requirement ${obligation}`)];
   return h(
     "details",
-    { class: "clause", open: true, data: { kinds: kinds.join(" ") } },
+    { class: "clause", open: true },
     h(
       "summary",
       {},
@@ -183,12 +283,4 @@ function side(title, place, document, rows, at, tag) {
     ),
     words.map((pieces) => h("p", {}, pieces.map(([text, isChanged]) => [isChanged ? h(tag, {}, text) : text, " "]))),
   );
-}
-
-/** Show only the clauses with a kind of change. */
-function narrow() {
-  const selected = byId("compare-kind").value;
-  for (const each of byId("compare-clauses").children) {
-    each.hidden = selected !== "" && !each.dataset.kinds.split(" ").includes(selected);
-  }
 }

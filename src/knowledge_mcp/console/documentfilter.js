@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { ALL, collections } from "./catalogue.js";
+import { labelOf } from "./choosing.js";
 import { byId, fill, h } from "./dom.js";
 
 const PAUSE = 250;
@@ -31,10 +32,10 @@ async function offer(text) {
       ),
     );
     const documents = answers.flatMap((answer) => answer.documents ?? []).slice(0, OFFERED);
-    for (const each of documents) known.set(labelOf(each), each.doc_id);
+    for (const each of documents) known.set(nameOf(each), each.doc_id);
     fill(
       byId("document-options"),
-      documents.map((each) => h("option", { value: labelOf(each) })),
+      documents.map((each) => h("option", { value: nameOf(each) })),
     );
     chosen = known.get(byId("document-filter").value.trim()) ?? chosen;
   } catch {
@@ -43,10 +44,8 @@ async function offer(text) {
 }
 
 /** Name a document so that no two are named alike. */
-function labelOf(document) {
-  const name = document.title || document.filename || document.source || "document";
-  const file = document.filename && document.filename !== name ? ` (${document.filename})` : "";
-  return `${name}${file} · ${document.doc_id}`;
+function nameOf(document) {
+  return `${labelOf(document)} · ${document.doc_id}`;
 }
 
 /** Return the chosen id, empty for none; or a problem, where something is typed that names no document. */
@@ -75,8 +74,8 @@ export async function chooseDocument(id) {
   try {
     const document = await call("GET", `/documents/${encodeURIComponent(id)}`, { query: { limit: 1 } });
     if (chosen !== id || input.value !== id) return;
-    known.set(labelOf(document), id);
-    input.value = labelOf(document);
+    known.set(nameOf(document), id);
+    input.value = nameOf(document);
   } catch {
     // the search itself tells that there is no such document
   }

@@ -7,13 +7,14 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.differences import (
+    WEIGHTIEST_FIRST,
     ChangeType,
     ClauseChange,
     Marked,
@@ -21,44 +22,71 @@ from knowledge_mcp.engine.changes.differences import (
     side_by_side,
 )
 from knowledge_mcp.engine.changes.sentences import Weights, word_weights
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
-WEIGHTIEST_FIRST = (
-    ChangeType.FORCE.value,
-    ChangeType.NUMBER.value,
-    ChangeType.DEFINITION.value,
-    "requirement added",
-    "requirement withdrawn",
-    ChangeType.REFERENCE.value,
-    ChangeType.WORDS.value,
-)
-"""What changes are called, in the order in which they matter to who has to comply."""
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
-
-
-def name_of(change: TextChange) -> str:
-    """Say what a change is: a requirement that was added or withdrawn, or its kind."""
-    return f"requirement {change.requirement}" if change.requirement else change.kind.value
-
-
-def narrow(changes: Sequence[ClauseChange], kinds: Collection[ChangeType]) -> list[ClauseChange]:
-    """Leave of each clause's changes those of some kinds; what became of the clause is as it was."""
-    return [replace(each, changes=tuple(change for change in each.changes if change.kind in kinds)) for each in changes]
-
-
-def count_changes(changes: Sequence[ClauseChange]) -> dict[str, int]:
-    """Count clauses by what became of them, then changes by what they are, each once; only what there is."""
-    clauses = Counter(each.link.kind for each in changes)
-    inside = Counter(name_of(change) for each in changes for change in each.changes)
-    return {
-        **{kind.value: clauses[kind] for kind in LinkKind if clauses[kind]},
-        **{_counted(name): inside[name] for name in WEIGHTIEST_FIRST if inside[name]},
-    }
 
 
 def _counted(name: str) -> str:
     """Name a count: `requirements_added`, or as the change is named."""
     return name.replace("requirement ", "requirements_")
+
+
+_INSIDE = tuple(map(_counted, WEIGHTIEST_FIRST))
+KINDS = (*_INSIDE, *(kind.value for kind in LinkKind if kind is not LinkKind.SAME))
+"""The kinds that people choose: what changed inside clauses, what clauses became; named as `count_changes` does."""
+
+
+def checked_kinds(names: Iterable[str]) -> frozenset[str]:
+    """Read the names of the kinds that somebody chose.
+
+    Raises:
+        InvalidInputError: there is no such kind; names those that there are.
+    """
+    kinds = frozenset(each.strip().casefold() for each in names)
+    if unknown := sorted(kinds - set(KINDS)):
+        raise InvalidInputError(
+            f"There is no kind of change '{unknown[0][:60]}'.", suggestion=f"Use {', '.join(KINDS)}."
+        )
+    return kinds
+
+
+def select(changes: Sequence[ClauseChange], kinds: Collection[str] = ()) -> list[ClauseChange]:
+    """Leave the clauses that changed; where kinds are chosen, those that became one of them or hold such a change."""
+    changed = [each for each in changes if each.link.kind is not LinkKind.SAME or each.changes]
+    return [each for each in changed if not kinds or not _kinds_of(each).isdisjoint(kinds)]
+
+
+def _kinds_of(each: ClauseChange) -> set[str]:
+    return {each.link.kind.value, *(_counted(change.name) for change in each.changes)}
+
+
+def narrow(changes: Sequence[ClauseChange], kinds: Collection[str]) -> list[ClauseChange]:
+    """Leave of each clause's changes those of the kinds; all, where `kinds` only has what clauses became."""
+    if not set(_INSIDE).intersection(kinds):
+        return list(changes)
+    return [
+        replace(each, changes=tuple(change for change in each.changes if _counted(change.name) in kinds))
+        for each in changes
+    ]
+
+
+def weight_of(change: ClauseChange) -> int:
+    """Rank a clause by its weightiest change, 0 first; one that did more than change inside ranks with references."""
+    inside = [WEIGHTIEST_FIRST.index(each.name) for each in change.changes]
+    is_whole = change.link.kind is not LinkKind.EDITED
+    return min([*inside, WEIGHTIEST_FIRST.index(ChangeType.REFERENCE if is_whole else ChangeType.WORDS)])
+
+
+def count_changes(changes: Sequence[ClauseChange]) -> dict[str, int]:
+    """Count clauses by what became of them, then changes by what they are, each once; only what there is."""
+    clauses = Counter(each.link.kind for each in changes)
+    inside = Counter(change.name for each in changes for change in each.changes)
+    return {
+        **{kind.value: clauses[kind] for kind in LinkKind if clauses[kind]},
+        **{_counted(name): inside[name] for name in WEIGHTIEST_FIRST if inside[name]},
+    }
 
 
 def cite_clause(clause: Clause | None) -> str:
@@ -70,8 +98,10 @@ def cite_clause(clause: Clause | None) -> str:
     return f"{clause.file}{place}" + (f", {name}" if name else "")
 
 
-def as_values(old: str, new: str, changes: Sequence[ClauseChange]) -> dict[str, Any]:
-    """Turn it into plain values; `alignment` has one entry a link."""
+def as_values(
+    old: str, new: str, changes: Sequence[ClauseChange], shown: Sequence[ClauseChange] | None = None
+) -> dict[str, Any]:
+    """Turn it into plain values; `alignment` has one entry a link, of those shown where not all are."""
     return {
         "old": old,
         "new": new,
@@ -83,7 +113,7 @@ def as_values(old: str, new: str, changes: Sequence[ClauseChange]) -> dict[str, 
                 "new": _place(each.link.new),
                 "changes": [_change(change) for change in each.changes],
             }
-            for each in changes
+            for each in (changes if shown is None else shown)
         ],
     }
 
@@ -192,7 +222,7 @@ def _level(each: ClauseChange) -> int:
 def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_open: bool) -> str:
     """Write a clause up to where those below it stand."""
     old, new = each.link.old, each.link.new
-    names = {name_of(change) for change in each.changes}
+    names = {change.name for change in each.changes}
     kinds = "".join(f' <span class="kind {_counted(name)}">{name}</span>' for name in WEIGHTIEST_FIRST if name in names)
     rows = "".join(_row(*pair) for pair in side_by_side(each, weights))
     places = "".join(f"<span>{html.escape(cite_clause(side))}</span>" for side in (old, new))

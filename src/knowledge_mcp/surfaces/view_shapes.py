@@ -62,7 +62,10 @@ class ChangedClause(ViewAnswer):
 
 
 class ChangesAnswer(ViewAnswer):
-    """What changed between two documents; `total` counts the clauses that changed, `summary` all, by kind."""
+    """What changed between two documents; `total` counts the clauses with changes of the kinds that were asked for.
+
+    `summary` counts clauses by what became of them, and changes by kind, whatever was asked for.
+    """
 
     old: NamedDocument
     new: NamedDocument

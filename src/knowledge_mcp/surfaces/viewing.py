@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, stored_part
 from knowledge_mcp.engine.changes.differences import ClauseChange, side_by_side
@@ -29,7 +28,7 @@ from knowledge_mcp.surfaces import view_shapes as shapes
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
-from knowledge_mcp.surfaces.redline import count_changes
+from knowledge_mcp.surfaces.redline import checked_kinds, count_changes, select
 
 _LONGEST = 200
 """Characters of a requirement without a title that are shown for one."""
@@ -76,28 +75,32 @@ def _describe(document: LibraryDocument) -> shapes.NamedDocument:
 # ---- what changed
 
 
-def compare_clauses(old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0) -> shapes.ChangesAnswer:
+def compare_clauses(
+    old: LibraryDocument, new: LibraryDocument, *, kinds: Sequence[str] = (), limit: int, offset: int = 0
+) -> shapes.ChangesAnswer:
     """Tell what became of each clause from one document to another, side by side where anything changed.
 
     Args:
         old, new: the documents.
-        limit, offset: which of the changed clauses are shown; `total` counts all of them.
+        kinds: of changes, by the names of `redline.KINDS`; all where none is named.
+        limit, offset: which of the clauses with such changes are shown; `total` counts all of them.
 
     Raises:
-        InvalidInputError: they are no editions of one document, or one and the same.
+        InvalidInputError: there is no such kind; they are no editions of one document, or one and the same.
     """
+    chosen = checked_kinds(kinds)
     if old.record.id == new.record.id:
         raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
     pair = EditionPair(old.record, new.record)
     parts = {each.record.id: stored_part(each.record, each.text, each.structure, each.chunks) for each in (old, new)}
     found = comparisons().of(pair, parts.__getitem__)
-    differing = [each for each in found.changes if each.link.kind is not LinkKind.SAME or each.changes]
+    selected = select(found.changes, chosen)
     return shapes.ChangesAnswer(
         old=_describe(old),
         new=_describe(new),
         summary=count_changes(found.changes),
-        total=len(differing),
-        clauses=[_clause(each, old, new, found.weights) for each in differing[offset : offset + limit]],
+        total=len(selected),
+        clauses=[_clause(each, old, new, found.weights) for each in selected[offset : offset + limit]],
     )
 
 
@@ -108,7 +111,7 @@ def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weig
         level=clause.level if clause is not None else 1,
         old=_side(each.link.old, old),
         new=_side(each.link.new, new),
-        kinds=list(dict.fromkeys(change.kind.value for change in each.changes)),
+        kinds=list(dict.fromkeys(change.kind.value for change in each.changes if not change.requirement)),
         obligations=list(dict.fromkeys(change.requirement for change in each.changes if change.requirement)),
         rows=[[list(before), list(after)] for before, after in side_by_side(each, weights)],
     )

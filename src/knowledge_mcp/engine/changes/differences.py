@@ -33,13 +33,25 @@ Marked = tuple[tuple[str, bool], ...]
 
 
 class ChangeType(StrEnum):
-    """What kind of change it is, the weightiest first."""
+    """What kind of change it is."""
 
     FORCE = "force"
     NUMBER = "number"
     DEFINITION = "definition"
     REFERENCE = "reference"
     WORDS = "words"
+
+
+WEIGHTIEST_FIRST = (
+    ChangeType.FORCE.value,
+    ChangeType.NUMBER.value,
+    ChangeType.DEFINITION.value,
+    "requirement added",
+    "requirement withdrawn",
+    ChangeType.REFERENCE.value,
+    ChangeType.WORDS.value,
+)
+"""What changes are called (`TextChange.name`), in the order in which they matter to who has to comply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,11 @@ class TextChange:
     old_text: str = ""
     new_text: str = ""
     requirement: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called: a requirement that was added or withdrawn, or its kind."""
+        return f"requirement {self.requirement}" if self.requirement else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +109,9 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
             found.setdefault(place, []).append(change)
     for place, change in _standing(links):
         found.setdefault(place, []).append(change)
-    order = list(ChangeType)
     changes: list[ClauseChange] = []
     for place, link in enumerate(links):
-        inside = sorted(found.get(place, ()), key=lambda change: order.index(change.kind))
+        inside = sorted(found.get(place, ()), key=lambda change: WEIGHTIEST_FIRST.index(change.name))
         is_edited = link.kind is LinkKind.SAME and bool(inside)
         changes.append(ClauseChange(replace(link, kind=LinkKind.EDITED) if is_edited else link, tuple(inside)))
     return changes

@@ -8,25 +8,23 @@ from typing import Annotated
 
 from pydantic import Field
 
-from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair, held_part
-from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, TextChange
+from knowledge_mcp.engine.changes.differences import ClauseChange, TextChange
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.comparing import comparisons
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
-from knowledge_mcp.surfaces.redline import count_changes
+from knowledge_mcp.surfaces.redline import KINDS, checked_kinds, count_changes, narrow, select, weight_of
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 _LONGEST = 400
 """Characters of a sentence that are shown; both citations lead to all of it."""
-KINDS = tuple(dict.fromkeys((*ChangeType, *(kind for kind in LinkKind if kind is not LinkKind.SAME))))
 
 Name = Annotated[Text, Field(min_length=1, max_length=200)]
 
@@ -135,17 +133,17 @@ class ImpactResponse(Response):
 
 def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
     """Answer `knowledge_changes`."""
-    kinds = _kinds(request.kinds)
+    kinds = checked_kinds(request.kinds or ())
     pair, found = _compare(knowledge, request)
     if request.clause is not None and not any(_is_numbered(each, request.clause) for each in found):
         raise NotFoundError(
             f"There is no clause '{request.clause}' in either edition.",
             suggestion="knowledge_outline lists the clauses of a document with their numbers.",
         )
-    selected = [each for each in found if _is_selected(each, request.clause, kinds)]
-    selected.sort(key=_weight)
+    selected = [each for each in select(found, kinds) if request.clause is None or _is_numbered(each, request.clause)]
+    selected = narrow(sorted(selected, key=weight_of), kinds)
     page, next_cursor = page_of(
-        selected, lambda each: _changed_clause(each, pair, kinds), cursor=request.cursor, limit=request.limit
+        selected, lambda each: _changed_clause(each, pair), cursor=request.cursor, limit=request.limit
     )
     message = "" if selected else _explain_nothing(found, request)
     return ChangesResponse.of(
@@ -184,23 +182,6 @@ def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, 
     return pair, comparisons().of(pair, partial(held_part, knowledge)).changes
 
 
-def _kinds(names: Sequence[str] | None) -> frozenset[str]:
-    kinds = frozenset(each.strip().casefold() for each in names or ())
-    if unknown := sorted(kinds - set(KINDS)):
-        raise InvalidInputError(
-            f"There is no kind of change '{unknown[0][:60]}'.", suggestion=f"Use {', '.join(KINDS)}."
-        )
-    return kinds
-
-
-def _is_selected(each: ClauseChange, clause: str | None, kinds: frozenset[str]) -> bool:
-    if each.link.kind is LinkKind.SAME and not each.changes:
-        return False
-    if clause is not None and not _is_numbered(each, clause):
-        return False
-    return not kinds or each.link.kind.value in kinds or any(change.kind.value in kinds for change in each.changes)
-
-
 def _is_numbered(each: ClauseChange, clause: str) -> bool:
     """Tell whether a clause has a number, or stands below the clause that has it, in either edition."""
     number = clause.strip().rstrip(".")
@@ -208,18 +189,8 @@ def _is_numbered(each: ClauseChange, clause: str) -> bool:
     return any(one == number or one.startswith((f"{number}.", f"{number}(")) for one in numbers)
 
 
-def _weight(each: ClauseChange) -> int:
-    """Order by what matters: obligations, limits, definitions, references, whole clauses, words."""
-    order = list(ChangeType)
-    inside = [0 if change.requirement else order.index(change.kind) for change in each.changes]
-    whole = order.index(ChangeType.WORDS) - 1 if each.link.kind is not LinkKind.EDITED else len(order)
-    return min([*inside, whole])
-
-
-def _changed_clause(each: ClauseChange, pair: EditionPair, kinds: frozenset[str]) -> ClauseChanged:
-    narrowed = kinds & {kind.value for kind in ChangeType}
-    selected = [change for change in each.changes if not narrowed or change.kind.value in narrowed]
-    inside = [_inside(change) for change in selected]
+def _changed_clause(each: ClauseChange, pair: EditionPair) -> ClauseChanged:
+    inside = [_inside(change) for change in each.changes]
     count = max(1, fitting_count([one.sent() for one in inside], ROOM_FOR_RESULTS // 4))
     return ClauseChanged.of(
         became=each.link.kind,
@@ -241,7 +212,7 @@ def _inside(change: TextChange) -> ChangeInside:
 
 
 def _place(each: Touched, pair: EditionPair) -> PlaceTouched:
-    change = None if each.change is None else _changed_clause(each.change, pair, frozenset())
+    change = None if each.change is None else _changed_clause(each.change, pair)
     return PlaceTouched.of(each, text=each.text[:_LONGEST], change=change)
 
 
@@ -250,7 +221,7 @@ def _edition(record: DocumentRecord) -> EditionLabel:
 
 
 def _explain_nothing(found: Sequence[ClauseChange], request: ChangesRequest) -> str:
-    if all(each.link.kind is LinkKind.SAME and not each.changes for each in found):
+    if not select(found):
         return f"Nothing changed: {how_many(len(found), 'clause is', 'clauses are')} the same."
     is_narrowed = request.clause is not None or request.kinds is not None
     return "Nothing changed in this clause or of these kinds." if is_narrowed else "Nothing changed."
@@ -261,8 +232,7 @@ CHANGE_TOOLS = (
         "knowledge_changes",
         "Show what changed between editions",
         "List what changed between two editions of a document, the weightiest first: force (should to shall), "
-        "limits, definitions, requirements, references, clauses moved, split, added or removed; with both "
-        "citations.",
+        "limits, definitions, requirements, references, whole clauses; with both citations.",
         changes,
         items="changes",
         view=True,

@@ -10,6 +10,7 @@ from fastapi.security import HTTPBearer
 from pydantic import ConfigDict, Field
 from starlette.responses import Response as HttpResponse
 
+from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, file_name_of
 from knowledge_mcp.model.errors import ErrorCode
@@ -269,6 +270,7 @@ class _KnownDocument(RestAnswer):
 
     doc_id: str
     title: str
+    edition: str
     source: str
     filename: str
     collection: str
@@ -446,6 +448,7 @@ def _document(kind: type[_D], record: DocumentRecord, collection: str, **more: A
     return kind.of(
         record,
         doc_id=record.id,
+        edition=edition_of_record(record),
         source=record.source_path,
         filename=record.file_name,
         collection=collection,

@@ -15,6 +15,7 @@ from knowledge_mcp.engine.tracing.decisions import as_mark_kind
 from knowledge_mcp.model.library import DEFAULT_COLLECTION
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.answers import compact
+from knowledge_mcp.surfaces.redline import KINDS
 from knowledge_mcp.surfaces.view_shapes import (
     ChangesAnswer,
     CheckAnswer,
@@ -63,6 +64,10 @@ class ChangesQuery(_Query):
 
     old: _DocumentId
     new: _DocumentId
+    kinds: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]],
+        Field(max_length=len(KINDS), description="Only clauses with changes of these kinds; repeatable."),
+    ] = []
     limit: Annotated[int, Field(ge=1, le=500)] = 100
     offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
 
@@ -165,11 +170,11 @@ class _Viewing:
         return Response(picture, media_type="image/png", headers={"Cache-Control": "private, no-store"})
 
     async def changes(self, request: Request, query: Annotated[ChangesQuery, Query()], key: KeyOf) -> Response:
-        """Tell what changed from one document to another, clause by clause."""
+        """Tell what changed from one document to another, clause by clause, all of it or what is of some kinds."""
 
         def compare(library: SharedLibrary) -> bytes:
             old, new = map(readable(library, key).find, _check_ids(query.old, query.new))
-            return encode(compare_clauses(old, new, limit=query.limit, offset=query.offset))
+            return encode(compare_clauses(old, new, kinds=query.kinds, limit=query.limit, offset=query.offset))
 
         return json_response(await self._executor.view(request, "library.changes", compare))
 

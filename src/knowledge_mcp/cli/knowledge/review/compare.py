@@ -29,7 +29,7 @@ from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.changes import comparing
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
-from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
+from knowledge_mcp.engine.changes.differences import WEIGHTIEST_FIRST, ClauseChange
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
 from knowledge_mcp.support.checkpoints import inherit_checkpoints, watch_for_stop
@@ -46,6 +46,13 @@ _LONGEST = 160
 """Characters of a sentence in a table of the terminal: two lines of 80; files hold all of it."""
 
 
+def _must_be_kinds(names: list[str] | None) -> list[str]:
+    try:
+        return sorted(redline.checked_kinds(names or ()))
+    except InvalidInputError as error:
+        raise typer.BadParameter(f"{error.message} {error.suggestion}") from None
+
+
 @with_groups
 def compare(
     options: CommandOptions,
@@ -57,7 +64,8 @@ def compare(
         bool, typer.Option("--pages", help="Put the pages of PDF files that hold changes into --html, to be looked at.")
     ] = False,
     kind: Annotated[
-        list[ChangeType] | None, typer.Option(help="Show only changes of this kind; may be repeated.")
+        list[str] | None,
+        typer.Option(callback=_must_be_kinds, help=f"Show only these: {', '.join(redline.KINDS)}; may be repeated."),
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare even what has next to nothing in common.")] = False,
 ) -> None:
@@ -76,7 +84,7 @@ def compare(
         before, after = _with_own_names(_read_both(settings, old, new), old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
         changes = compare_editions(before, after)
-        narrowed = redline.narrow(changes, frozenset(kind)) if kind else changes
+        shown = redline.narrow(redline.select(changes, kind), kind) if kind else changes
         pages = (
             (draw_pages(settings, old, changes, "old"), draw_pages(settings, new, changes, "new"))
             if as_html is not None and with_pages
@@ -84,14 +92,14 @@ def compare(
         )
         is_written = write_results(
             {
-                as_csv: lambda: redline.as_csv([each for each in narrowed if each.changes] if kind else changes),
+                as_csv: lambda: redline.as_csv(shown),
                 as_html: lambda: redline.as_html(before.name, after.name, changes, pages),
             }
         )
         if options.as_json:
-            write_json(redline.as_values(before.name, after.name, narrowed))
+            write_json(redline.as_values(before.name, after.name, changes, shown))
         elif not is_written:
-            _print(before, after, changes, narrowed)
+            _print(before, after, changes, shown)
 
 
 def compare_editions(old: Edition, new: Edition) -> list[ClauseChange]:
@@ -222,7 +230,7 @@ def _read_ingested(settings: Settings, document_id: str) -> Edition:
 # ---- showing
 
 
-def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], narrowed: Sequence[ClauseChange]) -> None:
+def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], shown: Sequence[ClauseChange]) -> None:
     counts = redline.count_changes(changes)
     if set(counts) <= {LinkKind.SAME.value}:
         say(f"Nothing changed: {how_many(len(changes), 'clause is', 'clauses are')} the same.")
@@ -231,14 +239,14 @@ def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], narrowed
     say(f"{old.name} → {new.name}: {summary}.")
     clauses = [
         (render(link.kind.value, "bold"), redline.cite_clause(link.old), redline.cite_clause(link.new))
-        for link in (each.link for each in changes)
+        for link in (each.link for each in shown)
         if link.kind not in {LinkKind.SAME, LinkKind.EDITED}
     ]
     if clauses:
         print_table(("Became", "Old", "New"), clauses, title="Clauses")
-    inside = list(_inside(narrowed))
-    if not inside and narrowed is not changes:
-        say("There is no change of this kind inside the clauses.")
+    if not shown:
+        say("There is no change of this kind.")
+    inside = list(_inside(shown))
     if inside:
         print_table(("Kind", "Clause", "From", "To"), inside, title="Changes")
 
@@ -246,11 +254,10 @@ def _print(old: Edition, new: Edition, changes: Sequence[ClauseChange], narrowed
 def _inside(changes: Sequence[ClauseChange]) -> Iterator[tuple[str, ...]]:
     """Give the cells of the changes inside clauses, the weightiest first."""
     found = [(change, each.link) for each in changes for change in each.changes]
-    order = redline.WEIGHTIEST_FIRST
-    for change, link in sorted(found, key=lambda pair: order.index(redline.name_of(pair[0]))):
+    for change, link in sorted(found, key=lambda pair: WEIGHTIEST_FIRST.index(pair[0].name)):
         places = "\n".join(filter(None, (redline.cite_clause(side) for side in (link.old, link.new))))
         was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
-        yield redline.name_of(change), places, was, now
+        yield change.name, places, was, now
 
 
 def _in_place(words: str, sentence: str) -> str:
