@@ -73,6 +73,7 @@ def test_changes_stand_side_by_side_and_lead_to_their_passages(console: Console,
     assert console.at("#compare-summary .tag").all_text_contents() == [
         "1 edited", "1 force", "1 added", "1 requirement added",
     ]  # fmt: skip
+    assert console.at(".clause").first.locator("strong").all_text_contents() == ["Before (2020)", "After (2026)"]
     console.page.get_by_role("link", name="1 Crossing, p. 1").last.click()
     expect(console.at(".passage.found")).to_contain_text("A zebra shall cross.")
     console.page.go_back()
@@ -158,6 +159,7 @@ def test_what_takes_its_time_says_so_and_leaves_no_clause_of_another_kind(consol
     console.page.route("**/changes?*", hold)
     console.at("#compare-kind").select_option("force")
     expect(console.at("#compare-status")).to_have_text("Comparing …")
+    expect(console.at("#compare-kind")).to_have_value("force")
     expect(console.at("#compare-clauses")).to_have_attribute("aria-busy", "true")
     expect(console.at("#compare-submit")).to_be_disabled()
     wait_until(lambda: len(waiting) == 1)
@@ -166,8 +168,18 @@ def test_what_takes_its_time_says_so_and_leaves_no_clause_of_another_kind(consol
     expect(console.at(".clause")).to_have_count(0)
     expect(console.at("#compare-clauses")).not_to_have_attribute("aria-busy", "true")
     console.page.unroute_all()
+    console.page.go_back()
+    expect(console.at("#compare-kind")).to_have_value("")
+    expect(console.at(".clause")).to_have_count(2)
     console.at("#compare-kind").select_option("added")
+    expect(console.at(".clause")).to_have_count(1)
     expect(console.at(".clause")).to_contain_text("A horse shall wait.")
+    console.page.route("**/changes?*", hold)
+    console.at("#compare-swap").click()
+    expect(console.at("#compare-submit")).to_be_disabled()
+    console.go("#/compare")
+    expect(console.at("#compare-submit")).to_be_enabled()
+    expect(console.at(".clause")).to_have_count(0)
 
 
 def test_many_changes_come_page_by_page_also_those_of_a_kind(console: Console, many: Service) -> None:

@@ -67,6 +67,7 @@ export async function showCompare({ parameters }) {
   const pages = Number.isInteger(history.state?.pages) ? history.state.pages : 1;
   answered = older && newer ? location.hash : "";
   clear(isNew);
+  byId("compare-kind").value = kinds;
   try {
     const there = await fillDocuments([byId("compare-old"), byId("compare-new")], [older, newer]);
     if (mine.signal.aborted) return;
@@ -84,6 +85,8 @@ function clear(isNew) {
   fill(byId("compare-problem"));
   fill(byId("compare-more"));
   say("");
+  busy(byId("compare-submit"), false);
+  byId("compare-clauses").removeAttribute("aria-busy");
   if (!isNew) return;
   compared = null;
   fill(byId("compare-summary"));
@@ -272,7 +275,7 @@ function side(title, place, document, rows, at, tag) {
     h(
       "p",
       { class: "places" },
-      h("strong", {}, title),
+      h("strong", {}, document.edition ? `${title} (${document.edition})` : title),
       place && Number.isInteger(place.passage)
         ? h(
             "a",
