@@ -109,6 +109,8 @@ class Service:
         """Pictures of pages by document's id; the original of another one is gone."""
         self.changes: list[Json] = []
         """The clauses that differ in every comparison."""
+        self.places: list[Json] = []
+        """What every comparison touches."""
         self.trace: Json = {}
         """What is told of every trace, beside the two documents."""
         self.check: Json = {}
@@ -202,8 +204,10 @@ def _answer(service: Service, method: str, path: list[str], body: Any) -> Respon
             return JSONResponse({"status": "deleted", "collection": name, "documents": len(gone)})
         case "POST", ["search"]:
             return _search(service, body)
-        case "GET", [*_, "outline"] | [*_, "pages", _] | ["changes"] | ["trace"] | ["check"] | ["conflicts"] | ["jobs"]:
+        case "GET", [*_, "outline"] | [*_, "pages", _] | ["changes" | "impact" | "trace" | "check" | "conflicts"]:
             return _shown(service, path, body)
+        case "GET", ["jobs"]:
+            return JSONResponse({"jobs": [_job(service, name, cancelled=False) for name in reversed(service.jobs)]})
         case _:
             return _documents_or_jobs(service, method, path, body)
 
@@ -247,14 +251,11 @@ def _shown(service: Service, path: list[str], body: Any) -> Response:
             if name not in service.pictures:
                 return Failure(404, "not_found", "The original is gone.", "Put it back.").response()
             return Response(service.pictures[name], media_type="image/png", headers={"X-Page": page})
-        case ["changes"]:
-            return JSONResponse(
-                {side: _named(service, body[side]) for side in ("old", "new")} | _changed(service, body)
-            )
+        case ["changes" | "impact" as what]:
+            found = _changed(service, body) if what == "changes" else _touched(service, body)
+            return JSONResponse({side: _named(service, body[side]) for side in ("old", "new")} | found)
         case ["trace"] | ["check"] | ["conflicts"]:
             return _reviewed(service, path[0], body)
-        case ["jobs"]:
-            return JSONResponse({"jobs": [_job(service, name, cancelled=False) for name in reversed(service.jobs)]})
         case _:
             return Failure(404, "not_found", f"There is nothing at /{'/'.join(path)}.").response()
 
@@ -266,6 +267,11 @@ def _changed(service: Service, body: Json) -> Json:
     start = int(body["offset"])
     page = {"total": len(kept), "clauses": kept[start : start + int(body["limit"])]}
     return {"summary": dict(Counter(name for kinds in told for name in kinds)), **page}
+
+
+def _touched(service: Service, body: Json) -> Json:
+    page = {"total": len(service.places), "places": service.places[: int(body["limit"])]}
+    return {"untouched": 1, "degraded": [], **page}
 
 
 def _reviewed(service: Service, what: str, body: Any) -> Response:

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.console.browser import Console, probe
 from tests.console.service import TIME, Service, a_document
 from tests.console.test_beside import PICTURE, SECTIONS
-from tests.console.test_changes import CLAUSES
+from tests.console.test_changes import CLAUSES, PLACE
 from tests.console.test_compare import CONFLICTS, LINKS, ROWS
 from tests.machine import node_clients
 
@@ -38,7 +38,7 @@ def full(service: Service) -> Service:
         service.pictures[document["doc_id"]] = PICTURE
     service.documents[TWO] |= {"status": "partial", "warnings": ["Page 2 is a scan."]}
     service.extra = {"degraded": ["Words only."], "below_min_score": 3, "answerability": 0.2}
-    service.changes = CLAUSES
+    service.changes, service.places = CLAUSES, [PLACE]
     gap = {"id": "R-3", "title": "Nobody answers this.", "citation": "one", "passage": 1}
     gaps = {"from": [gap], "to": [gap]}
     service.trace = {"threshold": 0.5, "summary": {"likely": 1, "uncertain": 1}, "links": LINKS, "gaps": gaps}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -31,6 +32,11 @@ CLAUSES = [
         "obligations": ["added"], "rows": [[[], [["A horse shall wait.", True]]]],
     },
 ]  # fmt: skip
+PLACE = {
+    "doc_id": NEW, "kind": "requirement", "identifier": "", "text": "A zoo shall comply with CROSS 1, clause 1.",
+    "citation": "Zoos, 2 Roads, p. 1", "passage": 1, "reference": "CROSS 1, clause 1", "dated": "", "clause": "1",
+    "became": "edited", "kinds": ["force", "requirements_added"],
+}  # fmt: skip
 MOVED = [
     {
         "became": "moved", "level": 1, "old": _side(f"{number} Gate", 0), "new": _side(f"{number + 1} Gate", 1),
@@ -126,6 +132,7 @@ def test_editions_that_say_the_same_leave_nothing_to_choose(console: Console, ed
     console.open(COMPARISON)
     expect(console.at("#compare-status")).to_have_text("Nothing changed: all clauses are the same.")
     expect(console.at("#compare-kind")).to_be_hidden()
+    expect(console.at("#compare-touched")).to_be_empty()
 
 
 def test_documents_that_cannot_be_compared_say_why_and_are_tried_again(console: Console, editions: Service) -> None:
@@ -234,6 +241,35 @@ def test_what_was_loaded_is_there_again_on_coming_back_and_after_a_reload(consol
     expect(console.at("#compare-status")).to_contain_text("50 shown.")
     console.page.go_back()
     expect(console.at("#compare-status")).to_have_text("122 clauses changed; 100 shown.")
+
+
+def test_what_a_comparison_touches_is_looked_for_where_somebody_opens_it(console: Console, editions: Service) -> None:
+    whole: dict[str, Any] = {"clause": "", "became": "", "kinds": [], "dated": "2020", "reference": "CROSS 1:2020"}
+    editions.places = [PLACE, {**PLACE, **whole}]
+    editions.failures["GET /impact"] = [Failure(503, "unavailable", "The store does not answer.")]
+    console.open(COMPARISON)
+    expect(console.at(".clause")).to_have_count(2)
+    assert editions.took("GET /impact") == []
+    part = console.at("#compare-touched")
+    part.locator("summary").focus()
+    console.press("Enter")
+    expect(part).to_contain_text("The store does not answer.")
+    part.get_by_role("button", name="Try again").click()
+    expect(part.get_by_role("status")).to_have_text("2 places of other documents. 1 reference to what did not change.")
+    expect(part.locator("li").first).to_contain_text(
+        "Zoos, 2 Roads, p. 1 refers to CROSS 1, clause 1, whichever edition is current; "
+        "clause 1: edited, force, requirements added"
+    )
+    expect(part.locator("li").last).to_have_text(re.compile("refers to CROSS 1:2020, the edition 2020$"))
+    console.at("#compare-kind").select_option("force")
+    expect(console.at(".clause")).to_have_count(1)
+    expect(part.locator("li")).to_have_count(2)
+    part.get_by_role("link").first.click()
+    expect(console.at(".passage.found")).to_contain_text("A zebra shall cross.")
+    console.page.go_back()
+    console.at("#compare-swap").click()
+    wait_until(lambda: editions.took("GET /changes")[-1]["old"] == NEW)
+    expect(part.locator("li")).to_have_count(0)
 
 
 def test_a_library_that_changed_is_compared_anew(console: Console, many: Service) -> None:

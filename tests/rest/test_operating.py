@@ -153,7 +153,8 @@ async def test_the_description_names_every_route_with_its_failures_and_an_exampl
             ("GET", "/collections"), ("DELETE", "/collections/{name}"), ("GET", "/documents"),
             ("GET", "/documents/{doc_id}"), ("DELETE", "/documents/{doc_id}"), ("GET", "/jobs/{job_id}"),
             ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs"), ("GET", "/documents/{doc_id}/outline"),
-            ("GET", "/documents/{doc_id}/pages/{page}"), ("GET", "/changes"), ("GET", "/trace"), ("GET", "/conflicts"),
+            ("GET", "/documents/{doc_id}/pages/{page}"), ("GET", "/changes"), ("GET", "/impact"), ("GET", "/trace"),
+            ("GET", "/conflicts"),
             ("POST", "/trace/decisions"), ("GET", "/check"), ("POST", "/check/marks"),
             ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics"),
         }  # fmt: skip

@@ -35,6 +35,7 @@ ROUTES: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/documents/0123456789abcdef/outline", {}),
     ("GET", "/documents/0123456789abcdef/pages/1", {}),
     ("GET", "/changes", {}),
+    ("GET", "/impact", {}),
     ("GET", "/trace", {}),
     ("POST", "/trace/decisions", {"json": {}}),
     ("GET", "/check", {}),
@@ -165,6 +166,7 @@ NAMED: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/changes", {"params": {"old": "<readable>", "new": "<document>"}}),
     ("GET", "/changes", {"params": {"old": "<document>", "new": "<readable>", "kinds": "force"}}),
     ("GET", "/changes", {"params": {"old": "<readable>", "new": "<document>", "kinds": "colour"}}),
+    ("GET", "/impact", {"params": {"old": "<readable>", "new": "<document>"}}),
     ("GET", "/trace", {"params": {"from": "<document>", "to": "<document>"}}),
     (
         "POST",

@@ -47,7 +47,7 @@ ROUTES = (
     "POST /ingest", "POST /ingest_url", "POST /ingest_file", "POST /search", "GET /collections",
     "DELETE /collections/{name}", "GET /documents", "GET /documents/{doc_id}", "DELETE /documents/{doc_id}",
     "GET /jobs/{job_id}", "DELETE /jobs/{job_id}", "GET /jobs", "GET /metrics", "GET /documents/{doc_id}/outline",
-    "GET /documents/{doc_id}/pages/{page}", "GET /changes", "GET /trace",
+    "GET /documents/{doc_id}/pages/{page}", "GET /changes", "GET /impact", "GET /trace",
     "POST /trace/decisions", "GET /check", "POST /check/marks", "GET /conflicts",
 )  # fmt: skip
 OPEN = ("GET /health", "GET /ready")
@@ -177,6 +177,7 @@ def request(ask: Ask, world: Made, other: Made) -> tuple[str, str, dict[str, Any
         "POST /ingest_file": upload, "POST /search": {"json": searches[ask.job]},
         "GET /documents": {"params": {"collection": name}},
         "GET /changes": {"params": {"old": document, "new": second}},
+        "GET /impact": {"params": {"old": document, "new": second}},
         "GET /trace": {"params": {"from": document, "to": second}},
         "POST /trace/decisions": {
             "json": {"from": document, "to": second, "source_item": "1", "target_item": "1", "accepted": wait}

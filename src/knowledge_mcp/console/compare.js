@@ -4,6 +4,7 @@ import { call, isAborted } from "./api.js";
 import { busy, byId, count, fill, h, notice, number, problem, shareButton } from "./dom.js";
 import { fillDocuments } from "./choosing.js";
 import { go, read, to } from "./route.js";
+import { touchedPlaces } from "./touched.js";
 
 const PAGE = 50;
 const MOST = 500; // clauses that the service gives at once
@@ -90,6 +91,7 @@ function clear(isNew) {
   if (!isNew) return;
   compared = null;
   fill(byId("compare-summary"));
+  fill(byId("compare-touched"));
   fill(byId("compare-clauses"));
   byId("compare-narrow").hidden = true;
 }
@@ -187,6 +189,9 @@ function counted(name, amount) {
 /** Show the counts of a comparison, and what can be chosen of it. */
 function begin({ older, newer, kinds }, { summary }) {
   compared = [older, newer];
+  const changed = changedIn(summary);
+  const touched = byId("compare-touched");
+  if (changed && touched.childElementCount === 0) fill(touched, touchedPlaces(older, newer));
   const tags = Object.entries(summary).map(([name, amount]) =>
     h("li", { class: "tag", data: { kind: name } }, counted(name, amount)),
   );
@@ -195,7 +200,6 @@ function begin({ older, newer, kinds }, { summary }) {
     h("ul", { class: "counts" }, tags),
     h("p", { class: "row" }, shareButton("this comparison")),
   );
-  const changed = changedIn(summary);
   fill(
     byId("compare-kind"),
     h("option", { value: "" }, `All changes (${count(changed, "clause")})`),

@@ -55,11 +55,12 @@ def checked_kinds(names: Iterable[str]) -> frozenset[str]:
 def select(changes: Sequence[ClauseChange], kinds: Collection[str] = ()) -> list[ClauseChange]:
     """Leave the clauses that changed; where kinds are chosen, those that became one of them or hold such a change."""
     changed = [each for each in changes if each.link.kind is not LinkKind.SAME or each.changes]
-    return [each for each in changed if not kinds or not _kinds_of(each).isdisjoint(kinds)]
+    return [each for each in changed if not kinds or not {each.link.kind.value, *kinds_inside(each)}.isdisjoint(kinds)]
 
 
-def _kinds_of(each: ClauseChange) -> set[str]:
-    return {each.link.kind.value, *(_counted(change.name) for change in each.changes)}
+def kinds_inside(change: ClauseChange) -> list[str]:
+    """List the kinds of what changed inside a clause, the weightiest first."""
+    return list(dict.fromkeys(_counted(each.name) for each in change.changes))
 
 
 def narrow(changes: Sequence[ClauseChange], kinds: Collection[str]) -> list[ClauseChange]:

@@ -74,6 +74,37 @@ class ChangesAnswer(ViewAnswer):
     clauses: list[ChangedClause]
 
 
+class TouchedPlace(ViewAnswer):
+    """A place that refers to what changed: to which clause of which edition, as far as it says, and what became of it.
+
+    `dated` is the edition that it names, empty where it follows the current one; `became` and `kinds` are empty where
+    no clause is named, so that the whole edition counts. `passage` is the index of the one that it stands in.
+    """
+
+    doc_id: str
+    kind: str
+    identifier: str
+    text: str
+    citation: str
+    passage: int
+    reference: str
+    dated: str
+    clause: str
+    became: str
+    kinds: list[str]
+
+
+class ImpactAnswer(ViewAnswer):
+    """Places of other documents that refer to what changed; `untouched` counts references to clauses that did not."""
+
+    old: NamedDocument
+    new: NamedDocument
+    total: int
+    untouched: int
+    degraded: list[str]
+    places: list[TouchedPlace]
+
+
 class TracedDocument(NamedDocument):
     """One side of a trace, and how many items it has."""
 

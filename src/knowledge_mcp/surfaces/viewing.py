@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, stored_part
+from knowledge_mcp.engine.changes.comparing import ComparedPair, EditionPair, cited_clause, stored_part
 from knowledge_mcp.engine.changes.differences import ClauseChange, side_by_side
+from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.changes.sentences import Weights
-from knowledge_mcp.engine.core.editions import edition_of_record
+from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark, Seeks
 from knowledge_mcp.engine.tracing.conflicts import Conflict, ConflictKind, Demand
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
@@ -23,12 +24,13 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
+from knowledge_mcp.model.query import SearchAnswer, SearchQuery
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces import view_shapes as shapes
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
-from knowledge_mcp.surfaces.redline import checked_kinds, count_changes, select
+from knowledge_mcp.surfaces.redline import checked_kinds, count_changes, kinds_inside, select
 
 _LONGEST = 200
 """Characters of a requirement without a title that are shown for one."""
@@ -89,11 +91,7 @@ def compare_clauses(
         InvalidInputError: there is no such kind; they are no editions of one document, or one and the same.
     """
     chosen = checked_kinds(kinds)
-    if old.record.id == new.record.id:
-        raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
-    pair = EditionPair(old.record, new.record)
-    parts = {each.record.id: stored_part(each.record, each.text, each.structure, each.chunks) for each in (old, new)}
-    found = comparisons().of(pair, parts.__getitem__)
+    found = _compared(old, new)
     selected = select(found.changes, chosen)
     return shapes.ChangesAnswer(
         old=_describe(old),
@@ -101,6 +99,67 @@ def compare_clauses(
         summary=count_changes(found.changes),
         total=len(selected),
         clauses=[_clause(each, old, new, found.weights) for each in selected[offset : offset + limit]],
+    )
+
+
+def _compared(old: LibraryDocument, new: LibraryDocument) -> ComparedPair:
+    if old.record.id == new.record.id:
+        raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
+    parts = {each.record.id: stored_part(each.record, each.text, each.structure, each.chunks) for each in (old, new)}
+    return comparisons().of(EditionPair(old.record, new.record), parts.__getitem__)
+
+
+def touched_by(
+    library: SharedLibrary, old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0
+) -> shapes.ImpactAnswer:
+    """List the places of other documents that refer to what changed from one edition to another.
+
+    Args:
+        library: as whoever asked sees it; all its documents are looked through.
+        old, new: the editions; others of their family, in their collections, count as theirs.
+        limit, offset: which of the places are shown; `total` counts all of them.
+
+    Raises:
+        InvalidInputError: as `compare_clauses`.
+    """
+    changes = _compared(old, new).changes
+    records = [each for name in {old.collection, new.collection} for each in library.records(name)]
+    family = Editions(records).family_of(new.record.id)
+    family = family if family is not None and old.record in family.records else None
+    found = impact_of(_AllDocuments(library), EditionPair(old.record, new.record, family), changes)
+    return shapes.ImpactAnswer(
+        old=_describe(old),
+        new=_describe(new),
+        total=len(found.touched),
+        untouched=found.untouched,
+        degraded=list(found.degraded),
+        places=[_place(each) for each in found.touched[offset : offset + limit]],
+    )
+
+
+class _AllDocuments:
+    """Look through the documents of all collections; a library has no code of repositories."""
+
+    def __init__(self, library: SharedLibrary) -> None:
+        self._library = library
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        return self._library.search_all(query)
+
+    def document_chunks(self, document_id: str) -> Sequence[Chunk]:
+        return self._library.find(document_id).chunks
+
+    def code_passages(self, text: str) -> Sequence[tuple[Chunk, str]]:
+        del text
+        return ()
+
+
+def _place(each: Touched) -> shapes.TouchedPlace:
+    return shapes.TouchedPlace.of(
+        each,
+        doc_id=each.document_id,
+        became=each.change.link.kind.value if each.change is not None else "",
+        kinds=kinds_inside(each.change) if each.change is not None else [],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.comparing import EditionPair
@@ -24,8 +25,7 @@ from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import In, NotIn, SearchMode, SearchQuery
-from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.model.query import In, NotIn, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.support.checkpoints import check_each
 
 _CLAUSE = re.compile(
@@ -47,6 +47,22 @@ _MOST_IDENTIFIERS = 500
 """Requirements that are looked for in code: each is one search in each repository, of some milliseconds."""
 
 
+class Searched(Protocol):
+    """What is looked through: `Knowledge`, or as much of another library."""
+
+    def search(self, query: SearchQuery) -> SearchAnswer:
+        """Find passages of all documents."""
+        ...
+
+    def document_chunks(self, document_id: str) -> Sequence[Chunk]:
+        """Return the passages of a document."""
+        ...
+
+    def code_passages(self, text: str) -> Iterable[tuple[Chunk, str]]:
+        """List the passages of indexed code that share words with a text, each with its citation."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Touched:
     """Describe a place of another document that refers to what changed.
@@ -57,6 +73,7 @@ class Touched:
         identifier: of the requirement or the term; the clause's number, or what the code calls itself, else.
         text: the sentence, or the line of code, that refers.
         citation: of the referring place.
+        passage: index of the passage that it stands in.
         reference: as printed.
         dated: the edition that it names, empty where it names none.
         clause: the clause that it names, empty where it names the document only.
@@ -69,6 +86,7 @@ class Touched:
     identifier: str
     text: str
     citation: str
+    passage: int
     reference: str
     dated: str
     clause: str
@@ -90,7 +108,7 @@ class Impact:
     degraded: tuple[str, ...] = ()
 
 
-def impact_of(knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseChange]) -> Impact:
+def impact_of(knowledge: Searched, pair: EditionPair, changes: Sequence[ClauseChange]) -> Impact:
     """Find the places of other documents that refer to an edition or to its clauses.
 
     A reference that names the edition ("ACME 100:2018") is dated; one that does not follows the current edition. Terms
@@ -209,7 +227,7 @@ def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
 
 
 def _naming(
-    knowledge: Knowledge, names: Mapping[str, None], own: set[str], degraded: list[str]
+    knowledge: Searched, names: Mapping[str, None], own: set[str], degraded: list[str]
 ) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of other documents that hold the words of a name, each once."""
     seen: set[str] = set()
@@ -222,7 +240,7 @@ def _naming(
 
 
 def _passages(
-    knowledge: Knowledge, words: str, documents: In | NotIn, degraded: list[str]
+    knowledge: Searched, words: str, documents: In | NotIn, degraded: list[str]
 ) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of some documents that hold words, as far as a search reaches."""
     for offset in range(0, _MOST, _PAGE):
@@ -240,7 +258,7 @@ def _is_unchanged(change: ClauseChange) -> bool:
     return change.link.kind is LinkKind.SAME and not change.changes
 
 
-def _code(knowledge: Knowledge, texts: Iterable[str], degraded: list[str]) -> Iterator[tuple[Chunk, str]]:
+def _code(knowledge: Searched, texts: Iterable[str], degraded: list[str]) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of indexed repositories that share words with a text, each once."""
     seen: set[tuple[str, str]] = set()
     try:
@@ -254,7 +272,7 @@ def _code(knowledge: Knowledge, texts: Iterable[str], degraded: list[str]) -> It
 
 
 def _identifiers(
-    knowledge: Knowledge, pair: EditionPair, changes: Sequence[ClauseChange], degraded: list[str]
+    knowledge: Searched, pair: EditionPair, changes: Sequence[ClauseChange], degraded: list[str]
 ) -> dict[str, ClauseChange]:
     """Map the identifiers of requirements that changed to what became of their clause."""
     found: dict[str, ClauseChange] = {}
@@ -291,9 +309,8 @@ def _touched(
         at = link.span.start - chunk.span.start
         start, end = chunk.content.rfind("\n", 0, at) + 1, chunk.content.find("\n", at)
         line = chunk.content[start : end if end >= 0 else None].strip()
-        return Touched(
-            chunk.document_id, kind, chunk.section_title or "", line, citation, link.text, dated, clause, change
-        )
+        name = chunk.section_title or ""
+        return Touched(chunk.document_id, kind, name, line, citation, chunk.index, link.text, dated, clause, change)
     kind, identifier, text = "clause", chunk.clause_number or "", ""
     for definition in chunk.definitions:
         if definition.span.contains(link.span):
@@ -303,7 +320,7 @@ def _touched(
             kind, text = "requirement", statement.text
             identifier = statement.identifier or statement.clause_number or identifier
     text = text or _sentence(chunk, link.span)
-    return Touched(chunk.document_id, kind, identifier, text, citation, link.text, dated, clause, change)
+    return Touched(chunk.document_id, kind, identifier, text, citation, chunk.index, link.text, dated, clause, change)
 
 
 def _sentence(chunk: Chunk, place: Span) -> str:

@@ -20,10 +20,11 @@ from knowledge_mcp.surfaces.view_shapes import (
     ChangesAnswer,
     CheckAnswer,
     ConflictsAnswer,
+    ImpactAnswer,
     OutlineAnswer,
     TraceAnswer,
 )
-from knowledge_mcp.surfaces.viewing import compare_clauses, outline_of
+from knowledge_mcp.surfaces.viewing import compare_clauses, outline_of, touched_by
 from knowledge_mcp.transports.rest.answers import (
     BEARER,
     AcceptedAnswer,
@@ -59,17 +60,26 @@ class PictureQuery(_Query):
     dpi: Annotated[int, Field(ge=36, le=300)] = 110
 
 
-class ChangesQuery(_Query):
-    """Which two documents are compared, and which of the changed clauses are shown."""
+class _PairQuery(_Query):
+    """Which two documents are compared, and which part of what is found is shown."""
 
     old: _DocumentId
     new: _DocumentId
+    limit: Annotated[int, Field(ge=1, le=500)] = 100
+    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
+
+
+class ImpactQuery(_PairQuery):
+    """Which two editions are compared, and which of the places that refer to what changed are shown."""
+
+
+class ChangesQuery(_PairQuery):
+    """Which two documents are compared, and which of the changed clauses are shown."""
+
     kinds: Annotated[
         list[Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]],
         Field(max_length=len(KINDS), description="Only clauses with changes of these kinds; repeatable."),
     ] = []
-    limit: Annotated[int, Field(ge=1, le=500)] = 100
-    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = 0
 
 
 _Patience = Annotated[
@@ -178,6 +188,16 @@ class _Viewing:
 
         return json_response(await self._executor.view(request, "library.changes", compare))
 
+    async def impact(self, request: Request, query: Annotated[ImpactQuery, Query()], key: KeyOf) -> Response:
+        """List the places of other documents that refer to what changed from one edition to another."""
+
+        def look(library: SharedLibrary) -> bytes:
+            visible = readable(library, key)
+            old, new = map(visible.find, _check_ids(query.old, query.new))
+            return encode(touched_by(visible, old, new, limit=query.limit, offset=query.offset))
+
+        return json_response(await self._executor.view(request, "library.impact", look))
+
     async def trace(self, request: Request, query: Annotated[TraceQuery, Query()], key: KeyOf) -> Response:
         """Tell which requirements of one document belong to which of another, and which have no counterpart.
 
@@ -264,6 +284,7 @@ def viewing_routes(executor: RequestExecutor) -> APIRouter:
     table: tuple[tuple[str, Any, str, type[BaseModel], str], ...] = (
         ("/documents/{doc_id}/outline", own.outline, "get_outline", OutlineAnswer, "documents"),
         ("/changes", own.changes, "get_changes", ChangesAnswer, "documents"),
+        ("/impact", own.impact, "get_impact", ImpactAnswer, "documents"),
         ("/trace", own.trace, "get_trace", TraceAnswer, "documents"),
         ("/check", own.check, "get_check", CheckAnswer, "documents"),
         ("/conflicts", own.conflicts, "get_conflicts", ConflictsAnswer, "documents"),
