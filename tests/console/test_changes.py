@@ -69,8 +69,8 @@ def test_changes_stand_side_by_side_and_lead_to_their_passages(console: Console,
     console.open(f"#/document/{NEW}")
     console.page.get_by_role("link", name="Compare", exact=True).nth(1).click()
     expect(console.at("#compare-status")).to_have_text("Choose the other document.")
-    expect(console.at("#compare-new option:checked")).to_have_text("Crossing (2026, file-2.pdf)")
-    console.at("#compare-old").select_option(label="Crossing (2020, file-1.pdf)")
+    expect(console.at("#compare-new option:checked")).to_have_text("Crossing (edition 2026, file-2.pdf)")
+    console.at("#compare-old").select_option(label="Crossing (edition 2020, file-1.pdf)")
     console.at("#compare-submit").click()
     expect(console.at("#compare-status")).to_have_text("2 clauses changed; 2 shown.")
     assert console.at("#compare-clauses del, #compare-clauses ins").all_text_contents() == [
@@ -79,12 +79,15 @@ def test_changes_stand_side_by_side_and_lead_to_their_passages(console: Console,
     assert console.at("#compare-summary .tag").all_text_contents() == [
         "1 edited", "1 force", "1 added", "1 requirement added",
     ]  # fmt: skip
-    assert console.at(".clause").first.locator("strong").all_text_contents() == ["Before (2020)", "After (2026)"]
+    assert console.at(".clause").first.locator("strong").all_text_contents() == [
+        "Before, edition 2020",
+        "After, edition 2026",
+    ]
     console.page.get_by_role("link", name="1 Crossing, p. 1").last.click()
     expect(console.at(".passage.found")).to_contain_text("A zebra shall cross.")
     console.page.go_back()
     console.at("#compare-swap").click()
-    expect(console.at("#compare-old option:checked")).to_have_text("Crossing (2026, file-2.pdf)")
+    expect(console.at("#compare-old option:checked")).to_have_text("Crossing (edition 2026, file-2.pdf)")
     wait_until(lambda: editions.took("GET /changes")[-1]["old"] == NEW)
 
 

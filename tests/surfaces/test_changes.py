@@ -101,6 +101,9 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
     assert [change["kind"] for each in numbers["changes"] for change in each["changes"]] == ["number"]
     added = ask(world, "knowledge_changes", document="lifts-2018", kinds=["requirements_added"])
     assert [(each["became"], each["changes"][0]["requirement"]) for each in added["changes"]] == [("added", "added")]
+    both = ask(world, "knowledge_changes", document="lifts-2018", kinds=["number", "added"])
+    told = {each["became"]: [change["kind"] for change in each["changes"]] for each in both["changes"]}
+    assert told == {"edited": ["number"], "added": ["words"]}, "an added clause is shown whole"
     page = ask(world, "knowledge_changes", document="lifts-2018", limit=1)
     assert page["next_cursor"] == 1
     after = ask(world, "knowledge_changes", document="lifts-2018", limit=1, cursor=1)
@@ -109,6 +112,18 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
     with pytest.raises(InvalidInputError, match="no kind of change 'colour'") as refused:
         ask(world, "knowledge_changes", document="lifts-2018", kinds=["colour"])
     assert "requirements_added, requirements_withdrawn, reference" in refused.value.suggestion
+
+
+def test_definitions_weigh_more_than_new_requirements_and_these_more_than_clauses_with_other_numbers(
+    tmp_path: Path,
+) -> None:
+    newer = NEW.replace("closes the well of a lift", "closes the well of a lift while the car is away")
+    answer = ask(
+        World(tmp_path).holding({"a-2018.md": OLD, "a-2023.md": newer}), "knowledge_changes", document="ACME 100"
+    )
+    first = [each["changes"][0] if "changes" in each else each for each in answer["changes"]]
+    told = [each.get("requirement") or each.get("kind") or each["became"] for each in first]
+    assert told == ["force", "definition", "added", "renamed", "renumbered"]
 
 
 def test_a_clause_that_is_in_neither_edition_is_refused_and_not_called_unchanged(world: World) -> None:

@@ -32,10 +32,12 @@ async function loadAll() {
   );
 }
 
-/** Name a document, with its edition and its file where they say more. */
+/** Name a document, with its edition, where its title has no such year, and its file, where that is not its name. */
 export function labelOf(document) {
-  const name = document.title || document.filename || document.source || document.doc_id;
-  const more = [document.edition, document.filename].filter((each) => each && !name.includes(each));
+  const { edition, filename } = document;
+  const name = document.title || filename || document.source || document.doc_id;
+  const isSaid = !edition || (/\d{4}/.test(edition) && name.includes(edition));
+  const more = [isSaid ? "" : `edition ${edition}`, filename === name ? "" : filename].filter(Boolean);
   return more.length ? `${name} (${more.join(", ")})` : name;
 }
 

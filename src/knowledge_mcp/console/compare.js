@@ -279,7 +279,7 @@ function side(title, place, document, rows, at, tag) {
     h(
       "p",
       { class: "places" },
-      h("strong", {}, document.edition ? `${title} (${document.edition})` : title),
+      h("strong", {}, document.edition ? `${title}, edition ${document.edition}` : title),
       place && Number.isInteger(place.passage)
         ? h(
             "a",

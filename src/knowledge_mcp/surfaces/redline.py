@@ -33,8 +33,7 @@ def _counted(name: str) -> str:
     return name.replace("requirement ", "requirements_")
 
 
-_INSIDE = tuple(map(_counted, WEIGHTIEST_FIRST))
-KINDS = (*_INSIDE, *(kind.value for kind in LinkKind if kind is not LinkKind.SAME))
+KINDS = (*map(_counted, WEIGHTIEST_FIRST), *(kind.value for kind in LinkKind if kind is not LinkKind.SAME))
 """The kinds that people choose: what changed inside clauses, what clauses became; named as `count_changes` does."""
 
 
@@ -64,11 +63,11 @@ def kinds_inside(change: ClauseChange) -> list[str]:
 
 
 def narrow(changes: Sequence[ClauseChange], kinds: Collection[str]) -> list[ClauseChange]:
-    """Leave of each clause's changes those of the kinds; all, where `kinds` only has what clauses became."""
-    if not set(_INSIDE).intersection(kinds):
-        return list(changes)
+    """Leave of each clause's changes those of the kinds; all where none is chosen, or one that the clause became."""
     return [
-        replace(each, changes=tuple(change for change in each.changes if _counted(change.name) in kinds))
+        each
+        if not kinds or each.link.kind.value in kinds
+        else replace(each, changes=tuple(change for change in each.changes if _counted(change.name) in kinds))
         for each in changes
     ]
 
