@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from knowledge_mcp.engine.changes.clauses import Clause
+from knowledge_mcp.engine.changes.clauses import Clause, EditionPart
 from knowledge_mcp.engine.changes.comparing import ComparedPair, EditionPair, cited_clause, stored_part
 from knowledge_mcp.engine.changes.differences import ClauseChange, side_by_side
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
@@ -105,8 +105,13 @@ def compare_clauses(
 def _compared(old: LibraryDocument, new: LibraryDocument) -> ComparedPair:
     if old.record.id == new.record.id:
         raise InvalidInputError("A document would be compared with itself.", suggestion="Choose two documents.")
-    parts = {each.record.id: stored_part(each.record, each.text, each.structure, each.chunks) for each in (old, new)}
-    return comparisons().of(EditionPair(old.record, new.record), parts.__getitem__)
+    documents = {each.record.id: each for each in (old, new)}
+
+    def read_part(document_id: str) -> EditionPart:
+        document = documents[document_id]
+        return stored_part(document.record, document.text, document.structure, document.chunks)
+
+    return comparisons().of(EditionPair(old.record, new.record), read_part)
 
 
 def touched_by(

@@ -292,7 +292,7 @@ def _identifiers(
         if {each.partition(" ")[0] for each in both} == {"old", "new"} and len({each[4:] for each in both}) == 1:
             found.pop(identifier, None)
     if len(found) > _MOST_IDENTIFIERS:
-        degraded.append(f"Only {_MOST_IDENTIFIERS} of {len(found)} requirements were looked for in code.")
+        degraded.append(f"Only {_MOST_IDENTIFIERS} of {len(found)} requirements were looked for.")
     return dict(list(found.items())[:_MOST_IDENTIFIERS])
 
 
