@@ -111,7 +111,7 @@ function again() {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-/** A button that leads to all changes; it goes away with what it stands in, so the focus goes to what chooses the kind. */
+/** A button that leads to all changes, and the focus to the choice of kinds: the button goes away. */
 function showAll(older, newer) {
   return button("Show all changes", () => {
     byId(byId("compare-narrow").hidden ? "compare-heading" : "compare-kind").focus();
@@ -231,8 +231,12 @@ function add(mine, request, answer, displayed) {
   const name = INSIDE[request.kinds] ?? CLAUSES[request.kinds] ?? request.kinds;
   if (changed === 0) say("Nothing changed: all clauses are the same.");
   else if (answer.total === 0) none(request, name, changed);
-  else if (name) say(`${name}: ${number(answer.total)} of ${count(changed, "changed clause")}; ${number(after)} shown.`);
-  else say(`${count(changed, "clause")} changed; ${number(after)} shown.`);
+  else {
+    const what = name
+      ? `${name}: ${number(answer.total)} of ${count(changed, "changed clause")}`
+      : `${count(changed, "clause")} changed`;
+    say(`${what}; ${number(after)} shown.`);
+  }
   const isMore = after < answer.total;
   fill(byId("compare-more"), isMore ? button("Show more changed clauses", () => more(mine, request, after)) : null);
   return after;

@@ -47,7 +47,7 @@ _MOST_IDENTIFIERS = 500
 """Requirements that are looked for in code: each is one search in each repository, of some milliseconds."""
 
 
-class Searched(Protocol):
+class ImpactKnowledge(Protocol):
     """What is looked through: `Knowledge`, or as much of another library."""
 
     def search(self, query: SearchQuery) -> SearchAnswer:
@@ -108,7 +108,7 @@ class Impact:
     degraded: tuple[str, ...] = ()
 
 
-def impact_of(knowledge: Searched, pair: EditionPair, changes: Sequence[ClauseChange]) -> Impact:
+def impact_of(knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[ClauseChange]) -> Impact:
     """Find the places of other documents that refer to an edition or to its clauses.
 
     A reference that names the edition ("ACME 100:2018") is dated; one that does not follows the current edition. Terms
@@ -227,7 +227,7 @@ def _by_number(changes: Sequence[ClauseChange]) -> dict[str, ClauseChange]:
 
 
 def _naming(
-    knowledge: Searched, names: Mapping[str, None], own: set[str], degraded: list[str]
+    knowledge: ImpactKnowledge, names: Mapping[str, None], own: set[str], degraded: list[str]
 ) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of other documents that hold the words of a name, each once."""
     seen: set[str] = set()
@@ -240,7 +240,7 @@ def _naming(
 
 
 def _passages(
-    knowledge: Searched, words: str, documents: In | NotIn, degraded: list[str]
+    knowledge: ImpactKnowledge, words: str, documents: In | NotIn, degraded: list[str]
 ) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of some documents that hold words, as far as a search reaches."""
     for offset in range(0, _MOST, _PAGE):
@@ -258,7 +258,7 @@ def _is_unchanged(change: ClauseChange) -> bool:
     return change.link.kind is LinkKind.SAME and not change.changes
 
 
-def _code(knowledge: Searched, texts: Iterable[str], degraded: list[str]) -> Iterator[tuple[Chunk, str]]:
+def _code(knowledge: ImpactKnowledge, texts: Iterable[str], degraded: list[str]) -> Iterator[tuple[Chunk, str]]:
     """Yield the passages of indexed repositories that share words with a text, each once."""
     seen: set[tuple[str, str]] = set()
     try:
@@ -272,7 +272,7 @@ def _code(knowledge: Searched, texts: Iterable[str], degraded: list[str]) -> Ite
 
 
 def _identifiers(
-    knowledge: Searched, pair: EditionPair, changes: Sequence[ClauseChange], degraded: list[str]
+    knowledge: ImpactKnowledge, pair: EditionPair, changes: Sequence[ClauseChange], degraded: list[str]
 ) -> dict[str, ClauseChange]:
     """Map the identifiers of requirements that changed to what became of their clause."""
     found: dict[str, ClauseChange] = {}
