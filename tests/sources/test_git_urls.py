@@ -26,6 +26,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ("https://gitlab.com/group/sub/group/thing.git", "thing"),
         ("https://git.example.org:8443/team/tool", "tool"),
         ("https://codeberg.org/~user/x+y", "x_y"),
+        ("https://git.example.org/x.git", "x"),
+        ("https://git.example.org:8443/tool/", "tool"),
     ],
 )
 def test_https_addresses_of_many_hosts_are_accepted(url: str, name: str) -> None:
@@ -45,6 +47,11 @@ def test_https_addresses_of_many_hosts_are_accepted(url: str, name: str) -> None
         "/home/someone/repo",
         "--upload-pack=evil",
         "https://github.com/user",
+        "https://github.com/x.git",
+        "https://gitlab.com/x.git",
+        "https://bitbucket.org/x.git",
+        "https://codeberg.org/x.git",
+        "https://git.example.org/",
         "https://github.com/user/repo/tree/main",
         "https://github.com/user/..",
         "https://github.com/user/re po",

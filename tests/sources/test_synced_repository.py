@@ -12,6 +12,7 @@ from knowledge_mcp.engine.ingest.syncing import sync
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SyncReport
 from knowledge_mcp.sources.git.source import GitClones
+from knowledge_mcp.sources.synced.building import spec_of
 from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource
 from knowledge_mcp.sources.synced.registered import SourceList
 from tests.engine.world import World
@@ -67,6 +68,17 @@ def test_a_branch_is_the_truth_of_its_documents(made: MadeRepository, synced: Sy
     assert [each.id for each in report.removed] == ["ropes"]
     assert synced.world.knowledge.document("pits").label("commit") == commit
     assert synced.world.knowledge.document("pits").label("repository").endswith("someone/specs.git")
+
+
+def test_a_repository_without_an_owner_is_registered_and_synced(tmp_path: Path, server: GitServer) -> None:
+    spec = spec_of("https://git.example.org/specs.git", None, SourceSpec("", SourceKind.PAGE, "", 86_400.0))
+    assert (spec.kind, spec.name) == (SourceKind.GIT, "specs")
+    MadeRepository(tmp_path / "served" / "specs").commit({"doors.md": DOORS})
+    synced = Synced(tmp_path, server.url("specs.git"), below="")
+    source = synced.source()
+    sync(synced.world.knowledge, source)
+    assert synced.held() == {"doors": "doors.md"}
+    assert source.left_out == (), "what Git keeps beside the files is nobody's document"
 
 
 def test_a_host_that_fails_or_a_folder_that_is_gone_removes_nothing(

@@ -239,7 +239,8 @@ class FileSource:
             self._leave("links", entry.path)
             return True
         if entry.name.startswith((".", "~$")):
-            self._leave("hidden folders" if is_folder else "hidden files", entry.path)
+            if entry.name != ".git":  # Git's own records, which nobody means by documents
+                self._leave("hidden folders" if is_folder else "hidden files", entry.path)
             return True
         if is_folder and self._recursive and entry.name in _WRITTEN_BY_TOOLS:
             self._leave("folders that tools fill", entry.path)

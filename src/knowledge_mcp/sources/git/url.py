@@ -18,6 +18,8 @@ _SEGMENT = re.compile(r"[\w.~+-]+", re.ASCII)
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 _BAD_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|^[-/]|[/.]$|^@$")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+OWNED_HOSTS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+"""Hosts on which each repository belongs to an account, whose name comes first in its path."""
 _LONGEST = 2000
 _USERS: Mapping[str, str] = {"gitlab": "oauth2", "bitbucket": "x-token-auth"}
 """User names that hosts want beside a token; the others take any."""
@@ -46,7 +48,7 @@ class RepositoryUrl:
 
 
 def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) -> RepositoryUrl:
-    """Check an address: `https://host/owner/…/name[.git]`, on GitHub exactly `owner/name` (C 10.3).
+    """Check an address: `https://host/…/name[.git]`, on `OWNED_HOSTS` with an owner, on GitHub `owner/name` (C 10.3).
 
     Args:
         text: the address as given.
@@ -85,7 +87,7 @@ def parse_url(text: str, *, loopback_http: bool = False, local: bool = False) ->
     segments = [segment for segment in parts.path.split("/") if segment]
     if not segments or any(not _SEGMENT.fullmatch(one) or one.strip(".") == "" for one in segments):
         raise _refusal("Its path names no repository.")
-    if (host == "github.com" and len(segments) != 2) or (len(segments) < 2 and not here):
+    if (host == "github.com" and len(segments) != 2) or (host in OWNED_HOSTS and len(segments) < 2):
         raise _refusal("Its path is not owner/name.")
     bracketed = f"[{host}]" if ":" in host else host
     place = f"{bracketed}:{port}" if port is not None else bracketed

@@ -14,15 +14,13 @@ from knowledge_mcp.model.ingest import SourceKind, SourceSpec
 from knowledge_mcp.ports import SyncedSource
 from knowledge_mcp.sources.files import spelled
 from knowledge_mcp.sources.git import source as git
-from knowledge_mcp.sources.git.url import check_branch, parse_url, repository_name, secrets_by_host
+from knowledge_mcp.sources.git.url import OWNED_HOSTS, check_branch, parse_url, repository_name, secrets_by_host
 from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource, check_below
 from knowledge_mcp.sources.synced.registered import SourceList
 from knowledge_mcp.sources.synced.web import PageSource, SitemapSource, Visitor, WebDavSource
 from knowledge_mcp.sources.web.address import WebAddress, parse_address
 from knowledge_mcp.sources.web.fetcher import WebFetcher
 from knowledge_mcp.support.distribution import Secret
-
-_GIT_HOSTS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 
 
 class SourceOptions(git.GitOptions, Protocol):
@@ -100,7 +98,7 @@ def _kind_of(location: str) -> SourceKind:
         return SourceKind.FOLDER
     parts = urlsplit(location)
     path = parts.path.lower()
-    if path.endswith(".git") or (parts.hostname in _GIT_HOSTS and len(path.strip("/").split("/")) == 2):
+    if path.endswith(".git") or (parts.hostname in OWNED_HOSTS and len(path.strip("/").split("/")) == 2):
         return SourceKind.GIT
     if "sitemap" in path.rpartition("/")[2] and path.endswith((".xml", ".xml.gz")):
         return SourceKind.SITEMAP
