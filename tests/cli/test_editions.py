@@ -116,3 +116,18 @@ def test_what_is_given_at_the_ingest_filters_a_search(home: Path, real_ingest: C
     assert "bridge, tower" in refused.err + refused.out
     for wrong in ("project", "claimed=title", "=x"):
         assert real_ingest("one", "--meta", wrong).code == 2
+
+
+def test_the_next_step_is_in_words_of_the_command_line_also_in_json(
+    shelf: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    real_ingest(str(shelf / "lifts-2018.md"))
+    only = knowledge("impact", "lifts-2018", "--json")
+    for text in (only.err, json.loads(only.out)["error"]["suggestion"]):
+        assert "ids of both editions in --from and --to" in text
+    assert "Next: `knowledge documents list` lists" in knowledge("impact", "nothing like it").err
+    broken = shelf / "lifts-2020.pdf"
+    broken.write_bytes(b"%PDF-1.7\nand no more of it")
+    refused = knowledge("compare", str(shelf / "lifts-2018.md"), str(broken)).err
+    assert "try again" in refused
+    assert "ingest" not in refused, "nothing was ingested"

@@ -140,7 +140,7 @@ class UnreadableDocumentError(InvalidInputError):
         facts: what was measured of the file, for whoever tells it.
     """
 
-    default_suggestion = "Replace or repair the file, then ingest again."
+    default_suggestion = "Replace or repair the file, then try again."
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ def find_program(program: str) -> str:
         raise ConfigError(
             "Text recognition needs the program `tesseract`, which is not installed.",
             details=f"no {program} on the PATH",
-            suggestion=f"{INSTALL}, then ingest again.",
+            suggestion=f"{INSTALL}, then try again.",
         )
     return str(Path(found).absolute())
 
@@ -85,7 +85,7 @@ def run_program(
             _kill(process)
             raise TimedOutError(
                 f"Text recognition took longer than {seconds:.0f} seconds and was stopped.",
-                suggestion="Ingest again when the machine is less busy; split very large sheets.",
+                suggestion="Try again when the machine is less busy; split very large sheets.",
             ) from error
         except BaseException:
             _kill(process)

@@ -37,6 +37,9 @@ _COMMANDS = {
     "knowledge_verify_quote": "`knowledge verify-quote`",
     "knowledge_health": "`knowledge doctor`",
     "`standard`": "--standard",
+    "`from`": "--from",
+    "`to`": "--to",
+    "`next_cursor`": "--cursor",
 }
 
 
@@ -67,7 +70,7 @@ def print_failure(error: KnowledgeError, *, verbose: bool = False) -> None:
     elif details:
         lines.append("  (--verbose shows the details)")
     if error.suggestion:
-        lines.append(f"Next: {error.suggestion}")
+        lines.append(f"Next: {in_commands(error.suggestion)}")
     cause = error.__cause__
     if verbose and cause is not None:
         lines.append(f"Cause: {type(cause).__name__}: {cause}")

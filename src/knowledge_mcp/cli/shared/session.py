@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, in_commands, print_failure
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.model.collection import GIVEN
@@ -166,7 +166,9 @@ def report_failure(error: KnowledgeError, *, verbose: bool, as_json: bool) -> No
     if as_json:
         from knowledge_mcp.surfaces.answers import render_error
 
-        write_json(render_error(error))
+        rendered = render_error(error)
+        rendered["error"]["suggestion"] = in_commands(rendered["error"]["suggestion"])
+        write_json(rendered)
 
 
 def reading_of(config: Path | None) -> Reading:

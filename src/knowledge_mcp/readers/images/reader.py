@@ -98,7 +98,7 @@ class ImageReader(SandboxedReader):
                 item,
                 UnreadableReason.EMPTY,
                 "An image has no text of its own, and text recognition (OCR) is switched off.",
-                suggestion="Set ENABLE_OCR to true, then ingest again.",
+                suggestion="Set ENABLE_OCR to true, then try again.",
             )
         assembly, recognition = self._scans().run(item, f"{_JOB}:read", {}, progress)
         return assembly.build(item, recognition, metadata={})

@@ -130,7 +130,7 @@ def compose(
             "empty",
             "The file has no text: its pages are pictures, or blank.",
             details=f"{len(pages)} pages without text of their own",
-            suggestion="Run text recognition (OCR) over it, then ingest the result.",
+            suggestion="Run text recognition (OCR) over it, then use the result.",
         )
     settle_code(pages)
     join_tables(pages)

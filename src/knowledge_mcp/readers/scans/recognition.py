@@ -269,7 +269,7 @@ def _with_languages(text: str, pages: Sequence[Page], result: Recognition, warni
 
 
 def _remedy(pack: str, languages: str, result: Recognition) -> str:
-    again = f"set OCR_LANGUAGE to {languages} and ingest again."
+    again = f"set OCR_LANGUAGE to {languages} and read it again."
     try:
         if result.ready is not None:
             result.ready(pack)

@@ -34,12 +34,12 @@ _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.CRASHED: (
         UnreadableReason.CORRUPTED,
         "The file made its parser crash.",
-        "Repair the file or export it again, then ingest again.",
+        "Repair the file or export it again, then try again.",
     ),
     FailureKind.FAILED: (
         UnreadableReason.CORRUPTED,
         "The file could not be parsed.",
-        "Repair the file or export it again, then ingest again.",
+        "Repair the file or export it again, then try again.",
     ),
 }
 
