@@ -147,3 +147,53 @@ def test_nothing_is_ingested_where_one_of_several_is_missing(
     assert done.code == 2
     assert f"there is no file or folder '{shelf / 'no.pdf'}', '{shelf / 'none.pdf'}'" in done.err
     assert "wells" not in held(knowledge)
+
+
+@pytest.mark.parametrize("prunes", [True, False])
+def test_an_edition_that_is_removed_is_named_as_no_edition_any_more(
+    home: Path, real_ingest: Command, knowledge: Command, prunes: bool
+) -> None:
+    folder = home / "lifts"
+    folder.mkdir()
+
+    def put(year: int) -> Path:
+        file = folder / f"lifts-{year}.md"
+        file.write_text(f"# ACME 100:{year} Lifts\n\n## 1 Doors\n\nEach door shall close within {year % 7} s.\n")
+        return file
+
+    first = put(2016)
+    put(2018)
+    real_ingest(str(folder))
+    first.unlink()
+    put(2023)
+    done = real_ingest(str(folder), *(["--prune"] if prunes else []))
+    others = "lifts-2018" if prunes else "lifts-2016, lifts-2018"
+    assert f"the current one (others: {others})." in done.out
+    knowledge("sources", "add", str(folder))
+    (folder / "lifts-2018.md").unlink()
+    put(2024)
+    assert "the current one (others: lifts-2023)." in knowledge("sync").out
+
+
+def test_many_that_are_gone_are_counted_and_the_first_are_named(
+    home: Path, real_ingest: Command, knowledge: Command
+) -> None:
+    folder = home / "many"
+    folder.mkdir()
+    for number in range(50):
+        (folder / f"n{number:02}.md").write_text(f"# Part {number}\n\nPart {number} shall weigh {number} kg.\n")
+    real_ingest(str(folder))
+    knowledge("sources", "add", str(folder))
+
+    def remove(first: int) -> None:
+        for number in range(first, first + 22):
+            (folder / f"n{number:02}.md").unlink()
+
+    remove(0)
+    done = real_ingest(str(folder), "--prune")
+    assert (done.err.count("Vanished: "), "… and 2 more; -v names them all." in done.err) == (20, True)
+    remove(22)
+    assert real_ingest(str(folder), "-v").err.count("Vanished: ") == 22
+    done = knowledge("sync")
+    assert "22 removed." in done.out
+    assert (done.out.count("  removed "), "… and 2 more; -v names them all." in done.out) == (20, True)

@@ -29,6 +29,7 @@ from knowledge_mcp.cli.shared.progress import IngestTally, LineProgress, Progres
 from knowledge_mcp.cli.shared.report import (
     exit_code_for,
     list_left_out,
+    list_lines,
     list_unreadable,
     print_dry_run,
     print_summary,
@@ -202,35 +203,39 @@ class IngestRun:
         try:
             with noticing():  # what is damaged is made good by the ingest
                 vanished = files.vanished(knowledge.documents())
+            prune = settings.prune if self._choices.prune is None else self._choices.prune
+            emptied = {e.source_path for e in vanished if files.is_emptied(e) and not self._choices.prune_all}
+            places = tuple(each.source_path for each in vanished)
             options = IngestOptions(
                 force=self._choices.force,
                 dry_run=self._choices.dry_run,
                 max_cost=self._choices.max_cost,
-                vanished=tuple(each.source_path for each in vanished),
+                vanished=places,
+                pruned=tuple(each for each in places if each not in emptied) if prune else (),
             )
             report = knowledge.ingest(source, options, on_event=self._on_event, on_unreadable=self._should_continue)
             if vanished and not self._aborted:
                 with noticing():
-                    paths = {each.source_path for each in vanished}
                     after = files.vanished(knowledge.documents())
-                    self._vanished = [each for each in after if each.source_path in paths]
-                emptied = {e.id for e in self._vanished if files.is_emptied(e) and not self._choices.prune_all}
-                prune = settings.prune if self._choices.prune is None else self._choices.prune
-                self._prune(knowledge, emptied, prune=prune)
+                    self._vanished = [each for each in after if each.source_path in places]
+                self._prune(knowledge, emptied.intersection(each.source_path for each in self._vanished), prune=prune)
             return report
         finally:
             knowledge.close()
             self._left_out = files.left_out
 
     def _prune(self, knowledge: Knowledge, emptied: set[str], *, prune: bool) -> None:
-        """Report what is gone from the folders, and remove it if that was requested; `emptied` stays (document ids)."""
+        """Report what is gone from the folders, and remove it if that was requested; `emptied` stays (source paths)."""
         removes = prune and not self._choices.dry_run
+        lines: list[str] = []
         for each in self._vanished:
-            if removes and each.id not in emptied:
+            if removes and each.source_path not in emptied:
                 knowledge.remove(each.id)
                 self._pruned.add(each.id)
             became = "removed" if each.id in self._pruned else "it still answers"
-            notify(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
+            lines.append(one_line(f"Vanished: {each.source_path} (document {each.id}): {became}."))
+        for line in list_lines(lines, verbose=self._choices.verbose):
+            notify(line)
         if emptied and prune:
             scope = "Nothing was removed: the folder" if not self._pruned else "Not all were removed: a folder"
             notify(f"{scope} holds no file at all now. If that is meant: --prune --prune-all.")
@@ -281,7 +286,7 @@ class IngestRun:
                     embeds_all=self._choices.force,
                 )
             elif report.documents or report.skipped or report.failed:
-                print_summary(report, aborted=self._aborted)
+                print_summary(report, aborted=self._aborted, verbose=self._choices.verbose)
             for line in list_left_out(self._left_out):
                 say(line)
         self._report_failures()

@@ -264,7 +264,9 @@ class LocalKnowledge:
             cancelled or (lambda: False),
         )
         report = run.run(source, on_unreadable or (lambda _: True))
-        editions = settle_editions(self._base, [each.record for each in report.documents if not each.unchanged])
+        editions = settle_editions(
+            self._base, [each.record for each in report.documents if not each.unchanged], frozenset(options.pruned)
+        )
         for record, sentence in editions:
             if on_event is not None:
                 on_event(IngestEvent(IngestEventKind.EDITION, record.source_path, message=sentence))

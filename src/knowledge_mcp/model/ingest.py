@@ -74,6 +74,7 @@ class IngestOptions:
         earlier: where ids are settled, records of the same sources under other ids; the new documents replace them.
         files_at_once: most documents that one slice of passages to be embedded may come from; None for no limit.
         vanished: sources that are gone: a new file with the bytes of one has been moved, and keeps its document.
+        pruned: of these, the sources whose documents are removed afterwards: they count as no editions any more.
         held: sources that are there, but no part of this run: no file with their bytes takes their documents over.
         max_cost: USD that may be spent on embeddings; the run stops before it would spend more. None for no limit.
     """
@@ -86,6 +87,7 @@ class IngestOptions:
     files_at_once: int | None = None
     max_cost: float | None = None
     vanished: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
 
 

@@ -18,6 +18,8 @@ CHUNKS_PER_CORE_SECOND = {"int8": 32.0, "fp32": 15.0}
 
 _MAX_LISTED = 50
 """Files listed one by one in a summary for people: about three screens."""
+_MOST_LINES = 20
+"""Documents named one by one of which no more is said than that they came or went: a screen."""
 
 
 def exit_code_for(report: IngestReport, *, aborted: bool = False) -> ExitCode:
@@ -68,6 +70,12 @@ def list_unreadable(files: Sequence[SkippedFile]) -> list[str]:
     return [one_line(line) for line in lines]
 
 
+def list_lines(lines: Sequence[str], *, verbose: bool) -> list[str]:
+    """Keep the first of many lines, and count the others, unless all are asked for."""
+    more = 0 if verbose else len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], f"… and {more:,} more; -v names them all."] if more > 0 else list(lines)
+
+
 def list_left_out(left_out: Sequence[LeftOut]) -> list[str]:
     """Write what was left alone in a folder: how many files of each kind, an example, what to do."""
     lines = ["Not ingested, because they are not documents or were not asked for:"] if left_out else []
@@ -83,7 +91,7 @@ def not_taken(skipped: int) -> str:
     return f", {skipped} not taken" if skipped else ""
 
 
-def print_summary(report: IngestReport, *, aborted: bool = False) -> None:
+def print_summary(report: IngestReport, *, aborted: bool = False, verbose: bool = False) -> None:
     """Print the summary table: files, chunks, errors, seconds."""
     processed = [each for each in report.documents if not each.unchanged]
     embedded = sum(each.embedded for each in processed)
@@ -105,8 +113,8 @@ def print_summary(report: IngestReport, *, aborted: bool = False) -> None:
     for each in processed:
         for warning in each.record.warnings:
             say(one_line(f"Warning: {each.record.id}: {warning}"))
-    for sentence in report.editions:
-        say(one_line(f"Edition: {sentence}"))
+    for line in list_lines([one_line(f"Edition: {each}") for each in report.editions], verbose=verbose):
+        say(line)
     _print_problems(report)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from pathlib import PurePath
 
@@ -192,8 +192,15 @@ def _earlier_rights(earlier: DocumentRecord | None) -> dict[str, str]:
     return {ALLOWED: allowed} if allowed else {}
 
 
-def settle_editions(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[DocumentRecord, str]]:
+def settle_editions(
+    base: Base, new: Sequence[DocumentRecord], pruned: Collection[str] = ()
+) -> list[tuple[DocumentRecord, str]]:
     """Say of what each new document was taken as an edition; what only looks like one is compared first.
+
+    Args:
+        base: holds the documents.
+        new: documents that were stored just now.
+        pruned: sources whose documents are removed next, and are no editions any more.
 
     Returns:
         The documents with a sentence each, in order; those that are no editions are left out.
@@ -203,11 +210,11 @@ def settle_editions(base: Base, new: Sequence[DocumentRecord]) -> list[tuple[Doc
         return notes
     different: dict[str, str] = {}
     with noticing():  # damage is reported by whoever asks for it
-        records = base.opened.documents()
+        records = [each for each in base.opened.documents() if each.source_path not in pruned]
         for record in check_each(new):
             if facts_of(record).is_guess:
                 different |= _compare_with_editions(base, record, records)
-        known = Editions(base.opened.documents())
+        known = Editions([each for each in base.opened.documents() if each.source_path not in pruned])
     for record in new:
         family = known.family_of(record.id)
         if family is not None:

@@ -70,6 +70,7 @@ def sync(
     noted = _Noted(source, labels)
     options = IngestOptions(
         vanished=tuple(each.source_path for each in gone),
+        pruned=tuple(each.source_path for each in gone if not (source.only_names and is_others(each))),
         held=tuple(each.source_path for each in records if is_others(each) and not source.owns(each)),
     )
     report = knowledge.ingest(noted, options, on_event=on_event, cancelled=cancelled)

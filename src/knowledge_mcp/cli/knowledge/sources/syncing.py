@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,7 @@ from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, notify, on
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.cli.shared.progress import ingest_progress
-from knowledge_mcp.cli.shared.report import list_left_out
+from knowledge_mcp.cli.shared.report import list_left_out, list_lines
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceKind, SourceState, SourceStatus, SyncReport
@@ -149,8 +150,8 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def print_sync(synced: Synced, *, errors_only: bool = False) -> None:
-    """Write how a sync went: results to stdout, what went wrong to stderr."""
+def print_sync(synced: Synced, *, errors_only: bool = False, verbose: bool = False) -> None:
+    """Write how a sync went: results to stdout, what went wrong to stderr; `verbose` names every document."""
     name = synced.status.spec.name
     if synced.error is not None:
         notify(f"{name}: not synced. {one_line(synced.error.message)}\nNext: {synced.error.suggestion}")
@@ -163,12 +164,15 @@ def print_sync(synced: Synced, *, errors_only: bool = False) -> None:
         say(f"{name}: {stored} stored, {unchanged} unchanged, {len(report.removed)} removed.")
         if not report.ingest.documents:
             say("  It holds no document that is read. Check its location and --pattern if there should be some.")
-        for each in report.removed:
-            say(f"  removed {each.id}: {one_line(each.source_path)} is gone")
-        for line in (*report.ingest.editions, *list_left_out(synced.left_out)):
+        removed = [f"removed {each.id}: {one_line(each.source_path)} is gone" for each in report.removed]
+        for lines in (removed, report.ingest.editions):
+            for line in list_lines(lines, verbose=verbose):
+                say(f"  {line}")
+        for line in list_left_out(synced.left_out):
             say(f"  {line}")
-    for each in report.kept:
-        notify(f"{name}: {each.id} is kept although {one_line(each.source_path)} is gone: {report.why_kept}.")
+    kept = [f"{e.id} is kept although {one_line(e.source_path)} is gone: {report.why_kept}." for e in report.kept]
+    for line in list_lines(kept, verbose=verbose):
+        notify(f"{name}: {line}")
     _name_skipped(name, (*report.ingest.skipped, *report.ingest.failed))
 
 
@@ -311,12 +315,12 @@ def sync(
         with closing(wiring.build_knowledge(settings)) as knowledge:
             run = Syncing(settings, knowledge, allow_empty=allow_empty, verbose=options.verbose)
             if watch:
-                follow(run, settings, selected, print_sync)
+                follow(run, settings, selected, partial(print_sync, verbose=options.verbose))
                 return
             synced = [run.run(name) for name in (selected or [each.spec.name for each in listed.all()])]
         code = max(each.code for each in synced)
         if options.as_json:
             write_json({"sources": [each.plain() for each in synced], "exit_code": int(code)})
         for each in synced:
-            print_sync(each, errors_only=options.as_json)
+            print_sync(each, errors_only=options.as_json, verbose=options.verbose)
         raise typer.Exit(code)
