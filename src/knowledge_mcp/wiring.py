@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.ranking.linking import Linker, Seeker
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.sources.files import FileSource
+    from knowledge_mcp.sources.synced.folders import OtherSources
     from knowledge_mcp.sources.synced.registered import SourceList
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
 
@@ -517,10 +518,12 @@ def list_sources(settings: Settings) -> SourceList:
     return SourceList(settings.data_folder / "sources", settings.collection)
 
 
-def owned_by_others(settings: Settings, name: str) -> Callable[[DocumentRecord], bool]:
-    """Return which documents came from another registered source than this one."""
-    others = [build_synced(settings, each.spec) for each in list_sources(settings).all() if each.spec.name != name]
-    return lambda record: any(each.owns(record) for each in others)
+def other_sources(settings: Settings, name: str) -> OtherSources:
+    """Give the registered sources but one, for a sync of that one; nothing of them is looked at yet."""
+    from knowledge_mcp.sources.synced.folders import OtherSources
+
+    listed = list_sources(settings).all()
+    return OtherSources([build_synced(settings, each.spec) for each in listed if each.spec.name != name])
 
 
 def build_synced(settings: Settings, spec: SourceSpec) -> SyncedSource:

@@ -36,6 +36,7 @@ def sync(
     labels: tuple[tuple[str, str], ...] = (),
     allow_empty: bool = False,
     is_others: Callable[[DocumentRecord], bool] = lambda _: False,
+    gone_elsewhere: Callable[[Sequence[DocumentRecord]], Sequence[DocumentRecord]] = lambda _: (),
     on_event: Callable[[IngestEvent], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> SyncReport:
@@ -49,6 +50,7 @@ def sync(
         labels: what is said of every document of the source.
         allow_empty: whether a source that holds nothing any more is believed.
         is_others: tells the documents that another source holds too; they are left to it, unless their place is gone.
+        gone_elsewhere: chooses those of other sources whose file is certainly gone, and may have moved to this one.
         on_event: receives the progress.
         cancelled: asked now and then whether to stop.
 
@@ -68,10 +70,15 @@ def sync(
         )
     gone = [each for each in own if source.is_gone(each)]
     noted = _Noted(source, labels)
+    elsewhere = {each.source_path for each in gone_elsewhere([each for each in records if not source.owns(each)])}
     options = IngestOptions(
-        vanished=tuple(each.source_path for each in gone),
+        vanished=(*(each.source_path for each in gone), *elsewhere),
         pruned=tuple(each.source_path for each in gone if not (source.only_names and is_others(each))),
-        held=tuple(each.source_path for each in records if is_others(each) and not source.owns(each)),
+        held=tuple(
+            each.source_path
+            for each in records
+            if is_others(each) and not source.owns(each) and each.source_path not in elsewhere
+        ),
     )
     report = knowledge.ingest(noted, options, on_event=on_event, cancelled=cancelled)
     if cancelled():

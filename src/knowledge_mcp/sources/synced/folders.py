@@ -15,6 +15,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableReason
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, SourceSpec
 from knowledge_mcp.model.source import Checkout, SourceItem
+from knowledge_mcp.ports import SyncedSource
 from knowledge_mcp.sources.files import MOST_EXAMPLES, FileSource, lies_below, spelled
 from knowledge_mcp.sources.git.source import GitClones
 
@@ -98,6 +99,35 @@ class FolderSource:
 
     def close(self) -> None:
         """Do nothing: nothing is held."""
+
+
+class OtherSources:
+    """Tell what a sync of one source must know of the others that are registered.
+
+    Args:
+        sources: the others; none has been looked at.
+    """
+
+    def __init__(self, sources: Sequence[SyncedSource]) -> None:
+        self._sources = sources
+
+    def own(self, record: DocumentRecord) -> bool:
+        """Tell whether a document came from one of them."""
+        return any(each.owns(record) for each in self._sources)
+
+    def gone(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
+        """Choose the documents of folders whose file is certainly gone; a folder with none of these is not walked."""
+        found: dict[str, DocumentRecord] = {}
+        for source in self._sources:
+            if not isinstance(source, FolderSource):
+                continue
+            missing = [each for each in records if source.owns(each) and not os.path.lexists(each.source_path)]
+            try:
+                if missing and source.look(records):
+                    found |= {each.id: each for each in missing if source.is_gone(each)}
+            except NotFoundError:  # it cannot be reached now, and nothing of it is known to be gone
+                continue
+        return list(found.values())
 
 
 def check_below(below: str) -> str:

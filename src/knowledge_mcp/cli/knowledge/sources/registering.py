@@ -186,9 +186,9 @@ def _documents_of(knowledge: Knowledge, settings: Settings, spec: SourceSpec) ->
     """List the documents that came from a source, and from no other one."""
     from knowledge_mcp import wiring
 
-    others = wiring.owned_by_others(settings, spec.name)
+    others = wiring.other_sources(settings, spec.name)
     with closing(wiring.build_synced(settings, spec)) as source:
-        return [each.id for each in knowledge.documents() if source.owns(each) and not others(each)]
+        return [each.id for each in knowledge.documents() if source.owns(each) and not others.own(each)]
 
 
 app.command("sync", short_help="Make the knowledge base hold what the sources hold; the same as `knowledge sync`.")(

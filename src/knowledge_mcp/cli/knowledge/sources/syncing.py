@@ -111,13 +111,15 @@ class Syncing:
         before = self.listed.get(name)
         progress = ingest_progress(verbose=self._verbose)
         try:
+            others = wiring.other_sources(self._settings, name)
             with closing(wiring.build_synced(self._settings, before.spec)) as source:
                 report = sync_one(
                     self._knowledge,
                     source,
                     labels=((ALLOWED, allowed_label(before.spec.allow)),) if before.spec.allow else (),
                     allow_empty=self._allow_empty,
-                    is_others=wiring.owned_by_others(self._settings, name),
+                    is_others=others.own,
+                    gone_elsewhere=others.gone,
                     on_event=progress.show,
                 )
                 left_out = source.left_out
