@@ -262,3 +262,23 @@ async def test_a_defect_is_answered_with_nothing_but_the_id_that_finds_it_in_the
             assert [record.levelno for record in crashes] == [logging.ERROR]
             assert answer.headers["x-request-id"] in crashes[0].getMessage()
             assert events(caplog, "request")[0]["status"] == 500
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("/collections?limit=1&limit=2", "limit"),
+        ("/documents?collection=knowledge&collection=other", "collection"),
+        ("/documents/x?text=true&offset=0&text=false", "text"),
+        ("/changes?old=a&new=b&old=c", "old"),
+        ("/conflicts?document=a&document=b&limit=1&limit=2", "limit"),
+    ],
+)
+async def test_a_field_that_is_given_twice_is_refused_and_the_last_is_not_taken_silently(
+    address: str, name: str
+) -> None:
+    async with make_world() as world:
+        assert f"{name}: it is given 2 times" in is_failure(await world.client.get(address), 422)["detail"]
+        lists = await world.client.get("/conflicts?document=a&document=b&kind=force&kind=value")
+        assert "times" not in lists.text, "these are lists"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from email.message import Message as HeaderReader
-from typing import Any, cast
+from typing import Any, cast, get_origin
 
 import anyio
 import anyio.to_thread
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -130,19 +132,34 @@ class JsonRoute(APIRoute):
     """A route whose body, where it has one, is JSON and nothing else: 415 for other types, 400 for what cannot be read.
 
     Refused as unreadable: duplicate names, `NaN` and `Infinity`, bytes that are no UTF-8, half surrogate pairs, NUL
-    characters, numbers of thousands of digits, deep nesting.
+    characters, numbers of thousands of digits, deep nesting. A query that names a field twice is refused with 422, but
+    for fields that are lists.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Put the reading of the body before what FastAPI does with it."""
+        """Put the reading of the query and the body before what FastAPI does with them."""
         inner = super().get_route_handler()
-        if self.body_field is None:
-            return inner
+        lists = frozenset(_list_fields(self))
+        has_body = self.body_field is not None
 
         async def handler(request: Request) -> Response:
-            return await inner(_ParsedRequest(request, await _read(request)))
+            given = Counter(name for name, _ in request.query_params.multi_items() if name not in lists)
+            for name, count in given.items():
+                if count > 1:
+                    raise RefusedRequest(422, f"{name[:100]}: it is given {count} times", "Give each field once.")
+            return await inner(_ParsedRequest(request, await _read(request)) if has_body else request)
 
         return handler
+
+
+def _list_fields(route: APIRoute) -> Iterator[str]:
+    """Yield the names of those fields of a route's query that may come more than once."""
+    for each in route.dependant.query_params:
+        model = each.field_info.annotation
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            for name, declared in model.model_fields.items():
+                if get_origin(declared.annotation) is list:
+                    yield declared.alias or name
 
 
 class _ParsedRequest(Request):
