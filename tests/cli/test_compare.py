@@ -6,10 +6,12 @@ import base64
 import csv
 import io
 import json
+import os
 import random
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,15 +185,30 @@ def test_what_documents_say_is_no_markup_of_the_page(knowledge: Command, tmp_pat
     assert "&lt;script&gt;alert(1)" in page.read_text()
 
 
-def test_folders_are_compared_file_by_file_and_what_is_not_read_is_named(knowledge: Command, tmp_path: Path) -> None:
+def test_folders_are_compared_file_by_file_and_what_is_not_read_is_named(
+    knowledge: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "v2" / "closed"
+    real = os.scandir
+
+    def scandir(path: str) -> Any:
+        if str(path) == str(closed):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
     for name, text in (("v1", OLD), ("v2", NEW)):
         (tmp_path / name / "part").mkdir(parents=True)
         (tmp_path / name / "part" / "lifts.md").write_text(text)
         (tmp_path / name / "tool.bin").write_bytes(b"\0\1")
         (tmp_path / name / "plan.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    closed.mkdir()
+    (tmp_path / "v1" / "broken.docx").write_bytes(b"PK")
     done = knowledge("compare", str(tmp_path / "v1"), str(tmp_path / "v2"), "--json")
     assert {each["new"]["file"] for each in json.loads(done.out)["alignment"]} == {"part/lifts.md"}
-    assert "Not compared: plan.png, tool.bin" in done.err
+    assert f"Not compared in {tmp_path / 'v1'}: plan.png, tool.bin, broken.docx (" in done.err
+    assert "(broken.docx" not in done.err, "the reason does not name it again"
+    assert f"Not compared in {tmp_path / 'v2'}: closed/ (Permission denied), plan.png, tool.bin." in done.err
 
 
 def test_a_pdf_is_compared_with_its_own_text(knowledge: Command, tmp_path: Path, editions: tuple[str, str]) -> None:

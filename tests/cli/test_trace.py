@@ -97,8 +97,8 @@ def test_a_folder_of_sources_has_one_item_a_file(knowledge: Command, sides: tupl
     (tmp_path / "src" / "tool.bin").write_bytes(b"\0\1\2")
     done = knowledge("trace", sides[0], str(tmp_path / "src"), "--json")
     assert ("REQ-2", "deep/t_audit.py") in {(each["from"], each["to"]) for each in json.loads(done.out)["links"]}
-    assert "Not traced: tool.bin (" in done.err
-    assert "tool.bin is not text: It is binary." in done.err
+    assert f"Not traced in {tmp_path / 'src'}: tool.bin (" in done.err
+    assert "tool.bin is not text: It is binary)." in done.err
 
 
 def test_what_tools_write_and_gitignore_names_is_no_item(

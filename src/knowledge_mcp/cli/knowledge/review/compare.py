@@ -17,6 +17,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
     AsCsv,
     AsHtml,
     files_below,
+    name_skipped,
     open_ingested,
     report_skipped,
     write_results,
@@ -159,7 +160,7 @@ def edition_at(settings: Settings, name: str) -> Edition:
 def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
     files: list[tuple[Path, str]] = []
     skipped: list[str] = []
-    for path, name in files_below(folder):
+    for path, name in files_below(folder, skipped):
         kind = media_type_of(path.name)
         if kind == UNKNOWN or kind.startswith("image/"):  # figures of documents beside them
             skipped.append(name)
@@ -174,8 +175,8 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
             try:
                 yield _part(settings, path, name)
             except UnreadableDocumentError as exc:
-                skipped.append(f"{name} ({exc.message})")
-    report_skipped("compared", skipped)
+                skipped.append(name_skipped(path, name, exc))
+    report_skipped("compared", folder, skipped)
 
 
 def _part(settings: Settings, path: Path, name: str) -> EditionPart:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,8 +15,8 @@ from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.output import write_file
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.engine.tracing.readings import ReadDocument
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
     from knowledge_mcp.ports import Knowledge
@@ -38,19 +39,34 @@ ColumnNames = Annotated[
 _MAX_LISTED = 5
 
 
-def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield every file below a folder with its path inside it, in order; hidden ones are left out."""
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-            yield path, inside.as_posix()
+def files_below(folder: Path, skipped: list[str]) -> list[tuple[Path, str]]:
+    """List every file below a folder with its path inside it, in order; hidden ones are left out.
+
+    Args:
+        folder: where to look.
+        skipped: is given the folders that are closed to us.
+    """
+
+    def note(error: OSError) -> None:
+        inside = Path(error.filename).relative_to(folder).as_posix()
+        skipped.append(f"{inside}/ ({error.strerror or 'it cannot be read'})")
+
+    found: list[Path] = []
+    for place, folders, files in os.walk(folder, onerror=note):
+        folders[:] = [each for each in folders if not each.startswith(".")]
+        found += [Path(place) / each for each in files if not each.startswith(".")]
+    return [(path, path.relative_to(folder).as_posix()) for path in sorted(found) if path.is_file()]
 
 
-def report_skipped(action: str, skipped: Sequence[str]) -> None:
-    """List the first few files to which an action ("compared", "traced") was not applied."""
+def name_skipped(path: Path, name: str, error: KnowledgeError) -> str:
+    """Name a file that was not read, with the reason."""
+    return f"{name} ({error.message.removeprefix(f'{path.name}: ').rstrip('.')})"
+
+
+def report_skipped(action: str, folder: Path, skipped: Sequence[str]) -> None:
+    """List the first few files of a folder to which an action ("compared", "traced") was not applied."""
     if skipped:
-        more = f" and {len(skipped) - _MAX_LISTED} more" if len(skipped) > _MAX_LISTED else ""
-        notify(f"Not {action}: {', '.join(skipped[:_MAX_LISTED])}{more}.")
+        notify(f"Not {action} in {folder}: {list_first(skipped, _MAX_LISTED)}.")
 
 
 def read_below(folder: Path, action: str, read: Callable[[Path, str], T | None]) -> Iterator[T]:
@@ -62,17 +78,17 @@ def read_below(folder: Path, action: str, read: Callable[[Path, str], T | None])
         read: takes a file and its path inside the folder; returns None for a file of no kind that is read.
     """
     skipped: list[str] = []
-    for path, name in files_below(folder):
+    for path, name in files_below(folder, skipped):
         try:
             found = read(path, name)
         except (UnreadableDocumentError, InvalidInputError) as exc:
-            skipped.append(f"{name} ({exc.message})")
+            skipped.append(name_skipped(path, name, exc))
             continue
         if found is None:
             skipped.append(name)
         else:
             yield found
-    report_skipped(action, skipped)
+    report_skipped(action, folder, skipped)
 
 
 def read_file(settings: Settings, path: Path, name: str) -> ReadDocument:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from knowledge_mcp.cli.knowledge.review.files import open_ingested, read_below, read_file, report_skipped
+from knowledge_mcp.cli.knowledge.review.files import name_skipped, open_ingested, read_below, read_file, report_skipped
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, declared_item, items_in, read_ingested
@@ -298,12 +298,12 @@ def _of_folder(settings: Settings, folder: Path, reader: RequirementReader) -> I
             else:
                 yield from found
         except (UnreadableDocumentError, InvalidInputError) as exc:
-            skipped.append(f"{name} ({exc.message})")
+            skipped.append(name_skipped(path, name, exc))
     if count := scan.left_out.total():
         notify(
             f"Left out: {how_many(count, 'file or folder', 'files and folders')} that .gitignore names or tools write."
         )
-    report_skipped("traced", skipped)
+    report_skipped("traced", folder, skipped)
 
 
 def _text_of(settings: Settings, path: Path) -> str:
