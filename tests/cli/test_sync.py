@@ -242,6 +242,20 @@ def test_no_secret_stands_in_an_address_or_in_the_list(real_ingest: Command, kno
         assert "pass" not in done.err.replace("password", "")
 
 
+def test_a_sync_that_is_interrupted_says_what_became_of_it(
+    docs: Path, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    put(docs, {"masts.md": "# Masts\n\nStand upright.\n"})
+    with monkeypatch.context() as patch:
+        patch.setattr("knowledge_mcp.engine.ingest.syncing.sync", interrupted)
+        done = knowledge("sync")
+    assert (done.code, "docs: not synced to its end. What was stored is kept" in done.err) == (130, True)
+    assert of(knowledge("sync", "--json"))["stored"] == ["masts"]
+
+
 @pytest.mark.slow
 def test_a_followed_folder_is_synced_as_it_changes(home: Path) -> None:
     folder = put(home / "docs")

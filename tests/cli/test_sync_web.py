@@ -213,7 +213,11 @@ def test_a_webdav_folder_is_the_truth_of_its_files(served: tuple[WebDavServer, P
     server, folder = served
     added = knowledge("sources", "add", f"davs://{server.place}/docs", "--name", "specs")
     assert "the WebDAV folder" in added.out
-    first = of(knowledge("sync", "--json"), "specs")
+    again = knowledge("sources", "add", f"davs://{server.place}/docs/", "--name", "again")
+    assert "is registered already, as 'specs'" in again.err, "a slash makes it no other folder"
+    done = knowledge("sync", "--json")
+    assert "Reading röpes #1.md..." in done.err, "a name is told as people write it"
+    first = of(done, "specs")
     assert len(first["stored"]) == 2
     assert [each["reason"] for each in first["skipped"]] == ["unsupported"]
     assert {each["what"] for each in first["left_out"]} == {"hidden files and folders", ".bin files"}

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, Protocol, Self
+from urllib.parse import unquote
 
 from knowledge_mcp.cli.shared.failures import notify, one_line, sanitize
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
@@ -99,6 +100,12 @@ class IngestTally:
                 pass
 
 
+def _file_name(source: str) -> str:
+    """Name a file for people: the last part of its path, or of its address without escapes."""
+    name = PurePath(source).name
+    return one_line(unquote(name) if "://" in source else name)
+
+
 class ProgressBars(Protocol):
     """Show events as they come."""
 
@@ -123,7 +130,7 @@ class LineProgress:
 
     def show(self, event: IngestEvent) -> None:
         """Write the event's line, where it has one."""
-        name = one_line(PurePath(event.source).name)
+        name = _file_name(event.source)
         line = ""
         match event.kind:
             case IngestEventKind.EMBEDDED:
@@ -201,7 +208,7 @@ class BarProgress:
                 self._to_do += 1
             case IngestEventKind.READING:
                 self._work()
-                self._step_to(one_line(f"Reading {PurePath(event.source).name}"), event)
+                self._step_to(f"Reading {_file_name(event.source)}", event)
             case IngestEventKind.CHUNKED if self._dry_run:
                 self._work()
                 self._bars.update(self._files, advance=1)

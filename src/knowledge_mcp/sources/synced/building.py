@@ -76,6 +76,8 @@ def spec_of(location: str, kind: SourceKind | None, spec: SourceSpec) -> SourceS
     else:
         address = parse_address(location)
         place, name = address.url, _web_name(address)
+        if kind is SourceKind.WEBDAV:  # one folder, with a slash at its end or without
+            place = place.rstrip("/")
     if (spec.branch or spec.below) and kind is not SourceKind.GIT:
         raise InvalidInputError(
             "--branch and --below go with a git repository.", suggestion="Leave them out, or say --kind git."

@@ -128,6 +128,10 @@ class Syncing:
             with suppress(InternalError):  # a full disk ended the sync: that is what is reported
                 self.listed.note(name, state)
             return Synced(SourceStatus(before.spec, state), error=error)
+        except KeyboardInterrupt:
+            progress.close()
+            notify(f"{name}: not synced to its end. What was stored is kept, and the next sync goes on from there.")
+            raise
         finally:
             progress.close()
         state = _state_after(before.state, report)
