@@ -247,15 +247,20 @@ class FullAfterOne(PublishingStore):
         super().take(collection, new)
 
 
-def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not(tmp_path: Path) -> None:
+def test_what_was_stored_before_the_store_failed_is_told_apart_from_what_was_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     world = World(tmp_path, store=FullAfterOne(EnglishAnalyser()))
-    for name in ("a.md", "b.md", "c.md"):
-        world.write(name, PUMPS.replace("Pumping", name))
+    for name in "abcdefgh":
+        world.write(f"{name}.md", PUMPS.replace("Pumping", name))
     with pytest.raises(ConnectionFailedError, match="disk is full"):
         world.ingest()
-    told = {Path(event.source).name: event.kind for event in world.events}
-    assert told == {"a.md": IngestEventKind.STORED, "b.md": IngestEventKind.FAILED, "c.md": IngestEventKind.FAILED}
+    told = {Path(event.source).stem: event.kind for event in world.events}
+    assert told == {"a": IngestEventKind.STORED} | dict.fromkeys("bcdefgh", IngestEventKind.FAILED)
     assert [each.id for each in world.knowledge.documents()] == ["a"]
+    logged = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert [Path(each.split()[1].rstrip(":")).name for each in logged[:3]] == ["b.md", "c.md", "d.md"]
+    assert logged[3:] == ["failed for the same reason: 4 more files: The disk is full."]
 
 
 class RefusesB(OverriddenStore):

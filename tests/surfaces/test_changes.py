@@ -108,6 +108,9 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
     assert page["next_cursor"] == 1
     after = ask(world, "knowledge_changes", document="lifts-2018", limit=1, cursor=1)
     assert after["changes"] != page["changes"]
+    for tool in ("knowledge_changes", "knowledge_impact"):
+        with pytest.raises(InvalidInputError, match="The cursor 99 is behind the last of"):
+            ask(world, tool, document="lifts-2018", cursor=99)
     assert "Nothing changed" in ask(world, "knowledge_changes", document="lifts-2018", clause="3")["message"]
     with pytest.raises(InvalidInputError, match="no kind of change 'colour'") as refused:
         ask(world, "knowledge_changes", document="lifts-2018", kinds=["colour"])

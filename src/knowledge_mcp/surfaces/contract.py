@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.call import Call, Progress
-from knowledge_mcp.model.errors import ConfigError, KnowledgeError
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError
+from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, ErrorEnvelope, fitting_count, render_error
 
 if TYPE_CHECKING:
@@ -130,7 +131,15 @@ def page_of(
 
     Returns:
         What is shown, and the cursor that goes on behind it; 0 at the end.
+
+    Raises:
+        InvalidInputError: the cursor lies behind the end.
     """
+    if cursor and cursor >= len(found):
+        raise InvalidInputError(
+            f"The cursor {cursor} is behind the last of {how_many(len(found), 'entry', 'entries')}.",
+            suggestion="Use the `next_cursor` of the answer before, with the same question.",
+        )
     shown = [show(each) for each in found[cursor : cursor + limit]]
     shown = shown[: max(1, fitting_count([each.sent() for each in shown], ROOM_FOR_RESULTS - taken))]
     end = cursor + len(shown)

@@ -94,6 +94,9 @@ _MOST_COPIES = 3
 _AHEAD = 3
 """Slices embedded or waiting while the next file is read."""
 
+_MOST_LOGGED = 3
+"""Files that are logged by name with one reason, as a full disk is that of all that were left; the report has all."""
+
 _PUBLISH_TRIES = 4
 """Two processes at one document may remove what the other one is writing; the loser writes again."""
 
@@ -128,6 +131,7 @@ class Ingest:
         self._cancelled = cancelled
         self._done: list[IngestedDocument] = []
         self._failed: list[SkippedFile] = []
+        self._reasons: Counter[str] = Counter()
         self._outcomes = Outcomes()
         self._tokens = 0
         self._budget = Budget(base.embedder, options.max_cost)
@@ -193,6 +197,8 @@ class Ingest:
             for uri in self._outcomes.left:
                 self._fail(uri, exc, 0, 0)
             raise
+        finally:
+            self._log_others()
         if self._cancelled():
             for uri in self._outcomes.left:
                 plan.skipped.append(SkippedFile(uri, CANCELLED, "The ingest was stopped before this was stored."))
@@ -428,10 +434,18 @@ class Ingest:
         _logger.warning("duplicate content: %s", message)
         self._on_event(IngestEvent(IngestEventKind.DUPLICATE, each.item.uri, count, total, message))
 
+    def _log_others(self) -> None:
+        """Count in the log how many files failed for a reason that some were named with."""
+        for reason, count in self._reasons.items():
+            if count > _MOST_LOGGED:
+                _logger.error("failed for the same reason: %d more files: %s", count - _MOST_LOGGED, reason)
+
     def _fail(self, uri: str, exc: KnowledgeError, stored: int, total: int) -> None:
         self._failed.append(skipped_file(uri, exc))
         self._outcomes.settle(uri)
-        _logger.error("failed %s: %s (%s)", uri, exc.message, exc.code.value)
+        self._reasons[exc.message] += 1
+        if self._reasons[exc.message] <= _MOST_LOGGED:
+            _logger.error("failed %s: %s (%s)", uri, exc.message, exc.code.value)
         self._on_event(IngestEvent(IngestEventKind.FAILED, uri, stored, total, exc.message))
 
 

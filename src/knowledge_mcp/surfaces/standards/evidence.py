@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TypeVar
 
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
@@ -23,10 +22,8 @@ from knowledge_mcp.model.evidence import (
 )
 from knowledge_mcp.ports import Knowledge, MarkedPages
 from knowledge_mcp.surfaces.answers import MAX_ANSWER_CHARACTERS, size_of
-from knowledge_mcp.surfaces.contract import Response, Tool, page_of
+from knowledge_mcp.surfaces.contract import Tool, page_of
 from knowledge_mcp.surfaces.standards import evidence_shapes as shapes
-
-_T = TypeVar("_T")
 
 _LONGEST = 200
 """Characters of a title or a note that are shown."""
@@ -43,13 +40,19 @@ def outline(knowledge: Knowledge, request: shapes.OutlineRequest) -> shapes.Outl
     if request.coverage:
         name, pages = "coverage", _pages(structure, scope)
         total, message = len(pages), "" if pages else _no_pages(record)
-        parts, next_cursor = _page_from_cursor(pages, _page, request, taken)
+        parts, next_cursor = page_of(pages, _page, cursor=request.cursor or 0, limit=request.limit, taken=taken)
     else:
         name, entries = "sections", _to_depth(scope, request.depth)
         labels = {page.number: page.label for page in structure.pages}
         total = len(entries)
         message = "" if entries else "No headings were found in this document: read it by pages, or whole."
-        parts, next_cursor = _page_from_cursor(entries, lambda each: _section(*each, labels), request, taken)
+        parts, next_cursor = page_of(
+            entries,
+            lambda each: _section(*each, labels),
+            cursor=request.cursor or 0,
+            limit=request.limit,
+            taken=taken,
+        )
     return shapes.OutlineResponse.of(
         record,
         document_id=record.id,
@@ -95,19 +98,6 @@ def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[
     if not inside:
         return []
     return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]
-
-
-def _page_from_cursor(
-    found: Sequence[_T], show: Callable[[_T], Response], request: shapes.OutlineRequest, taken: int
-) -> tuple[list[Response], int]:
-    """Show what the request asks for; `taken` is the size of what else the answer holds."""
-    start = request.cursor or 0
-    if start and start >= len(found):
-        raise InvalidInputError(
-            f"The cursor {start} is behind the last of {len(found)} entries.",
-            suggestion="Use the `next_cursor` of the answer before, with the same question.",
-        )
-    return page_of(found, show, cursor=start, limit=request.limit, taken=taken)
 
 
 def _section(entry: OutlineEntry, below: int, labels: Mapping[int, str]) -> shapes.OutlineSection:
