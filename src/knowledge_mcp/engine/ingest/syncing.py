@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.model.collection import DocumentRecord
@@ -69,31 +69,30 @@ def sync(
             suggestion="If that is meant, sync it once with --allow-empty; else look whether it is reached as before.",
         )
     gone = [each for each in own if source.is_gone(each)]
+    leaving = _paths(each for each in gone if not (source.only_names and is_others(each)))
     noted = _Noted(source, labels)
-    elsewhere = {each.source_path for each in gone_elsewhere([each for each in records if not source.owns(each)])}
+    foreign = [each for each in records if not source.owns(each)]
+    away = _paths(gone_elsewhere(foreign))
     options = IngestOptions(
-        vanished=(*(each.source_path for each in gone), *elsewhere),
-        pruned=tuple(each.source_path for each in gone if not (source.only_names and is_others(each))),
-        held=tuple(
-            each.source_path
-            for each in records
-            if is_others(each) and not source.owns(each) and each.source_path not in elsewhere
-        ),
+        vanished=tuple(_paths(gone) | away),
+        pruned=tuple(leaving),
+        held=tuple(_paths(filter(is_others, foreign)) - away),
     )
     report = knowledge.ingest(noted, options, on_event=on_event, cancelled=cancelled)
     if cancelled():
         raise CancelledError("The sync was stopped.", suggestion="Run it again: what was stored is kept.")
     with noticing():
         after = knowledge.documents()
-    left = {each.source_path for each in gone}
-    waiting = [each for each in after if each.source_path in left and source.is_gone(each)]
-    if source.only_names:
-        waiting = [each for each in waiting if not is_others(each)]
+    waiting = [each for each in after if each.source_path in leaving and source.is_gone(each)]
     retained, why = _retained(waiting, report, noted.bytes_of, source.unread)
     removed = [each for each in waiting if each not in retained]
     for each in removed:
         knowledge.remove(each.id)
     return SyncReport(report, tuple(removed), tuple(retained), why, source.unread)
+
+
+def _paths(records: Iterable[DocumentRecord]) -> set[str]:
+    return {each.source_path for each in records}
 
 
 def _retained(
