@@ -78,6 +78,28 @@ def test_sections_count_by_the_hundred_of_their_chapter() -> None:
     assert by_hundreds(key, {9}) == key
 
 
+def test_notes_behind_the_last_clause_are_sections_beside_the_first() -> None:
+    lines = (
+        ("3.1 General", True),
+        ("3.1.4 Rooms", True),
+        ("1) A room shall have a door.", False),
+        ("3.2 Access", True),
+        ("A ramp shall have a handrail.", False),
+        ("A-3.1.4.(1)   Doors. A gate is a door.", False),
+        ("A-3.1.4.(2) and 3.2.(1)   Openings. A hatch is none.", False),
+        ("A-3.2   Ramps. A slope is a ramp.", False),
+    )
+    body = [p(run(words, "<w:b/>" if bold else "")) for words, bold in lines]
+    document = read_docx("".join(body))
+    notes = [each for each in document.sections if (each.number or "").startswith("A-")]
+    assert [(each.number, each.parent) for each in notes] == [
+        ("A-3.1.4.(1)", None),
+        ("A-3.1.4.(2)", None),
+        ("A-3.2", None),
+    ]
+    assert notes[1].span.of(document.text).endswith("Openings. A hatch is none.")
+
+
 def test_an_annex_explains_clauses_by_their_numbers() -> None:
     assert counts_on((10_000,), (10_000, 6, 4, 2), {(6, 4, 2)})
     assert not counts_on((10_000,), (10_000, 6, 4, 2), {(6, 4, 1)})

@@ -118,6 +118,36 @@ def test_raised_digits_symbols_and_equations_keep_their_meaning() -> None:
     assert document.text == "10⁻³ m ≥ 5 (a+b)/c"
 
 
+_TALL, _LOW = 2_000_000, 200_000
+"""Heights of a figure and of a formula in a line, in Word's units, 12,700 of which are a point."""
+
+
+def _inline(height: int, says: str = "") -> str:
+    extent = f'<wp:extent cx="900000" cy="{height}"/><wp:docPr id="1" name="Picture 1" descr="{says}"/>'
+    return f"<w:r><w:drawing><wp:inline>{extent}</wp:inline></w:drawing></w:r>"
+
+
+def test_a_formula_that_is_a_picture_leaves_a_trace_and_a_warning() -> None:
+    shape = '<v:shape style="width:31pt;height:16pt"/>'
+    old = f"<w:r><w:object>{shape}</w:object></w:r>"
+    alone = p(run("The load is found by the formula")) + p(_inline(_LOW, "EQUATION")) + p(run("where S is the load."))
+    document = read_docx(alone + p(run("N") + old + run(" is 50.")))
+    assert [text for _, text in kinds(document)] == [
+        "The load is found by the formula", "\ufffc", "where S is the load.", "N\ufffc is 50."
+    ]  # fmt: skip
+    assert [each for each in document.warnings if "2 pictures in lines of text not read" in each]
+
+
+def test_figures_and_pictures_that_say_what_they_show_are_no_signs_of_the_text() -> None:
+    floating = f'<w:r><w:drawing><wp:anchor><wp:extent cx="9" cy="{_LOW}"/></wp:anchor></w:drawing></w:r>'
+    heading = p(_inline(_LOW) + run("General"), properties='<w:outlineLvl w:val="0"/>')
+    document = read_docx(
+        heading + p(_inline(_TALL)) + p(run("See ") + _inline(_LOW, "a + b over c")) + p(run("Aside.") + floating)
+    )
+    assert "\ufffc" not in document.text
+    assert not [each for each in document.warnings if "not read" in each]
+
+
 def test_a_sign_of_an_unknown_symbol_font_position_leaves_a_trace_and_a_warning() -> None:
     document = read_docx(p('<w:r><w:sym w:font="Wingdings" w:char="F099"/></w:r>' + run(" yes")))
     assert document.text == "▪ yes"

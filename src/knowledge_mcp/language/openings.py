@@ -184,14 +184,17 @@ NUMBERED_WORDS = rf"{ANNEX_WORDS}|{PART_WORDS}|section|clause|article|artikel|sc
 STATUS_WORDS = r"(?:national|normative|informative|mandatory|non-?mandatory)\s+"
 """What some publishers print before the word of an annex."""
 _PART = r"(?:\d{1,4}[a-z]?|[A-Za-z])"
-_TAIL = r"(?:\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
+_TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
 DEEP_NUMBER = (
     r"(?:(?:\d{1,4}|[A-Z]{1,2}\d{1,4}|[A-Z]|(?!NO\.)[A-Z]{2})(?:\.\d{1,4}){1,8}(?:-\d{1,3})?"
     rf"|(?:[A-Z]{{1,2}}|\d{{1,3}})-\d{{1,4}}(?:\.\d{{1,4}}){{0,8}}){_TAIL}"
 )
 """A number that says by itself that it is a clause's: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4"."""
-UNTITLED = re.compile(rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:[.*]{{0,2}}\s+(?![a-zß-ÿ\d])|\*?\Z)")
-"""How a clause without a title begins, or its number alone on a line."""
+UNTITLED = re.compile(
+    rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:(?:,| and| to) {DEEP_NUMBER}){{0,4}}"
+    r"(?:[.*]{0,2}\s+(?![a-zß-ÿ\d])|\*?\Z)"
+)
+"""How a clause without a title begins, or its number alone on a line; a note may name several that it explains."""
 _KEYWORD = re.compile(
     rf"(?:(?P<status>{STATUS_WORDS})(?={ANNEX_WORDS}))?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
     rf"(?:(?P<number>(?:[A-Z]|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import HiddenReason, ReferenceKind
-from knowledge_mcp.readers.docx.looks import Looks, properties_of, unseen_drawing
+from knowledge_mcp.readers.docx.looks import Looks, properties_of, stands_in_line, unseen_drawing
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import nonblank_length
@@ -222,6 +222,8 @@ _SKIPPED = frozenset(
 _CONTAINERS = frozenset(
     {"ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdtContent", "sdt", "ruby", "rubyBase", "Choice"}
 )
+UNREAD = "\ufffc"
+"""Stands for a picture in a line of text, as a formula may be one: Unicode's own sign for that."""
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
 _NONE: Mapping[str, Element] = {}
 _LETTERS = frozenset({"t", "sym", "noBreakHyphen"})
@@ -243,6 +245,7 @@ class Paragraph:
         is_contents: it is a line of a table of contents.
         bold: code points that are bolder or larger than the document's text.
         unknown_symbols: symbols of symbol fonts that have no letter here.
+        signs_unread: pictures that stand in its text like signs of it.
     """
 
     text: RichText
@@ -255,6 +258,7 @@ class Paragraph:
     is_contents: bool = False
     bold: int = 0
     unknown_symbols: int = 0
+    signs_unread: int = 0
 
 
 def visible_children(element: Element) -> list[Element]:
@@ -286,9 +290,11 @@ class ParagraphReader:
         self._looks = looks
         self.fields = Fields()
         self.hidden: Counter[str] = Counter()
+        self._signs = False
 
-    def read(self, element: Element, *, verbatim: bool = False) -> Paragraph:
-        """Read one `p` element; `verbatim` keeps blanks (code)."""
+    def read(self, element: Element, *, verbatim: bool = False, signs: bool = False) -> Paragraph:
+        """Read one `p` element; `verbatim` keeps blanks (code), `signs` says where a picture stands in the text."""
+        self._signs = signs
         self.fields.begin_paragraph()
         paragraph = Paragraph(RichText(verbatim=verbatim), style=value(element, "pPr", "pStyle"))
         in_contents = self.fields.in_contents
@@ -362,7 +368,10 @@ class ParagraphReader:
     def _drawing(self, element: Element, paragraph: Paragraph) -> None:
         reason = unseen_drawing(element)
         if reason is None:
-            _read_drawing(element, paragraph)
+            is_sign = not _read_drawing(element, paragraph) and self._signs and stands_in_line(element)
+            if is_sign and not self.fields.hides_text:
+                paragraph.signs_unread += 1
+                paragraph.text.add(UNREAD)
         else:
             self.hidden[reason] += visible_length(element)
 
@@ -431,8 +440,9 @@ class ParagraphReader:
             paragraph.text.add(text)
 
 
-def _read_drawing(element: Element, paragraph: Paragraph) -> None:
-    """Find the text boxes and the alternative text of a drawing, without going into nested boxes."""
+def _read_drawing(element: Element, paragraph: Paragraph) -> bool:
+    """Find the text boxes and the alternative text of a drawing, not those in nested boxes; False where it has none."""
+    before = len(paragraph.boxes), len(paragraph.pictures)
     pending = [element]
     while pending:
         part = pending.pop()
@@ -445,3 +455,4 @@ def _read_drawing(element: Element, paragraph: Paragraph) -> None:
             if text and " " in text:
                 paragraph.pictures.append(text)
         pending.extend(reversed(visible_children(part)))
+    return before != (len(paragraph.boxes), len(paragraph.pictures))

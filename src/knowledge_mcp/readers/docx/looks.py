@@ -28,6 +28,9 @@ _HIGHLIGHTS = {
 }  # fmt: skip
 _HIDING = frozenset({"vanish", "specVanish", "strike", "dstrike", "sz", "szCs", "color"})
 _AWAY = re.compile(r"(?:^|;)\s*(?:margin-left|margin-top|left|top)\s*:\s*(-?\d{1,9}(?:\.\d{1,9})?)(pt|in|cm|mm)?")
+_HEIGHT = re.compile(r"(?:^|;)\s*height\s*:\s*(\d{1,6}(?:\.\d{1,9})?)(pt|in|cm|mm|)")
+_LINE_HEIGHT = 40.0
+"""Points up to which a picture is a formula: a fraction under a sum sign takes three lines of text."""
 _UNITS = {"pt": 1.0, "in": 72.0, "cm": 28.35, "mm": 2.835, "": 1.0}
 
 
@@ -291,6 +294,23 @@ def unseen_drawing(element: Element) -> HiddenReason | None:
         if name != "anchor":  # what follows stands inside
             break
     return None
+
+
+def stands_in_line(element: Element) -> bool:
+    """Tell a picture that is set like a sign of a line, as formulas are: not higher than two lines or three.
+
+    A drawing with text boxes is none.
+    """
+    if next(element.iter("{*}txbxContent", "{*}anchor"), None) is not None:
+        return False
+    extent = next(element.iter("{*}extent"), None)
+    height = attribute(extent, "cy") if extent is not None else None
+    if height is not None:
+        return height.isdigit() and 0 < int(height) / _EMU_PER_POINT <= _LINE_HEIGHT
+    shape = next(element.iter("{*}shape", "{*}rect"), None)
+    style = attribute(shape, "style") if shape is not None else None
+    found = _HEIGHT.search(style) if style and "absolute" not in style else None
+    return found is not None and 0 < float(found[1]) * _UNITS[found[2]] <= _LINE_HEIGHT
 
 
 def _is_away(anchor: Element) -> bool:

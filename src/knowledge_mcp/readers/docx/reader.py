@@ -50,7 +50,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-8"
+        return "docx-9"
 
     def check(self, item: SourceItem) -> Inspection:
 

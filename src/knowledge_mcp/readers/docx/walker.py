@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from knowledge_mcp.language.openings import caption_label, caption_target, example_label, is_of_example, note_label
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
-from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
+from knowledge_mcp.readers.docx.inline import UNREAD, Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
@@ -63,7 +63,7 @@ class DocxWalker:
         self._unfinished: RichText | None = None
         self._number: str | None = None
         self._level = 0
-        self._unknown_symbols = 0
+        self._unknown_symbols = self._signs_unread = 0
         self._has_styled_headings = False
         self.title = ""
 
@@ -104,6 +104,11 @@ class DocxWalker:
         self._builder.leave_out(self._reader.hidden)
         if self._unknown_symbols:
             self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts not known, shown as ▪.")
+        if self._signs_unread:
+            pictures = how_many(self._signs_unread, "picture")
+            self._builder.warn(
+                f"{pictures} in lines of text not read, such as a formula: {UNREAD} stands in its place."
+            )
 
     def _feed_all(self, parent: Element | None, depth: int) -> None:
         if parent is None or depth > _MAX_DEPTH:
@@ -116,7 +121,8 @@ class DocxWalker:
     def _paragraph(self, element: Element) -> None:
         properties = child(element, "pPr")
         role = self._styles.role(value(properties, "pStyle"))
-        paragraph = self._reader.read(element, verbatim=role is Role.CODE)
+        outline = self._outline(properties, value(properties, "pStyle"))
+        paragraph = self._reader.read(element, verbatim=role is Role.CODE, signs=outline is None)
         if self._joins_next(properties, paragraph):
             return
         if role is Role.CONTENTS or paragraph.is_contents:
@@ -128,7 +134,6 @@ class DocxWalker:
         if role is not Role.CODE and not paragraph.text.is_blank:
             self._flush_code()
         before = self._builder.length
-        outline = self._outline(properties, paragraph.style)
         if role is Role.CODE:
             self._add_code(paragraph.text)
         elif paragraph.text.is_blank:
@@ -281,6 +286,7 @@ class DocxWalker:
     def _after(self, paragraph: Paragraph) -> None:
         """Lay down what hangs on a paragraph: its notes, its pictures' descriptions, its text boxes."""
         self._unknown_symbols += paragraph.unknown_symbols
+        self._signs_unread += paragraph.signs_unread
         for description in paragraph.pictures:
             self._add_block(BlockKind.CAPTION, RichText(description))
         boxes = paragraph.boxes

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from knowledge_mcp.language.openings import UNTITLED, caption_label, split_clause_number
 from knowledge_mcp.model.document import Block, BlockKind, HeadingSource, Span
 from knowledge_mcp.readers.shared.articles import Article, articles_in, title_below
-from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, number_key
+from knowledge_mcp.readers.shared.numbering import LETTERED, ClauseCount, NumberKey, number_key
 
 _LONGEST_TITLE = 120
 _STOP = re.compile(r"[.:]?\s*(?:[–—-]\s*)?")
@@ -184,6 +184,8 @@ class ClauseFinder:
                 return level + len(key) - len(above)
             if above[:-1] == key[:-1]:
                 return level
+        if self._open and key[0] >= LETTERED and key[0] % LETTERED == 0:  # explains clauses from outside of them
+            return self._open[0][1]
         return self._open[-1][1] + 1 if self._open else len(key)
 
     def _parted(

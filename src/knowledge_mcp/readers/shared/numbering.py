@@ -89,7 +89,7 @@ def _ordinal_ending(number: int) -> str:
 def number_key(number: str, keyword: str = "") -> NumberKey | None:
     """Turn "5.3.1", "A.2", "IV", "R302.5" or "1910.95(b)(1)" into a key; None for what numbers no clauses."""
     plain, _, brackets = number.partition("(")
-    first, *others = re.split(r"[.-]", plain)
+    first, *others = re.split(r"[.-]", plain.rstrip("."))
     key = [_first(first, roman=keyword in {"part", "chapter"}), *map(_part, others)]
     for depth, part in enumerate(filter(None, _PARTS.split(brackets)), 1):
         key.append(roman_value(part.upper()) if depth == _CODES and part.isalpha() else _part(part))
@@ -169,14 +169,15 @@ def family(key: NumberKey) -> NumberKey:
 def counts_on(last: NumberKey, key: NumberKey, known: Collection[NumberKey] = ()) -> bool:
     """Tell whether a number comes next: the first below the last, or the one after it or after one above it.
 
-    Below a letter what explains a clause of the text has its number behind the letter: "A.6.4.2".
+    Below a letter what explains a clause of the text has its number behind the letter: "A.6.4.2", "A-3.1.2.1.(1)".
     """
     if key == (*last, 1):
         return bool(last)
     if 1 < len(key) <= len(last) and key == (*last[: len(key) - 1], last[len(key) - 1] + 1):
         return True
-    explains = bool(last) and key[0] == last[0] >= LETTERED and key[0] % LETTERED == 0 and key > last
-    return explains and key[1:] in known
+    lettered = key[0] >= LETTERED and key[0] % LETTERED == 0
+    explains = bool(last) and lettered and key > last and (key[0] == last[0] or last[0] < LETTERED)
+    return explains and any(key[1:end] in known for end in range(2, len(key) + 1))
 
 
 _SIBLINGS = 2
