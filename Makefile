@@ -50,7 +50,6 @@ coverage: ## Run the tests but the slow ones with coverage, and hold the coverag
 
 coverage-report: $(VENV)/.installed-test
 	$(BIN)/python -m tools.measuring
-	$(BIN)/python -m coverage json --ignore-errors -q -o build/coverage.json
 	$(BIN)/python tools/coverage_gate.py build/coverage.json
 
 lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict; the package for macOS and Windows too) and the import contracts
