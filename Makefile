@@ -52,13 +52,14 @@ coverage-report: $(VENV)/.installed-test
 	$(BIN)/python -m tools.measuring
 	$(BIN)/python tools/coverage_gate.py build/coverage.json
 
-lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict; the package for macOS and Windows too) and the import contracts
+lint: $(VENV)/.installed-lint ## Ruff, Pyright (strict; what may differ there for macOS and Windows too), import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
-	$(BIN)/pyright --pythonplatform Darwin src
-	$(BIN)/pyright --pythonplatform Windows src
+	$(BIN)/python tools/platforms.py >$(VENV)/.differing
+	$(BIN)/pyright --pythonplatform Darwin $$(cat $(VENV)/.differing)
+	$(BIN)/pyright --pythonplatform Windows $$(cat $(VENV)/.differing)
 
 house: $(VENV)/.installed-test ## Count what there is to read, and how far a search and an ingest run through it
 	$(BIN)/python tools/house.py --where
