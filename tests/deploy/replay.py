@@ -22,8 +22,10 @@ from tests.deploy.manifests import DEPLOY, ROOT
 
 __all__ = ["Replayed", "make_base", "make_newer", "replay", "replay_below", "run_inside"]
 
-_PACKAGES = "python3,python3-venv,python-is-python3,ca-certificates"
+_PACKAGES = "python3,python3-venv,python-is-python3,ca-certificates,usr-is-merged"
+_UNPACKED = "python3.14-venv,base-files,coreutils,dash"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_HOOKS = "/usr/share/mmdebstrap/hooks"
 _NOTED = {"LABEL", "EXPOSE", "VOLUME", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD", "USER"}
 """Instructions that change no file."""
 _SYSTEM = """
@@ -60,13 +62,17 @@ def _do(*command: str | Path) -> None:
 
 
 def make_base(root: Path) -> None:
-    """Make the Debian that stands for the image's base, of the packages that this machine reaches."""
-    _do("mmdebstrap", "--quiet", "--variant=minbase", f"--include={_PACKAGES}", "bookworm", root)
+    """Make the Debian that stands for the image's base, of the packages that this machine reaches.
+
+    Its folders are merged before, as in the image's own base: else a package merges them, and brings all of Perl.
+    """
+    options = ["--variant=apt", f"--hook-dir={_HOOKS}/merged-usr", "--dpkgopt=force-unsafe-io"]
+    _do("mmdebstrap", "--quiet", *options, f"--include={_PACKAGES}", "bookworm", root)
 
 
 def make_newer(root: Path) -> None:
-    """Make a Debian with Python 3.14. A mirror's signed list of packages may be older than it should be."""
-    options = ["--variant=minbase", '--aptopt=Acquire::Check-Valid-Until "false"', "--include=python3.14-venv"]
+    """Unpack the Debian packages of Python 3.14. A mirror's signed list of packages may be older than it should be."""
+    options = ["--variant=extract", '--aptopt=Acquire::Check-Valid-Until "false"', f"--include={_UNPACKED}"]
     _do("mmdebstrap", "--quiet", *options, "forky", root, "http://deb.debian.org/debian")
 
 

@@ -63,11 +63,20 @@ def replayed(folder: Path) -> Callable[[Sequence[str], Mapping[Path, str]], list
     return lambda line, mounts: made.command(*line, mounts=mounts, variables={"DATA_PATH": "/kb"})
 
 
+def _buildah(folder: Path) -> list[str]:
+    """Return the command with its store in a folder: of layers where the machine has them, else of whole copies."""
+    place = ["--root", str(folder / "store"), "--runroot", str(folder / "run")]
+    layered = ["buildah", "--storage-driver", "overlay", *place]
+    if subprocess.run([*layered, "info"], capture_output=True, check=False, timeout=60).returncode == 0:
+        return layered
+    shutil.rmtree(folder / "store", ignore_errors=True)
+    return ["buildah", "--storage-driver", "vfs", *place]
+
+
 def built(folder: Path) -> Callable[[Sequence[str], Mapping[Path, str]], list[str]]:
     """Build the image by buildah; returns what makes a command of one inside."""
     os.environ["BUILDAH_ISOLATION"] = "chroot"
-    store = ["--storage-driver", "vfs", "--root", str(folder / "store"), "--runroot", str(folder / "run")]
-    buildah = ["buildah", *store]
+    buildah = _buildah(folder)
     context = folder / "context"
 
     def do(*command: str) -> str:
@@ -75,11 +84,9 @@ def built(folder: Path) -> Callable[[Sequence[str], Mapping[Path, str]], list[st
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout.strip()
 
-    make_base(folder / "base.tar")
     empty = do(*buildah, "from", "scratch")
-    do(*buildah, "add", "--quiet", empty, str(folder / "base.tar"), "/")
+    make_base(Path(do(*buildah, "mount", empty)))
     do(*buildah, "commit", "--quiet", "--rm", empty, "localhost/debian:test")
-    (folder / "base.tar").unlink()
     context.mkdir()
     for name in ("pyproject.toml", "requirements.lock", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, context / name)
