@@ -9,6 +9,7 @@ import pytest
 
 from knowledge_mcp.engine.core.designations import Designation, Directory, designation_of, designations
 from knowledge_mcp.engine.core.documents import StoredDocument, read_document
+from knowledge_mcp.engine.evidence.outline import find_sections
 from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
@@ -210,6 +211,11 @@ def test_a_question_that_contradicts_itself_is_refused(world: World) -> None:
         ("MIL-STD-882E", False, ({"mil"}, ("882",), "e")),
         ("ISO 10303-11:2004", False, ({"iso"}, ("10303", "11"), "2004")),
         ("ITU-T X.509", False, ({"itu"}, ("x", "509"), "")),
+        ("Regulation (EU) 2016/679 on the protection of data", False, ({"eu"}, ("2016", "679"), "")),
+        ("Regulation (EU) No 305/2011", False, ({"eu"}, ("305", "2011"), "")),
+        ("Directive 2014/33/EU", False, ({"eu"}, ("2014", "33"), "")),
+        ("UN Regulation No. 48: Lights", False, ({"un"}, ("48",), "")),
+        ("CSA A23.3 Concrete", False, ({"csa"}, ("a", "23", "3"), "")),
         ("Guide to ISO 9001:2015", False, None),
         ("Pumping stations", False, None),
         ("Chapter 3", False, None),
@@ -231,6 +237,8 @@ def test_a_name_is_read_as_a_designation_where_it_is_one(
         ("ISO 9001 A.1", ("9001",), "A.1"),
         ("NIST SP 800-53 Rev. 5", ("800", "53"), ""),
         ("RFC 9000", ("9000",), ""),
+        ("Directive 2001/83/EC 5", ("2001", "83"), "5"),
+        ("UN Regulation No. 48 6.11.8", ("48",), "6.11.8"),
     ],
 )
 def test_a_target_is_split_into_designation_and_clause(target: str, core: tuple[str, ...], clause: str) -> None:
@@ -269,6 +277,31 @@ def test_another_edition_a_part_and_a_namesake_are_not_the_document() -> None:
     assert named("MIL-STD-498", *family, record("C", "mil-std-498")) == ("mil-std-498", "")
     assert named("something else", old) == (None, "'something else' could not be read as a document's designation.")
     assert Directory([old]).alike(Designation(frozenset({"iso"}), ("29148",))) == []
+
+
+def test_a_law_of_the_union_is_found_by_its_number() -> None:
+    law = record("Regulation (EU) 2016/679 of the European Parliament and of the Council", "law")
+    assert named("Regulation (EU) 2016/679 6", law) == ("law", "")
+    assert named("Regulation (EU) 2016/680", law)[0] is None
+
+
+def test_of_an_article_and_a_section_with_one_number_the_word_decides(world: World) -> None:
+    held = read_document(world.base, "piers")
+    text = "Section 1 Rights\n\nArticle 1 Aims\n\nArticle 2 Scope"
+    places = [Span(0, 16), Span(18, 32), Span(34, len(text))]
+    entries = [
+        replace(held.structure.sections[0], number=number, title=title, level=1, span=span)
+        for number, title, span in zip(("1", "1", "2"), ("Rights", "Aims", "Scope"), places, strict=True)
+    ]
+    made = replace(held, text=text, structure=replace(held.structure, sections=tuple(entries)))
+    targets = Targets([], lambda name: made)
+
+    def start(words: str) -> int | None:
+        found = targets.of(made, Reference(words, ReferenceKind.CLAUSE, "1", Span(0, 1)))
+        return found.span.start if found.span else None
+
+    assert (start("Article 1(2)"), start("see Section 1"), start("Articles 1")) == (18, 0, 18)
+    assert [entry.title for entry in find_sections(made, "Article 2(1)(a)")] == ["Scope"]
 
 
 def test_links_lead_to_headings_files_and_addresses_that_are_held(world: World) -> None:

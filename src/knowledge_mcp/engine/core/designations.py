@@ -15,13 +15,17 @@ _TOKEN = re.compile(r"[a-z]+|\d+")
 _GAP = re.compile(r"[\s/_.\-]*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _GENERIC = frozenset(
-    "std standard tr ts guide part pub publication special sp no version v draft pas amd cor the pdf html doc".split()
+    "std standard tr ts guide part pub publication special sp no version v draft pas amd cor the pdf html doc"
+    " regulation directive decision commission council delegated implementing".split()
 )
 """Words before a number that say nothing of who issued it; "SP" alone is no issuer either."""
 _EDITIONS = frozenset({"r", "rev", "revision", "ed", "edition", "v", "ver", "version"})
 _CONNECTING = frozenset("a an and as at by for from in of on or per the to under with".split())
 _CLAUSE = re.compile(r"(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+|(?:Annex|Table|Figure) [\w.-]{1,20}")
 _MOST_WORDS = 6
+_UNION = frozenset({"eu", "ec", "eec"})
+_UNION_IN_BRACKETS = re.compile(r"\((EU|EC|EEC)\)")
+"""Laws of the European Union are numbered "(EU) 2016/679", "(EU) No 305/2011" or "2014/33/EU"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ def designation_of(target: str) -> tuple[Designation, str] | None:
 
 def _scan(name: str, *, slug: bool) -> Iterator[tuple[Designation, int, int]]:
     """Yield each designation with where it begins and ends."""
+    name = _UNION_IN_BRACKETS.sub(r" \1 ", name)
     folded = name.casefold()
     text = folded if len(folded) == len(name) else name.lower()
     tokens = [_Token(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
@@ -131,7 +136,8 @@ def _issuer(name: str, tokens: list[_Token], number: int, *, slug: bool) -> int 
         printed = name[token.start : token.end]
         gap = name[token.end : tokens[first].start]
         fits = slug or printed.isupper() or token.text in _GENERIC
-        if not (token.text.isalpha() and fits and token.text not in _CONNECTING and _GAP.fullmatch(gap)):
+        connects = token.text in _CONNECTING and gap != ""  # the letter of "A23.3" connects nothing
+        if not (token.text.isalpha() and fits and not connects and _GAP.fullmatch(gap)):
             break
         first -= 1
     return first if first < number else None
@@ -148,16 +154,18 @@ def _read(text: str, tokens: list[_Token], first: int, number: int) -> tuple[Des
     if len(words) > 1 and len(words[-1]) == 1 and words[-1] not in _GENERIC:
         core.append(words.pop())
     bodies = frozenset(word for word in words if word not in _GENERIC and len(word) > 1)
-    if not bodies:
-        return None
     core.append(tokens[number].text)
     index = number + 1
     while index < len(tokens) and _are_joined(text, tokens[index - 1], tokens[index]):
         token = tokens[index].text
-        if _YEAR.fullmatch(token) or token.isalpha():
+        if token.isalpha() or (_YEAR.fullmatch(token) and bodies.isdisjoint(_UNION)):
             break
         core.append(token)
         index += 1
+    if not bodies and len(core) > 1 and index < len(tokens) and tokens[index].text in _UNION:
+        return Designation(frozenset({tokens[index].text}), tuple(core)), tokens[index].end
+    if not bodies:
+        return None
     edition, used = _edition(text, tokens, index)
     return Designation(bodies, tuple(core), edition), tokens[index + used - 1].end
 
