@@ -287,11 +287,11 @@ def test_a_law_of_the_union_is_found_by_its_number() -> None:
 
 def test_of_an_article_and_a_section_with_one_number_the_word_decides(world: World) -> None:
     held = read_document(world.base, "piers")
-    text = "Section 1 Rights\n\nArticle 1 Aims\n\nArticle 2 Scope"
-    places = [Span(0, 16), Span(18, 32), Span(34, len(text))]
+    text = "Section 1 Rights\n\nArticle 1 Aims\n\nArticle 2 Scope\n\nAnnex 1 Forms"
+    places = [Span(0, 16), Span(18, 32), Span(34, 49), Span(51, len(text))]
     entries = [
         replace(held.structure.sections[0], number=number, title=title, level=1, span=span)
-        for number, title, span in zip(("1", "1", "2"), ("Rights", "Aims", "Scope"), places, strict=True)
+        for number, title, span in zip(("1", "1", "2", "1"), ("Rights", "Aims", "Scope", "Forms"), places, strict=True)
     ]
     made = replace(held, text=text, structure=replace(held.structure, sections=tuple(entries)))
     targets = Targets([], lambda name: made)
@@ -301,6 +301,8 @@ def test_of_an_article_and_a_section_with_one_number_the_word_decides(world: Wor
         return found.span.start if found.span else None
 
     assert (start("Article 1(2)"), start("see Section 1"), start("Articles 1")) == (18, 0, 18)
+    annex = targets.of(made, Reference("Annex 1", ReferenceKind.ANNEX, "Annex 1", Span(0, 1)))
+    assert annex.section == entries[3]
     assert [entry.title for entry in find_sections(made, "Article 2(1)(a)")] == ["Scope"]
 
 

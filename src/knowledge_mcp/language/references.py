@@ -155,6 +155,8 @@ _NAME_BEFORE = re.compile(
 )
 """What stands before a place of another document: a code of laws; a designation, if the place is none of its own."""
 _ARTICLE = re.compile(r"(?:\w{2,3}\s+)?(?:[Aa]rt|§)")
+_OWN = ("annex", "table", "figure", "clause", "see")
+"""What may be a place of the document itself, or of another that is named around it."""
 _TO = {"to", "zu", "zum", "zur"}
 """Words that lead to what has an annex, and from any other place to anything."""
 _PARTS = re.compile(r"[Pp]art|Teil")
@@ -205,7 +207,7 @@ def find_references(
     for match in check_each(_PLACES[language].finditer(text, start, end)):
         if match.start() < taken:
             continue  # the owner of the reference before
-        owner = None if match["cited"] or _names_document(match) else _owner(match, end, language)
+        owner = _owner(match, end, language) if any(match[kind] for kind in _OWN) else None
         read = _read(match, clauses, counted=not articles, owned=owner is not None)
         if read and owner is None and (named := _named_before(match, clauses)):
             owner = named, match.end()
@@ -276,10 +278,6 @@ def _owned(read: list[Reference], owner: str, text: str, end: int) -> list[Refer
         return references
     span = Span(references[0].span.start, end)
     return [replace(references[0], text=_WHITE.sub(" ", span.of(text)), span=span)]
-
-
-def _names_document(match: re.Match[str]) -> bool:
-    return not any(match[name] for name in ("cited", "annex", "table", "figure", "clause", "see"))
 
 
 def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owned: bool) -> list[Reference]:

@@ -169,7 +169,7 @@ class Targets:
         word = _WORD_BEFORE.search(reference.text) if reference.kind is ReferenceKind.CLAUSE else None
         key = (source.record.id, reference.kind, f"{word[1]} {reference.target}" if word else reference.target)
         if key not in self._known:
-            self._known[key] = self._look(source, reference)
+            self._known[key] = self._look(source, reference, word[1] if word else "")
         return self._known[key]
 
     def document_named(self, target: str) -> tuple[DocumentRecord | None, str, str]:
@@ -178,10 +178,10 @@ class Targets:
             self._documents[target] = self._resolve(target)
         return self._documents[target]
 
-    def _look(self, source: StoredDocument, reference: Reference) -> Target:
+    def _look(self, source: StoredDocument, reference: Reference, word: str) -> Target:
         match reference.kind:
             case ReferenceKind.CLAUSE | ReferenceKind.ANNEX:
-                return self._section(source, reference.target, _WORD_BEFORE.search(reference.text))
+                return self._section(source, reference.target, word)
             case ReferenceKind.TABLE | ReferenceKind.FIGURE:
                 return _find_caption(source, reference.target)
             case ReferenceKind.LINK:
@@ -189,7 +189,7 @@ class Targets:
             case ReferenceKind.DOCUMENT:
                 return self._elsewhere(reference.target)
 
-    def _section(self, document: StoredDocument, name: str, word: re.Match[str] | None = None) -> Target:
+    def _section(self, document: StoredDocument, name: str, word: str = "") -> Target:
         name_of_it = document.record.id
         if name_of_it not in self._numbers:
             numbers = self._numbers[name_of_it] = {}
@@ -198,7 +198,7 @@ class Targets:
                     numbers.setdefault(entry.number, []).append(entry)
         found = self._numbers[name_of_it].get(name.removeprefix("Annex "), [])
         if len(found) != 1:
-            found = find_sections(document, f"{word[1]} {name}" if word and found else name)
+            found = find_sections(document, f"{word} {name}" if word and found else name)
         if not found and name.startswith("Annex ") and (block := _find_caption(document, name)).span is not None:
             return block  # its heading was read as a plain line
         if not found:
