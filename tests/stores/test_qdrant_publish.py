@@ -16,6 +16,7 @@ from qdrant_client.local.local_collection import LocalCollection
 
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.stores.qdrant import layout
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig
 from knowledge_mcp.stores.qdrant.store import QdrantStore
 from knowledge_mcp.support.retry import RetryPolicy
@@ -299,6 +300,61 @@ def test_processes_that_write_and_read_at_once_never_see_a_mix(server: QdrantSer
     check(mine)
     for each in (mine, reader):
         each.close()
+
+
+def stepping_in(tapped: Tapped, at: int, *, after: str = "") -> list[str]:
+    """Make and fill the collection before request `at`, counted from the first named `after`; return the requests."""
+    other = opened(tapped)
+    calls: list[str] = []
+
+    def step_in(call: str) -> None:
+        if calls or call == after or not after:
+            calls.append(call)
+        if len(calls) == at:
+            tapped.before = None
+            other.create_collection("c", SPACE)
+            put(other, "d", OLD)
+
+    tapped.before = step_in
+    return calls
+
+
+@pytest.mark.parametrize("left", ["nothing", "a drop that was interrupted", "a drop that had taken its names"])
+def test_a_collection_made_by_another_process_meanwhile_keeps_its_documents(left: str) -> None:
+    for at in range(1, 100):
+        tapped = Tapped()
+        store = opened(tapped)
+        if left != "nothing":
+            store.create_collection("c", SPACE)
+            layout.tell(store.connection, "c__1", {"state": "dropping"})
+        if left == "a drop that had taken its names":
+            unnamed = [
+                models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name))
+                for name in ("c", "c__records")
+            ]
+            tapped.client.update_collection_aliases(unnamed)
+        calls = stepping_in(tapped, at)
+        store.create_collection("c", SPACE)
+        if len(calls) < at:
+            assert at > 10, "nobody stepped in"
+            return
+        assert whole(seen(store)[0]), f"lost at request {at}, {calls[-1]}"
+        assert len(cast("Any", tapped).get_collections().collections) == 2
+    raise AssertionError("it does not end")
+
+
+def test_a_collection_made_again_while_another_process_drops_the_old_one_keeps_its_documents() -> None:
+    for at in range(2, 40):
+        tapped = Tapped()
+        store = opened(tapped)
+        store.create_collection("c", SPACE)
+        calls = stepping_in(tapped, at, after="batch_update_points")  # which decides that it is dropped
+        store.drop_collection("c")
+        if len(calls) < at:
+            assert at > 3, "nobody stepped in"
+            return
+        assert whole(seen(store)[0]), f"lost at request {at}, {calls[-1]}"
+    raise AssertionError("it does not end")
 
 
 def test_threads_that_make_one_collection_at_once_all_get_it(tapped: Tapped) -> None:

@@ -189,7 +189,8 @@ def all_places(connection: QdrantConnection) -> list[QdrantCollection]:
 def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analyser: str) -> None:
     """Make both of Qdrant's collections with their indexes, then give them their names in one step.
 
-    What an interrupted make has left is used, what an interrupted drop has left is removed.
+    What an interrupted make has left is used, what an interrupted drop has left is removed. What another process has
+    made since the caller looked is left as it is.
     """
     _check_name(name)
     config = connection.config
@@ -198,10 +199,13 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
         "created_at": now(), "changed": "", "lexical": _LEXICAL,
     }  # fmt: skip
     aliases = connection.aliases()
-    if records_of(name) in aliases and name in aliases:
-        _remove(connection, name, aliases[name])
-        aliases = {alias: target for alias, target in aliases.items() if target != aliases[name]}
-    home = _free_home(connection, name, set(aliases.values()), meta)
+    dropped = aliases.get(records_of(name), "").removesuffix(SUFFIX)
+    if dropped and look(connection, name) is not None:
+        return
+    taken = {target.removesuffix(SUFFIX) for target in aliases.values()}
+    home, left = _free_home(connection, name, taken, meta)
+    if home is None:
+        return
     meta["home"] = home
     _made(connection, records_of(home), lambda client: _make_records(client, records_of(home), config))
     for field, kind in RECORD_INDEXES.items():
@@ -215,12 +219,15 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
         connection.index(home, field, schema_of(kind, on_disk=config.on_disk))
     _give_names(connection, {home: name})
     tell(connection, home, {"state": "ready"})
+    for each in (dropped, *left):
+        if each:  # its number is not taken again before, so that nobody removes what another has just made
+            _remove(connection, each)
 
 
 def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
     """Remove a collection; a kill on the way leaves one that counts as gone and is removed by the next `create`."""
     tell(connection, place.home, {"state": "dropping"})
-    _remove(connection, place.name, place.home)
+    _remove(connection, place.home)
 
 
 def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:
@@ -250,27 +257,44 @@ def _fits(name: str) -> bool:
     return bool(name) and len(name) <= MOST_NAME and not FORBIDDEN & set(name) and not _RESERVED.search(name)
 
 
-def _free_home(connection: QdrantConnection, name: str, taken: set[str], meta: Mapping[str, Any]) -> str:
-    """Find the name under which Qdrant is to hold a new collection; what is nobody's any more is removed."""
+def _free_home(
+    connection: QdrantConnection, name: str, taken: set[str], meta: Mapping[str, Any]
+) -> tuple[str | None, list[str]]:
+    """Find the name under which Qdrant is to hold a new collection, and what interrupted drops have left.
+
+    None where another process has made the collection meanwhile.
+    """
     present = set(connection.names())
-    for number in itertools.count(1):
+    ours = re.compile(rf"{re.escape(name)}__(\d+){SUFFIX}")
+    left: list[str] = []
+    for number in sorted(int(match[1]) for each in present if (match := ours.fullmatch(each))):
         home = f"{name}__{number}"
-        if home in taken or (home in present and records_of(home) not in present):
+        if home in taken:
             continue
-        if records_of(home) not in present:
-            return home
-        found = connection.retrieve(records_of(home), [META])
-        left: Mapping[str, Any] = (found[0].payload or {}) if found else {}
-        if found and left.get("kind") != "collection":
-            continue  # somebody else's
-        if found and left["state"] == "ready":
+        payload = _description(connection, home)
+        if payload is None or (payload and payload.get("kind") != "collection"):
+            continue  # another process has just removed it, or it is somebody else's
+        if payload and payload["state"] == "ready":
+            if records_of(name) in connection.aliases():
+                return None, left
             continue  # it has lost its names, but nobody has dropped it
-        same = all(left.get(key) == meta[key] for key in ("layout", "space", "analyser", "lexical"))
-        if found and not (left["state"] == "making" and same):
-            connection.drop(home)
-            connection.drop(records_of(home))
-        return home
-    raise AssertionError("numbers do not end")
+        if payload and payload["state"] == "dropping":
+            left.append(home)
+            continue
+        if payload and any(payload.get(key) != meta[key] for key in ("layout", "space", "analyser", "lexical")):
+            _remove(connection, home)
+        return home, left
+    homes = (f"{name}__{number}" for number in itertools.count(1))
+    return next(each for each in homes if not {each, records_of(each)} & (taken | present)), left
+
+
+def _description(connection: QdrantConnection, home: str) -> Mapping[str, Any] | None:
+    """Read what the point that describes a collection says; empty before it is written, None where it is gone."""
+    try:
+        found = connection.retrieve(records_of(home), [META])
+    except NotFoundError:
+        return None
+    return (found[0].payload or {}) if found else {}
 
 
 def _give_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
@@ -283,8 +307,9 @@ def _give_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
 def _change_names(connection: QdrantConnection, names: Mapping[str, str]) -> None:
     """Change the aliases so that at each step a collection has all its names or lacks the one that is looked up."""
     aliases = connection.aliases()
-    old = [alias for alias, target in aliases.items() if target.removesuffix(SUFFIX) in names]
     new = [pair for home, name in names.items() for pair in ((name, home), (records_of(name), records_of(home)))]
+    given = {alias for alias, _ in new}
+    old = [alias for alias, target in aliases.items() if alias in given or target.removesuffix(SUFFIX) in names]
     connection.alias(
         [
             *_unnamed(sorted(old, key=lambda alias: not alias.endswith(SUFFIX))),
@@ -303,8 +328,7 @@ def _settled_names(connection: QdrantConnection) -> dict[str, str]:
     homes = {each.removesuffix(SUFFIX) for each in connection.names() if _HOME.search(each)}
     if all({home, records_of(home)} <= targets for home in homes):
         return aliases
-    found = {home: connection.retrieve(records_of(home), [META]) for home in homes}
-    known = {home: points[0].payload or {} for home, points in found.items() if points}
+    known = {home: payload for home in homes if (payload := _description(connection, home))}
     lost = {home for home, payload in known.items() if payload.get("state") != "dropping"}
     lost = {home for home in lost if not {home, records_of(home)} <= targets}
     for home, payload in known.items():
@@ -319,8 +343,8 @@ def _unnamed(names: Iterable[str]) -> list[models.AliasOperations]:
     return [models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)) for alias in names]
 
 
-def _remove(connection: QdrantConnection, name: str, home: str) -> None:
-    connection.alias(_unnamed((name, records_of(name))))
+def _remove(connection: QdrantConnection, home: str) -> None:
+    """Remove both of Qdrant's collections, with their aliases; another one that has got the name since keeps it."""
     connection.drop(home)
     connection.drop(records_of(home))
 
