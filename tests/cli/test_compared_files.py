@@ -57,6 +57,15 @@ def test_a_definition_belongs_to_the_term_that_is_its_heading(read: Read) -> Non
     assert kinds(found)["2.1 outage"] is LinkKind.EDITED
 
 
+def test_a_definition_in_other_words_altogether_is_told_once_and_an_obligation_behind_it_too(read: Read) -> None:
+    old = f"# Pumps\n\n## 1 Scope\n\n{TEXT}\n\n## 2 Terms and definitions\n\n### 2.1 outage\n\n"
+    old += "period in which no water moves\n"
+    new = old.replace("period in which no water moves", "any stop above 0.5 h, for whatever reason")
+    assert [kind for kind, _, _ in told(read(old, new))] == ["definition"]
+    obliging = new + "\nThe owner shall report every one.\n"
+    assert sorted(kind for kind, _, _ in told(read(old, obliging))) == ["definition", "words"]
+
+
 def test_a_reference_by_number_alone_that_was_only_renumbered_is_no_limit(read: Read) -> None:
     old = f"# Pumps\n\n## 2 Tests\n\n{TEXT}\n\n### 2.1 Flow\n\nFlow is measured as 2.2.1 says, see 2.2.1.\n\n"
     old += "### 2.2 Heat\n\n#### 2.2.1 Oil\n\nOil is warm.\n"

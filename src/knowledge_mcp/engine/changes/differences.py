@@ -213,14 +213,14 @@ class _Told:
                 self._references.append((each.before, each.after))
 
     def has(self, change: TextChange) -> bool:
-        """Tell whether a change of words, in a sentence that both editions have, is told already."""
-        if change.kind is not ChangeType.WORDS or not (change.old_text and change.new_text):
+        """Tell whether a change of words is told already; a requirement that came or went never is."""
+        if change.kind is not ChangeType.WORDS or change.requirement:
             return False
         if self._definitions:
             old, new = plain(change.old_text), plain(change.new_text)
-            if any(old in before and new in after for before, after in self._definitions):
+            if any(before and after and old in before and new in after for before, after in self._definitions):
                 return True
-        return all(
+        return bool(change.old_text and change.new_text) and all(
             any(piece.strip(_PUNCTUATION) in each[side] for each in self._references)
             for side, words in enumerate((change.before, change.after))
             for piece in words.split(_CUT)
