@@ -8,6 +8,7 @@ A writer says `<document> <turn>` after each publish; a reader says how often it
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 import time
@@ -40,12 +41,13 @@ def generation(document_id: str, turn: int) -> list[SamplePassage]:
 
 
 def write(store: Store, seed: int, seconds: float) -> None:
-    """Publish one generation after the other."""
+    """Publish one generation after the other, two at least."""
     dice = random.Random(seed)
     deadline = time.monotonic() + seconds
-    turn = seed * 100_000
-    while time.monotonic() < deadline:
-        turn += 1
+    first = seed * 100_000 + 1
+    for turn in itertools.count(first):
+        if turn > first + 1 and time.monotonic() >= deadline:
+            return
         document_id = f"d{dice.randrange(DOCUMENTS)}-{seed}"
         put(store, document_id, generation(document_id, turn), text=f"text of {turn}", sha256=str(turn))
         say(f"{document_id} {turn}")
@@ -78,10 +80,10 @@ def _look(handle: Collection) -> None:
 
 
 def read(store: Store, seconds: float) -> None:
-    """Look again and again."""
+    """Look again and again, once at least."""
     deadline = time.monotonic() + seconds
     looks = 0
-    while time.monotonic() < deadline:
+    while not looks or time.monotonic() < deadline:
         check(store)
         looks += 1
     say(str(looks))

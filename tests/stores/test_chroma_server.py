@@ -16,7 +16,9 @@ import pytest
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError
-from knowledge_mcp.stores.chroma.client import Address
+from knowledge_mcp.stores.chroma import places
+from knowledge_mcp.stores.chroma.client import Address, ChromaConnection, ChromaTable
+from knowledge_mcp.stores.chroma.places import Catalogue
 from knowledge_mcp.stores.chroma.store import ChromaStore
 from knowledge_mcp.stores.chroma.view import ViewLimits
 from knowledge_mcp.support.retry import RetryPolicy
@@ -78,7 +80,7 @@ def test_processes_that_publish_and_search_at_once_never_see_a_mix(server: Chrom
             written += len(said.splitlines()) - 1
         else:
             assert int(said.splitlines()[-1]) > 0, "a reader never got to look"
-    assert written > 2
+    assert written > 3
     store = opened(server)
     assert store.open("c").verify() == []
     check(store)
@@ -146,6 +148,53 @@ def test_a_server_that_comes_back_is_used_again_without_opening_anew(server: Chr
     starting.join()
     assert [hit.chunk_id for hit in legs.lexical or ()] == ["1"]
     store.close()
+
+
+@pytest.mark.parametrize("at", ["make_table", "put"])
+def test_a_collection_that_another_process_makes_at_once_keeps_its_documents(
+    server: ChromaServer, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(opened(server)) as mine, closing(opened(server)) as other:
+
+        def step_in() -> None:
+            other.create_collection("c", SPACE)
+            put(other, "d", [SamplePassage("alpha", id="a")])
+
+        rival = threading.Thread(target=step_in)
+        kind = ChromaTable if at == "put" else ChromaConnection
+        method = getattr(kind, at)
+
+        def held_up(self: Any, *args: Any) -> Any:
+            if threading.current_thread() is not rival and rival.ident is None:
+                rival.start()
+                rival.join(2)
+            return method(self, *args)
+
+        monkeypatch.setattr(kind, at, held_up)
+        mine.create_collection("c", SPACE)
+        rival.join(60)
+        assert [each.id for each in mine.open("c").documents()] == ["d"]
+        assert [each.name for each in other.collections()] == ["c"]
+
+
+def test_what_a_killed_maker_of_a_collection_has_left_holds_nobody_up_for_long(
+    server: ChromaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_LEFT_SECONDS", 0.2)
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def dead(*_: Any) -> None: ...
+
+    with closing(opened(server)) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(Catalogue, "_make", killed)
+            patched.setattr(ChromaConnection, "drop_table", dead)
+            with pytest.raises(KeyboardInterrupt):
+                store.create_collection("c", SPACE)
+        store.create_collection("c", SPACE)
+        assert [each.name for each in store.collections()] == ["c"]
 
 
 def test_a_text_beyond_what_the_server_takes_at_once_is_kept_in_parts(server: ChromaServer) -> None:

@@ -2,8 +2,8 @@
 
 ChromaDB cannot make, drop or rename two collections at once. So one small ChromaDB collection, the catalogue, has an
 entry for each pair with its present name. An entry is written when its pair is whole and removed before the pair is
-dropped; several entries get new names in one call. What a kill leaves is a pair without an entry, which nobody sees
-and which goes with a later creation.
+dropped; several entries get new names in one call. One process at a time makes a pair of a name. What a kill leaves is
+a pair without an entry, which nobody sees and which goes with a later creation.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
-from knowledge_mcp.model.errors import ConfigError, NotFoundError
+from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.stores.chroma.client import ChromaConnection, ChromaRow, ChromaTable, FoundEntry
 from knowledge_mcp.stores.chroma.errors import GoneError, TakenError
 from knowledge_mcp.stores.chroma.layout import LAYOUT, chroma_name
@@ -29,6 +29,9 @@ INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neigh
 """Of ChromaDB's vector index; measured in `docs/chromadb.md`."""
 _SMALL = {"hnsw": {"space": "cosine", "batch_size": 5, "sync_threshold": 10}}
 """Of tables whose vectors say nothing: each write reads the log since the last synchronisation, texts and all."""
+_LOOK_AGAIN_SECONDS = 0.05
+_LEFT_SECONDS = 30.0
+"""For how long a collection is being made before its maker is taken for dead; it takes less than one."""
 _FORGOTTEN_SECONDS = 3600.0
 """Age from which a pair without an entry is taken for a creation or a drop that was cut short."""
 
@@ -96,12 +99,8 @@ class Catalogue:
         """
         entry = self.find(name)
         if entry is None:
-            mine = self._make(name, space)
-            entry = self.find(name)
-            if entry is None:
-                raise NotFoundError(f"Collection '{name}' was dropped by another process just after it was made.")
-            if entry.id != mine.id:  # another process made it at the same moment
-                self._remove(mine)
+            with self._alone(name):
+                entry = self.find(name) or self._make(name, space)
             self._sweep()
         info = info_of(entry)
         check_space(name, info.space, space)
@@ -126,6 +125,33 @@ class Catalogue:
             return False
         self._remove(entry)
         return True
+
+    @contextlib.contextmanager
+    def _alone(self, name: str) -> Generator[None]:
+        """Be the only one that makes a collection: two entries of one name would hide what one of them gets.
+
+        A ChromaDB collection of that name is the lock, as nothing else there is made by one process alone. One that
+        stays for long was left by a process that was killed.
+        """
+        lock, token = f"{chroma_name(name)}.making", secrets.token_hex(6)
+        seen, since = "", time.monotonic()
+        while True:
+            try:
+                self._connection.make_table(lock, {"layout": LAYOUT, "pair": token, "made": time.time()}, _SMALL)
+                break
+            except TakenError:
+                time.sleep(_LOOK_AGAIN_SECONDS)
+            with contextlib.suppress(GoneError):
+                held = str(check_ours(self._connection.table(lock)).metadata["pair"])
+                if held != seen:
+                    seen, since = held, time.monotonic()
+                elif time.monotonic() - since > _LEFT_SECONDS:
+                    self._connection.drop_table(lock)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(GoneError):
+                self._connection.drop_table(lock)
 
     def _make(self, name: str, space: EmbeddingSpace) -> FoundEntry:
         catalogue = self._open(make=True)
@@ -169,7 +195,7 @@ class Catalogue:
                     self._connection.drop_table(name)
 
     def _entries(self, where: dict[str, Any] | None) -> Sequence[FoundEntry]:
-        """Read entries, the oldest first: of two that two processes made of one name, that one counts."""
+        """Read entries, the oldest first."""
         for again in (True, False):
             table = self._open(make=False)
             if table is None:
@@ -195,8 +221,7 @@ class Catalogue:
                     found = self._connection.make_table(CATALOGUE, {"layout": LAYOUT}, _SMALL)
                 except TakenError:
                     found = self._connection.table(CATALOGUE)
-            check_ours(found)
-            self._table = found
+            self._table = check_ours(found)
         return self._table
 
 
@@ -209,8 +234,8 @@ def info_of(entry: FoundEntry) -> CollectionInfo:
     )
 
 
-def check_ours(table: ChromaTable, *, specified: bool = False) -> None:
-    """Refuse a collection of somebody else's, or of another layout, with a ConfigError.
+def check_ours(table: ChromaTable, *, specified: bool = False) -> ChromaTable:
+    """Return a collection of ours; refuse one of somebody else's, or of another layout, with a ConfigError.
 
     Args:
         table: the collection.
@@ -224,3 +249,4 @@ def check_ours(table: ChromaTable, *, specified: bool = False) -> None:
             details=f"Its layout is '{layout}', not '{LAYOUT}'.",
             suggestion="Choose another name (QDRANT_COLLECTION, --to-collection), or another ChromaDB.",
         )
+    return table
