@@ -342,6 +342,14 @@ def test_clauses_that_count_up_are_headings_in_every_form(form: str, below: str,
     assert {each.level for each in document.sections} == {1}
 
 
+def test_a_chapter_that_says_what_it_is_needs_no_other_beside_it() -> None:
+    words = "The valves of a tank are opened each year by a person\nwho knows them, and what is found is kept.\n"
+    said = "Section 4 Wear of this text has rules for hoses and for belts.\n"
+    text = f"CHAPTER 9—\nSTORAGE OF LIQUIDS\n\n9.1 Tanks\n\n{words}\n{said}\nSubpart F Pressure\n\n{words}"
+    found = [(section.number, section.title) for section in read(text).sections]
+    assert found == [("9", "STORAGE OF LIQUIDS"), ("9.1", "Tanks"), ("F", "Pressure")]
+
+
 def test_a_list_between_clauses_has_no_clauses() -> None:
     steps = "1. Open the valve.\n\n2. Close the drain.\n\n3. Read the gauge.\n\n4. Write it down.\n"
     close = steps.replace("\n\n", "\n")

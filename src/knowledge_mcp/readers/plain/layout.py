@@ -112,6 +112,7 @@ def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
     _mark_underlined(sheets)
     _mark_outstanding(groups)
     _mark_series(groups)
+    _mark_named([group for _, group in groups], max(width, _PAPER))
     _mark_title(groups)
     return [_page(sheet, max(width, _PAPER)) for sheet in sheets]
 
@@ -283,6 +284,24 @@ def _heads_text(group: Sequence[TextRow], following: TextRow | None, width: int)
     room = len(row.text) + 1 + len(words[0]) <= _MOST_HEADING * max(len(each.text) for each in group)
     apart = below.indent <= row.indent + _OFF_CENTRE and words[0][:1].isupper() and title[-1] != "."
     return room and apart and len(words) > _NAME and split_clause_number(below.text).number is None
+
+
+def _mark_named(groups: Sequence[Sequence[TextRow]], width: int) -> None:
+    """Set rows bold that say what they open: "Subpart F Loads", and "CHAPTER 9" with or without its title below."""
+    for group in groups:
+        row, words = group[0], group[0].text.strip()
+        numbered = split_clause_number(words)
+        if row.code or not numbered.keyword or numbered.number is None or words[0].islower():
+            continue
+        is_alone = numbered.title == words
+        titles = [each.text.strip() for each in group[1:]] if is_alone else [numbered.title]
+        if len(group) <= 1 + is_alone and all(_is_title(each, width) for each in titles):
+            for each in group:
+                each.bold = True
+
+
+def _is_title(words: str, width: int) -> bool:
+    return words[0].isupper() and not words.endswith(_OPEN_END) and len(words) <= _MOST_HEADING * width
 
 
 def _counts_of(row: TextRow) -> Iterator[tuple[tuple[str, str], int]]:
