@@ -139,8 +139,8 @@ def test_words_in_capitals_count_alone_where_a_german_document_declares_them() -
 
 @pytest.mark.requirement("A-REQ-DATA-005")
 def test_statements_of_a_german_standard_leave_out_notes_forewords_and_informative_annexes() -> None:
-    def heading(text: str, number: str | None = None) -> Part:
-        return Part(BlockKind.HEADING, text, 1, number)
+    def heading(text: str, number: str | None = None, *, informative: bool = False) -> Part:
+        return Part(BlockKind.HEADING, text, 1, number, informative)
 
     def text(words: str) -> Part:
         return Part(BlockKind.PARAGRAPH, words)
@@ -155,7 +155,7 @@ def test_statements_of_a_german_standard_leave_out_notes_forewords_and_informati
                 text("ANMERKUNG 1 Der Rahmen darf nicht aus Holz sein."),
                 text("Der Lieferant muss:"),
                 Part(BlockKind.LIST_ITEM, "- die Prüfung aufzeichnen;", depth=0),
-                heading("Anhang B (informativ) Hinweise", None),
+                heading("Hinweise", "B", informative=True),
                 text("Der Rahmen darf nicht aus Holz sein."),
             )
         )

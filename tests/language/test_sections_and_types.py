@@ -54,7 +54,7 @@ def test_sections_without_a_telling_title_have_their_parents_role_force_and_clau
         )
     )
     assert facts.roles == [SectionRole.DEFINITIONS] * 3 + [SectionRole.ANNEX] * 2
-    assert facts.informative == [False, False, False, True, True]
+    assert [facts.is_informative(each.index) for each in facts.sections] == [False, False, False, True, True]
     assert [facts.clause_number(i) for i in range(5)] == ["3", "3.1", "3.1", None, "A.1"]
 
 

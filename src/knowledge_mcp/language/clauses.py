@@ -1,10 +1,17 @@
-"""What each section of a document is: its clause, its role, and whether it is informative."""
+"""What each section of a document is: its clause, its role, and whether it is informative.
+
+Publishers say that in brackets behind a heading ("(informative)", "(Nonmandatory Information)"), or in a sentence
+below it: "This annex is not a part of the requirements of this document but is included for informational purposes
+only", "This appendix forms an integral part of this Recommendation".
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 
+from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, obliges
 from knowledge_mcp.model.document import Document, Section
 
 
@@ -88,13 +95,11 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
     ),
     (SectionRole.EXAMPLE, re.compile(r"examples?(?: \d+)?(?:[:.–—-].*)?|(?:worked|informative) examples?.*")),
 )
-_ANNEX = re.compile(r"\W*(?:annex|appendix|appendices|anhang|annexe|anexo)\b", re.IGNORECASE)
+_ANNEX = re.compile(r"\W*(?:annex|appendix|appendices|anhang|annexe|anexo|apéndice)\b", re.IGNORECASE)
 _ANNEX_NUMBER = re.compile(r"[A-Z]\Z")
 _ANNEX_LABEL = re.compile(
     r"^(?:annexe?|appendix|anhang|anexo) [a-z0-9]+\s*[:.–—-]?\s*|\((?:normativ[eo]?|informativ[eo]?)\)\s*"
 )
-_INFORMATIVE = re.compile(r"\((?:informativ[eo]?|non-normative|for information)\)|^non-normative\b", re.IGNORECASE)
-_NORMATIVE = re.compile(r"\(normativ[eo]?\)", re.IGNORECASE)
 _FRONT_MATTER = re.compile(
     r"(?:(?:european |national )?foreword|preface|abstract|(?:executive )?summary|acknowledge?ments?"
     r"|(?:table of )?contents|list of (?:figures|tables)|revision history|document history|change (?:log|history)"
@@ -110,18 +115,16 @@ class SectionFacts:
 
     Attributes:
         roles: role by section index; a section without a telling title has its parent's.
-        informative: whether statements in it oblige nobody, by section index.
         prefatory: whether it is a foreword, abstract, unnumbered introduction or the like, by section index.
         clauses: index of the innermost numbered section at or above, by section index, None where there is none.
     """
 
-    __slots__ = ("clauses", "informative", "prefatory", "roles", "sections")
+    __slots__ = ("clauses", "prefatory", "roles", "sections")
 
     def __init__(self, document: Document) -> None:
         self.sections = document.sections
         clauses_seen: set[int | None] = set()
         self.roles: list[SectionRole] = []
-        self.informative: list[bool] = []
         self.prefatory: list[bool] = []
         self.clauses: list[int | None] = []
         for section in document.sections:
@@ -140,7 +143,6 @@ class SectionFacts:
             if above is not None and self.roles[above] is SectionRole.DEFINITIONS and _names_entry(section, role):
                 role = SectionRole.DEFINITIONS
             self.roles.append(role)
-            self.informative.append(_is_informative(section, title, above is not None and self.informative[above]))
             self.prefatory.append(_is_prefatory(section, title) or (above is not None and self.prefatory[above]))
             self.clauses.append(section.index if section.number else None if above is None else self.clauses[above])
 
@@ -150,7 +152,7 @@ class SectionFacts:
 
     def is_informative(self, section: int | None) -> bool:
         """Tell whether a section is informative, False before the first heading."""
-        return section is not None and self.informative[section]
+        return section is not None and self.sections[section].informative
 
     def is_prefatory(self, section: int | None) -> bool:
         """Tell whether a section only introduces the document, False before the first heading."""
@@ -190,13 +192,75 @@ def _names_entry(section: Section, role: SectionRole) -> bool:
     return section.title[:1].islower() or role not in {SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS}
 
 
-def _is_informative(section: Section, title: str, inherited: bool) -> bool:
-    if section.informative or _INFORMATIVE.search(title):
-        return True
-    return inherited and not _NORMATIVE.search(title)
-
-
 def _is_prefatory(section: Section, title: str) -> bool:
     if section.number in {None, "0"} and title in {"introduction", "einleitung", "introducción"}:
         return True
     return section.number is None and _FRONT_MATTER.match(title) is not None
+
+
+# ---- what a part says of itself
+
+_OWN = (
+    r"(?:this|the present) "
+    r"(?P<word>annexe?|appendix|attachment|section|(?:sub-?)?clause|part|chapter|schedule|document)"
+    r"|dieser? (?P<german>anhang|abschnitt|teil)|(?:la présente|cette) (?P<french>annexe|section|partie)"
+    r"|est[ea] (?:presente )?(?P<spanish>anexo|apéndice|sección|parte)"
+    rf"|(?:{ANNEX_WORDS}) (?P<number>[A-Z]{{1,2}}\d{{0,2}}|[IVX]{{1,4}}|\d{{1,2}})"
+)
+_OF = (
+    r"(?:the |its |all )?(?:(?:mandatory |normative )?(?:requirements|provisions)"
+    r"|this |these |the (?:standard|specification|code|norm|regulation|recommendation)\b|(?-i:[A-Z]))"
+)
+_PURPOSE = r"(?:information|informational|informative|explanatory|explanation|guidance|advisory|illustrative)"
+_NO_PART = (
+    rf"(?:is|are) not (?:an? )?(?:(?:mandatory|normative|official|integral) )?part of {_OF}"
+    rf"|does not (?:form|constitute) (?:an? )?(?:(?:mandatory|normative|official|integral) )?part of {_OF}"
+    rf"|is (?:(?:provided|included|given|intended|presented|published|written) )?(?:here )?(?:solely |purely |merely )?"
+    rf"(?:for|as) (?:{_PURPOSE}(?: and | or |, )?){{1,3}}(?: purposes?(?: only)?| only|(?=\W*(?:\Z|\.)))"
+    r"|is (?:(?:purely|merely|entirely) )?(?:informative|informational|non-?normative|not normative|non-?mandatory)"
+    r"(?!,? (?:for|of|where|except|if|unless|apart|other)\b)"
+    r"|ist (?:rein )?informativ|ist (?:nicht|kein) (?:Bestandteil|Teil) "
+    r"|dient (?:nur|ausschließlich|lediglich) der Information"
+    r"|est (?:purement )?informative|ne fait pas partie (?:intégrante )?d|est donnée? (?:uniquement |seulement )?"
+    r"(?:à titre (?:d['’]information|informatif|indicatif)|pour information)"
+    r"|(?:es|tiene carácter) (?:meramente )?informativ|no forma parte (?:integrante )?d"
+)
+_A_PART = (
+    rf"(?:is|forms|constitutes) (?:an? )?(?:mandatory|normative|integral) part of {_OF}"
+    r"|is (?:normative|mandatory)(?!,? (?:for|of|where|except|if|unless|only|when|apart|other)\b)"
+    r"|ist normativ|est normative|fait partie intégrante d|(?:es|tiene carácter) normativ|forma parte integrante d"
+)
+_STATED = re.compile(
+    rf"(?:\A|(?<=[.;:)]\s))[(\[*_]{{0,3}}(?:{_OWN}) (?:(?P<no>{_NO_PART})|(?P<yes>{_A_PART}))", re.IGNORECASE
+)
+_PLAINLY = re.compile(r"is (?:informative|non-normative|not normative|normative)\Z", re.IGNORECASE)
+_MOST = 700
+"""Characters of a paragraph in which it is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Tell what a paragraph says: whether of its annex, or else of its section, and whether that is informative."""
+
+    informative: bool
+    is_of_annex: bool
+
+
+def standing_of(paragraph: str, number: str | None) -> Standing | None:
+    """Read what a paragraph says of the part that it stands in; None where it says nothing.
+
+    Args:
+        paragraph: its text.
+        number: of the annex that it stands in: "Annex B is not part of …" speaks of it by its number.
+    """
+    words = " ".join(paragraph[:_MOST].split())
+    mark = FORCE_IN_BRACKETS.fullmatch(words)
+    if mark is not None:
+        return Standing(not obliges(mark["force"]), is_of_annex=False)
+    found = _STATED.search(words)
+    if found is None or (found["number"] and found["number"] != number):
+        return None
+    if found["word"] and found["word"].lower() == "document" and not _PLAINLY.search(found[0]):
+        return None  # what a disclaimer says of a whole document
+    word = next(filter(None, (found["word"], found["german"], found["french"], found["spanish"])), "annex")
+    return Standing(found["no"] is not None, is_of_annex=_ANNEX.match(word) is not None)

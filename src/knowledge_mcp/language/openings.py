@@ -26,11 +26,6 @@ _NOTE = re.compile(rf"(?P<label>(?:{NOTE_CAPITALS}|{NOTE_TITLES})(?: \d+(?: {TO_
 _NOTE_IN_PROSE = re.compile(rf"(?:{NOTE_TITLES}) (?!\d)(?!to )[^:—–-]{{0,3}}[^\W\d_]")
 _EXAMPLE_WORD = re.compile(rf"{EXAMPLE_CAPITALS}|{EXAMPLE_TITLES}")
 _EXAMPLE = re.compile(rf"(?P<label>(?:{EXAMPLE_CAPITALS}|(?:{EXAMPLE_TITLES})s?)(?: \d+)?)(?P<after>{_AFTER_LABEL})")
-_INFORMATIVE_SENTENCE = re.compile(
-    r"This (?:section|clause|subclause|annex|appendix|part|document) is (?P<force>informative|non-normative|"
-    r"not normative|normative)(?:\.|,? and .{0,200})?",
-    re.IGNORECASE,
-)
 
 
 def caption_label(text: str, *, is_sure: bool = False) -> str | None:
@@ -78,12 +73,6 @@ def example_label(text: str) -> str | None:
 def is_of_example(label: str) -> bool:
     """Tell whether the label of a note or example is an example's."""
     return _EXAMPLE_WORD.match(label) is not None
-
-
-def informative_statement(text: str) -> bool | None:
-    """Read "This clause is informative." and the like: True, False for normative, None for anything else."""
-    match = _INFORMATIVE_SENTENCE.fullmatch(" ".join(text.split()).strip("_* "))
-    return match.group("force").lower() != "normative" if match else None
 
 
 # Symbol fonts put their bullets into the private use area.
@@ -216,10 +205,18 @@ _INITIALS = re.compile(r"[A-HJ-UWYZ]\.[A-Z](?:\.[A-Z])*")
 """An abbreviation ("U.S."); a first letter that is a Roman numeral may number a part ("I.A")."""
 _TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
 """Annexes of a nation or of Europe, and of the parts of a standard that adds to another: NA, ZA, AA."""
-_FORCE_IN_BRACKETS = re.compile(
-    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[eo]?|non-normative|normativ[eo]?|mandatory)\s*+[)\]]\s*+",
+FORCE_IN_BRACKETS = re.compile(
+    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[eo]?|informational|non-?normative|not normative|normativ[eo]?"
+    r"|(?:non-?)?mandatory(?: information)?|for (?:information|guidance)(?: only)?|(?:à titre )?d['’]information"
+    r"|à titre informatif|zur information)\s*+[)\]]\s*+",
     re.IGNORECASE,
 )
+"""What stands behind a heading, or by itself below it, and says whether its part obliges."""
+
+
+def obliges(force: str) -> bool:
+    """Read what stands in such brackets: "normative" and "mandatory information" oblige."""
+    return force.lower().startswith(("normativ", "mandatory"))
 
 
 def is_deep(number: str) -> bool:
@@ -265,11 +262,11 @@ def _end_of_separator(title: str) -> int:
 
 def _take_force(line: str) -> tuple[str, bool | None]:
     # most lines have no bracket, and the search begins again at every blank
-    match = _FORCE_IN_BRACKETS.search(line) if "(" in line or "[" in line else None
+    match = FORCE_IN_BRACKETS.search(line) if "(" in line or "[" in line else None
     if match is None:
         return line, None
     rest = f"{line[: match.start()]} {line[match.end() :]}".strip()
-    return rest, not match.group("force").lower().startswith(("normativ", "mandatory"))
+    return rest, not obliges(match["force"])
 
 
 def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:

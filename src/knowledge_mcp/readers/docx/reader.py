@@ -50,7 +50,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-9"
+        return "docx-10"
 
     def check(self, item: SourceItem) -> Inspection:
 

@@ -24,7 +24,7 @@ class HtmlReader(ConvertingReader):
         sandbox: as `ConvertingReader`.
     """
 
-    label = "html-8"
+    label = "html-9"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(MEDIA_TYPES.values(), "knowledge_mcp.readers.html.job:page")
 
     def __init__(self, *, main_text: bool = False, sandbox: Sandbox | None = None) -> None:

@@ -183,7 +183,7 @@ class MarkdownReader:
 
     @property
     def version(self) -> str:
-        return "markdown-8"
+        return "markdown-9"
 
     def check(self, item: SourceItem) -> Inspection:
         text, _ = decode(item, read_source(item))

@@ -12,7 +12,6 @@ from knowledge_mcp.language.openings import (
     caption_label,
     caption_target,
     example_label,
-    informative_statement,
     note_label,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
@@ -96,7 +95,7 @@ class MarkdownWalker:
                 self._table(tokens[index:stop])
                 index = stop
             elif token.type == "heading_open":
-                self._heading(int(token.tag[1]), tokens[index + 1], _following_paragraph(tokens, index + 3))
+                self._heading(int(token.tag[1]), tokens[index + 1])
                 index += 2
             elif token.type in {"paragraph_open", "dt_open"}:
                 self._text(token, tokens[index + 1])
@@ -145,7 +144,7 @@ class MarkdownWalker:
 
     # ---- headings
 
-    def _heading(self, level: int, inline: Token, following: str) -> None:
+    def _heading(self, level: int, inline: Token) -> None:
         children = inline.children or []
         rich = inline_rich(children)
         if self._quotes or self._lists:
@@ -160,12 +159,11 @@ class MarkdownWalker:
         if attributes and not inline.content.rstrip().endswith("\\}"):
             words, pairs = _CLOSING_MARKS.sub("", words[: attributes.start()]), attributes.group("pairs")
             names.append(attributes.group("id") or "")
-        self._section(level, words, informative_statement(following), names, pairs)
+        self._section(level, words, names, pairs)
 
-    def _section(self, level: int, words: str, stated: bool | None, names: Sequence[str], pairs: str = "") -> None:
+    def _section(self, level: int, words: str, names: Sequence[str], pairs: str = "") -> None:
         self._waiting_names = []
         parts, depth = self._declared_title(pairs, words, level)
-        informative = parts.informative if stated is None else stated
         shown = " ".join(words.split())
         is_declared = _NUMBER.search(pairs) is not None
         printed = shown if is_declared else parts.printed(shown)
@@ -174,7 +172,7 @@ class MarkdownWalker:
             level=depth,
             source=HeadingSource.MARKUP,
             number=parts.number,
-            informative=informative,
+            informative=parts.informative,
             printed=printed,
             pages=self._pages,
             lines=self._lines,
@@ -344,7 +342,7 @@ class MarkdownWalker:
 
     def _html_piece(self, piece: HtmlPiece) -> None:
         if piece.kind == "heading" and not (self._quotes or self._lists):
-            self._section(piece.level, piece.text, None, self._waiting_names)
+            self._section(piece.level, piece.text, self._waiting_names)
         elif piece.kind == "table":
             self._add_block(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in piece.rows]))
         elif piece.kind == "item":
@@ -374,10 +372,3 @@ class MarkdownWalker:
         if span is not None:
             self._builder.anchor(self._waiting_names, span.start)
             self._waiting_names = []
-
-
-def _following_paragraph(tokens: Sequence[Token], index: int) -> str:
-    """Return the words of the paragraph that begins at an index, "" where there is something else."""
-    if index + 1 < len(tokens) and tokens[index].type == "paragraph_open":
-        return inline_rich(tokens[index + 1].children or []).text
-    return ""

@@ -37,6 +37,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.clauses import ClauseFinder, HeadingDraft
 from knowledge_mcp.readers.shared.hidden import without_hidden
+from knowledge_mcp.readers.shared.standing import informative_sections
 from knowledge_mcp.support.checkpoints import checkpoint
 
 __all__ = [
@@ -197,7 +198,7 @@ class DocumentBuilder:
             level: depth from 1, never truncated; the parent is the last section of a smaller level.
             source: what told that it is a heading.
             number: clause number as printed, without trailing dot.
-            informative: None takes over what the parent section is; True and False decide for the section.
+            informative: what its line says; None where it says nothing, and then what is below and above it decides.
             confidence: 0..1, how surely it is one.
             printed: the line as printed, where it is more than number and title ("Annex B (informative) Records").
             pages: physical pages from 1.
@@ -388,28 +389,29 @@ class DocumentBuilder:
     def _sections(self, text: str) -> tuple[Section, ...]:
         stops = self._stops(len(text))
         names = self._entry_names(text)
-        built: list[Section] = []
+        parents: list[int | None] = []
         path: list[int] = []
         for index, heading in enumerate(self._headings):
             while path and self._headings[path[-1]].level >= heading.level:
                 path.pop()
-            parent = path[-1] if path else None
-            inherited = built[parent].informative if parent is not None else False
-            section = Section(
+            parents.append(path[-1] if path else None)
+            path.append(index)
+        informative = informative_sections(self._headings, parents, self._blocks, text)
+        return tuple(
+            Section(
                 index=index,
-                parent=parent,
+                parent=parents[index],
                 level=heading.level,
                 number=heading.number,
                 title=names.get(index, heading.title),
                 heading=heading.span,
                 span=Span(heading.span.start, stops[index]),
-                informative=inherited if heading.informative is None else heading.informative,
+                informative=informative[index],
                 source=heading.source,
                 confidence=heading.confidence,
             )
-            built.append(section)
-            path.append(index)
-        return tuple(built)
+            for index, heading in enumerate(self._headings)
+        )
 
     def _entry_names(self, text: str) -> dict[int, str]:
         """Name the entries whose heading is a number alone by the first line of the paragraph below: the term."""

@@ -1,0 +1,84 @@
+"""Which sections of a document are informative: by their headings, by sentences below these, and by what is above."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from knowledge_mcp.language.clauses import standing_of
+from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS
+from knowledge_mcp.model.document import Block, BlockKind
+from knowledge_mcp.readers.shared.clauses import HeadingDraft
+
+_ANNEX = re.compile(
+    rf"\W*(?:(?:national|normative|informative|(?:non-?)?mandatory)\s+)?(?:{ANNEX_WORDS})\b", re.IGNORECASE
+)
+_ANNEXES = re.compile(r"(?:annex|appendix|attachment)(?:es)?|appendices|anhänge|anhang|annexes?|anexos?", re.IGNORECASE)
+_SAYS_SO = re.compile(r"(?:informative|non-normative)\b", re.IGNORECASE)
+_FIRST_OF_ANNEX, _FIRST_OF_SECTION = 3, 1
+"""Paragraphs at the beginning of an annex, and of a section, in which it may be said what it is."""
+
+
+def informative_sections(
+    headings: Sequence[HeadingDraft], parents: Sequence[int | None], blocks: Sequence[Block], text: str
+) -> list[bool]:
+    """Tell for each heading whether its section is informative.
+
+    Args:
+        headings: of the document, in order.
+        parents: by heading, the place of the one above it.
+        blocks: of the document; what is not below a heading counts for none.
+        text: the document's.
+    """
+    stated = _stated(headings, parents, blocks, text)
+    out: list[bool] = []
+    annexes: bool | None = None  # what a heading "APPENDIXES" without a number says of those that follow it
+    for place, (heading, parent) in enumerate(zip(headings, parents, strict=True)):
+        own = stated.get(place, heading.informative)
+        if own is None and heading.number is None and _SAYS_SO.match(heading.title):
+            own = True
+        if heading.number is None and _opens_annexes(heading):
+            annexes = own
+        elif heading.number is not None and heading.number[0].isdigit():
+            annexes = None
+        elif own is None and heading.number is not None and parent is None:
+            own = annexes
+        out.append((parent is not None and out[parent]) if own is None else own)
+    return out
+
+
+def _stated(
+    headings: Sequence[HeadingDraft], parents: Sequence[int | None], blocks: Sequence[Block], text: str
+) -> dict[int, bool]:
+    """Read the first paragraphs of sections and of annexes; the first that says something counts."""
+    stated: dict[int, bool] = {}
+    seen: Counter[int] = Counter()
+    seen_below: Counter[int] = Counter()
+    annexes: list[int | None] = []  # by heading, the outermost annex that it stands in
+    for place, (heading, parent) in enumerate(zip(headings, parents, strict=True)):
+        around = annexes[parent] if parent is not None else None
+        annexes.append(place if around is None and _ANNEX.match(heading.span.of(text)) else around)
+    for block in blocks:
+        if block.kind is not BlockKind.PARAGRAPH or block.section is None:
+            continue
+        annex = annexes[block.section]
+        seen[block.section] += 1
+        if annex is not None:
+            seen_below[annex] += 1
+        if seen[block.section] > _FIRST_OF_SECTION and (annex is None or seen_below[annex] > _FIRST_OF_ANNEX):
+            continue
+        found = standing_of(block.span.of(text), headings[annex].number if annex is not None else None)
+        if found is None:
+            continue
+        if not found.is_of_annex and seen[block.section] <= _FIRST_OF_SECTION:
+            stated.setdefault(block.section, found.informative)
+        elif found.is_of_annex and annex is not None and seen_below[annex] <= _FIRST_OF_ANNEX:
+            stated.setdefault(annex, found.informative)
+    return stated
+
+
+def _opens_annexes(heading: HeadingDraft) -> bool:
+    """Tell "APPENDIXES", "ANNEX (Mandatory Information)" and what such a line has in brackets by itself."""
+    words = FORCE_IN_BRACKETS.sub("", heading.title).strip()
+    return _ANNEXES.fullmatch(words) is not None or (not words and heading.informative is not None)

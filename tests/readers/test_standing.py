@@ -1,0 +1,91 @@
+"""A section is informative where its heading, a sentence below it, or what stands above it says so, in any format."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.model.document import BlockKind, HeadingSource
+from knowledge_mcp.readers.shared.assembly import DocumentBuilder, split_clause_number
+from tests.readers.test_assembly import ITEM
+
+
+def informative(*lines: str) -> dict[str, bool]:
+    """Lay lines out, "# " before a heading, "## " before one of the second level; by number or title."""
+    builder = DocumentBuilder()
+    for line in lines:
+        depth = len(line) - len(line.lstrip("#"))
+        if not depth:
+            builder.block(BlockKind.PARAGRAPH, line)
+            continue
+        words = line.lstrip("# ")
+        parts = split_clause_number(words)
+        builder.heading(
+            parts.title,
+            level=depth,
+            source=HeadingSource.STYLE,
+            number=parts.number,
+            informative=parts.informative,
+            printed=parts.printed(words),
+        )
+    return {each.number or each.title: each.informative for each in builder.build(ITEM).sections}
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        (
+            "Annex A is not a part of the requirements of this NFPA document but is included for informational "
+            "purposes only. This annex contains explanatory material.",
+            True,
+        ),
+        ("Annex B is not a part of the requirements of this document.", False),
+        ("(This annex is not part of this standard. It has no requirements necessary for conformance.)", True),
+        ("(This annex does not form an integral part of this Recommendation.)", True),
+        ("(This annex forms an integral part of this Recommendation.)", False),
+        ("This annex describes tests. This annex is not a mandatory part of the standard.", True),
+        ("This annex is a mandatory part of the standard.", False),
+        ("This annex is included for explanatory purposes only and does not form part of the requirements.", True),
+        ("This annex is informative and has advice.", True),
+        ("This annex is informative, except for A.2.", False),
+        ("This annex is intended to provide guidance on tests.", False),
+        ("This annex is not part of the delivery.", False),
+        ("(Nonmandatory Information)", True),
+        ("Dieser Anhang ist informativ.", True),
+        ("La présente annexe est donnée à titre d'information.", True),
+        ("Este anexo tiene carácter informativo.", True),
+        ("Users find that this annex is informative.", False),
+        ("This document is provided for informational purposes only.", False),
+    ],
+)
+def test_what_a_sentence_below_its_heading_says_of_an_annex(paragraph: str, expected: bool) -> None:
+    found = informative("# 1 Scope", "Pumps.", "# Annex A Tests", paragraph, "## A.1 Rig", "The rig shall stand.")
+    assert found == {"1": False, "A": expected, "A.1": expected}
+
+
+def test_a_sentence_in_its_first_clause_speaks_of_the_whole_annex_and_one_far_below_does_not() -> None:
+    said = "This appendix is not a mandatory part of the standard. It is intended for guidance only."
+    first = informative("# Appendix A", "## A.1 Scope", said, "## A.2 Rig", "The rig shall stand.")
+    assert first == {"A": True, "A.1": True, "A.2": True}
+    late = informative("# Appendix A", "## A.1 Scope", "One.", "Two.", "Three.", "## A.2 Rig", said)
+    assert not any(late.values())
+
+
+def test_a_sentence_of_a_section_speaks_of_it_alone() -> None:
+    found = informative("# 4 Design", "## 4.1 Notes", "This clause is for information only.", "## 4.2 Rules", "Text.")
+    assert found == {"4": False, "4.1": True, "4.2": False}
+
+
+def test_annexes_below_a_line_without_a_number_are_what_it_says() -> None:
+    found = informative(
+        "# 1. Scope", "Pumps.", "# ANNEX", "(Mandatory Information)", "# A1. RIG", "It shall stand.",
+        "# APPENDIXES", "(Nonmandatory Information)", "# X1. RATIONALE", "It shall be told.", "## X1.1 Pumps", "Text.",
+        "# 2. Summary", "Text.",
+    )  # fmt: skip
+    assert found == {
+        "1": False, "ANNEX": False, "A1": False, "APPENDIXES": True, "X1": True, "X1.1": True, "2": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["# Annex B (for information only) Hints", "# Appendix B (Nonmandatory Information)"])
+def test_brackets_behind_a_heading_in_the_words_of_other_publishers(line: str) -> None:
+    assert informative(line, "Text.")["B"]
