@@ -75,12 +75,15 @@ def test_a_sentence_of_a_section_speaks_of_it_alone() -> None:
     assert found == {"4": False, "4.1": True, "4.2": False}
 
 
-def test_annexes_below_a_line_without_a_number_are_what_it_says() -> None:
-    found = informative(
+@pytest.mark.parametrize("title", [(), ("# Standard Test Method for Pumps",)], ids=["alone", "below a title"])
+def test_annexes_behind_a_line_without_a_number_are_what_it_says(title: tuple[str, ...]) -> None:
+    lines = (
         "# 1. Scope", "Pumps.", "# ANNEX", "(Mandatory Information)", "# A1. RIG", "It shall stand.",
         "# APPENDIXES", "(Nonmandatory Information)", "# X1. RATIONALE", "It shall be told.", "## X1.1 Pumps", "Text.",
         "# 2. Summary", "Text.",
     )  # fmt: skip
+    found = informative(*title, *(f"#{line}" if title and line.startswith("#") else line for line in lines))
+    found.pop("Standard Test Method for Pumps", None)
     assert found == {
         "1": False, "ANNEX": False, "A1": False, "APPENDIXES": True, "X1": True, "X1.1": True, "2": False,
     }  # fmt: skip
@@ -89,3 +92,10 @@ def test_annexes_below_a_line_without_a_number_are_what_it_says() -> None:
 @pytest.mark.parametrize("line", ["# Annex B (for information only) Hints", "# Appendix B (Nonmandatory Information)"])
 def test_brackets_behind_a_heading_in_the_words_of_other_publishers(line: str) -> None:
     assert informative(line, "Text.")["B"]
+
+
+def test_a_line_in_brackets_right_above_an_annex_speaks_of_it_and_those_beside_it() -> None:
+    found = informative("# 1. Scope", "Pumps.", "APPENDIXES", "(Nonmandatory Information)", "# X1. WHY", "# X2. HOW")
+    assert found == {"1": False, "X1": True, "X2": True}
+    inside = informative("# 1. Scope", "(Nonmandatory Information)", "Pumps.", "# X1. WHY", "Text.")
+    assert inside == {"1": True, "X1": False}

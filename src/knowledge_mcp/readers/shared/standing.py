@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
 
 from knowledge_mcp.language.clauses import standing_of
-from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS
+from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, obliges
 from knowledge_mcp.model.document import Block, BlockKind
 from knowledge_mcp.readers.shared.clauses import HeadingDraft
 
@@ -32,18 +33,21 @@ def informative_sections(
         text: the document's.
     """
     stated = _stated(headings, parents, blocks, text)
+    opened = _opened(blocks, text)
     out: list[bool] = []
-    annexes: bool | None = None  # what a heading "APPENDIXES" without a number says of those that follow it
+    annexes: tuple[int | None, bool] | None = None  # what is said of several annexes, by what is above them
     for place, (heading, parent) in enumerate(zip(headings, parents, strict=True)):
         own = stated.get(place, heading.informative)
         if own is None and heading.number is None and _SAYS_SO.match(heading.title):
             own = True
         if heading.number is None and _opens_annexes(heading):
-            annexes = own
+            annexes = (parent, own) if own is not None else None
         elif heading.number is not None and heading.number[0].isdigit():
             annexes = None
-        elif own is None and heading.number is not None and parent is None:
-            own = annexes
+        elif heading.number is not None and place in opened:
+            annexes = (parent, opened[place])
+        if own is None and heading.number is not None and annexes is not None and parent == annexes[0]:
+            own = annexes[1]
         out.append((parent is not None and out[parent]) if own is None else own)
     return out
 
@@ -76,6 +80,18 @@ def _stated(
         elif found.is_of_annex and annex is not None and seen_below[annex] <= _FIRST_OF_ANNEX:
             stated.setdefault(annex, found.informative)
     return stated
+
+
+def _opened(blocks: Sequence[Block], text: str) -> dict[int, bool]:
+    """Find headings with a line "(Nonmandatory Information)" right above them, and what it says."""
+    opened: dict[int, bool] = {}
+    for above, block in itertools.pairwise(blocks):
+        if block.kind is not BlockKind.HEADING or block.section is None or above.kind is not BlockKind.PARAGRAPH:
+            continue
+        mark = FORCE_IN_BRACKETS.fullmatch(above.span.of(text))
+        if mark is not None:
+            opened[block.section] = not obliges(mark["force"])
+    return opened
 
 
 def _opens_annexes(heading: HeadingDraft) -> bool:
