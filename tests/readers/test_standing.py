@@ -9,8 +9,8 @@ from knowledge_mcp.readers.shared.assembly import DocumentBuilder, split_clause_
 from tests.readers.test_assembly import ITEM
 
 
-def informative(*lines: str) -> dict[str, bool]:
-    """Lay lines out, "# " before a heading, "## " before one of the second level; by number or title."""
+def laid_out(*lines: str) -> DocumentBuilder:
+    """Lay lines out, "# " before a heading, "## " before one of the second level."""
     builder = DocumentBuilder()
     for line in lines:
         depth = len(line) - len(line.lstrip("#"))
@@ -27,7 +27,12 @@ def informative(*lines: str) -> dict[str, bool]:
             informative=parts.informative,
             printed=parts.printed(words),
         )
-    return {each.number or each.title: each.informative for each in builder.build(ITEM).sections}
+    return builder
+
+
+def informative(*lines: str) -> dict[str, bool]:
+    """Tell of the sections of lines, by number or title, which are informative."""
+    return {each.number or each.title: each.informative for each in laid_out(*lines).build(ITEM).sections}
 
 
 @pytest.mark.parametrize(
@@ -99,3 +104,32 @@ def test_a_line_in_brackets_right_above_an_annex_speaks_of_it_and_those_beside_i
     assert found == {"1": False, "X1": True, "X2": True}
     inside = informative("# 1. Scope", "(Nonmandatory Information)", "Pumps.", "# X1. WHY", "Text.")
     assert inside == {"1": True, "X1": False}
+
+
+CODE = (
+    "# 26 Concrete", "## 26.1 Mixing", "## R26.1 Mixing", "26.1.1 The mixer shall turn.", "R26.1.1 Slow mixers fail.",
+    "26.1.2 The water shall be clean.", "R26.1.2 See the report.", "26.1.3 The sand shall be dry.",
+)  # fmt: skip
+
+
+def test_comments_are_informative_and_interrupt_no_numbering() -> None:
+    found = informative(*CODE, "# 27 Commentary on steel")
+    assert found == {
+        "26": False, "26.1": False, "R26.1": True, "26.1.1": False, "R26.1.1": True, "26.1.2": False,
+        "R26.1.2": True, "26.1.3": False, "27": False,
+    }  # fmt: skip
+
+
+def test_a_comment_stands_below_its_clause_and_the_clauses_beside_it() -> None:
+    builder = laid_out(*CODE, "# 27 Commentary on steel")
+    sections = builder.build(ITEM).sections
+    above = {each.number: sections[each.parent].number for each in sections if each.parent is not None}
+    assert above == {
+        "26.1": "26", "R26.1": "26.1", "26.1.1": "26.1", "R26.1.1": "26.1.1", "26.1.2": "26.1",
+        "R26.1.2": "26.1.2", "26.1.3": "26.1",
+    }  # fmt: skip
+
+
+def test_requirements_that_are_numbered_like_comments_are_none_where_nothing_is_said_of_a_commentary() -> None:
+    found = informative("# 1 Pump", "## 1.1 Flow", "R1.1 The flow shall be kept.", "## 1.2 Heat", "R1.2 It shall stay.")
+    assert found == {"1": False, "1.1": False, "1.2": False}

@@ -13,13 +13,22 @@ from dataclasses import dataclass, replace
 from knowledge_mcp.language.openings import UNTITLED, caption_label, split_clause_number
 from knowledge_mcp.model.document import Block, BlockKind, HeadingSource, Span
 from knowledge_mcp.readers.shared.articles import Article, articles_in, title_below
-from knowledge_mcp.readers.shared.numbering import LETTERED, ClauseCount, NumberKey, number_key
+from knowledge_mcp.readers.shared.numbering import (
+    LETTERED,
+    ClauseCount,
+    NumberKey,
+    clause_commented,
+    has_commentary,
+    number_key,
+)
 
 _LONGEST_TITLE = 120
 _STOP = re.compile(r"[.:]?\s*(?:[–—-]\s*)?")
 _STOPS = " .:–—-"
 _FEWEST_TITLES, _MOST_TITLES = 2, 0.5
 """Bold paragraphs that are headings at least, and the share of all blocks up to which they are: more is a bold text."""
+_FEWEST_COMMENTS = 2
+"""Comments among the clauses at least; a single one may be the number of something else."""
 _BOLD_ALONE = 0.6
 """How sure it is: as for lines of a PDF that only their print makes headings."""
 
@@ -36,6 +45,25 @@ class HeadingDraft:
     confidence: float
     informative: bool | None
     is_entry: bool = False
+
+
+def comments_among(headings: Sequence[HeadingDraft], text: str) -> dict[int, int]:
+    """Find clauses that comment on others, where these go on behind them: "26.4.1", "R26.4.1", "26.4.2".
+
+    Returns:
+        By the place of a comment, the place of its clause.
+    """
+    known: dict[NumberKey, int] = {}
+    found: dict[int, int] = {}
+    goes_on = 0
+    for place, heading in enumerate(headings if has_commentary(text) else ()):
+        key = number_key(heading.number) if heading.number else None
+        if key and (clause := clause_commented(key, known)) is not None:
+            found[place] = known[clause]
+        elif key:
+            goes_on = place if key[0] < LETTERED else goes_on
+            known[key] = place
+    return found if sum(place < goes_on for place in found) >= _FEWEST_COMMENTS else {}
 
 
 @dataclass(slots=True)
@@ -59,7 +87,7 @@ class ClauseFinder:
     def __init__(self, text: str, leads: Mapping[int, int], plain: set[int]) -> None:
         self._text, self._leads, self._plain = text, leads, plain
         self._open: list[tuple[NumberKey, int]] = []
-        self._count = ClauseCount()
+        self._count = ClauseCount(has_commentary(text))
         self._articles: dict[int, Article] = {}
 
     def settled(
@@ -88,7 +116,10 @@ class ClauseFinder:
         sure = self._count.is_sure(untitled)
         titled = {place: each for place, each in found.items() if each.heading.title or place in self._articles}
         kept = found if sure else titled
-        return self._joined(*self._parted(blocks, headings, kept))
+        out, drafts = self._joined(*self._parted(blocks, headings, kept))
+        for place, clause in comments_among(drafts, self._text).items():
+            drafts[place] = replace(drafts[place], level=drafts[clause].level + 1)
+        return out, drafts
 
     def _bold_titles(self, blocks: Sequence[Block]) -> tuple[list[Block], list[HeadingDraft]]:
         """Make headings of the short paragraphs that stand out as a whole, where nothing in the file is a heading.
@@ -178,7 +209,14 @@ class ClauseFinder:
         return _Found(key, heading, cut)
 
     def _level(self, key: NumberKey) -> int:
-        """Put a clause below the open one whose number it goes on, else beside or below the last."""
+        """Put a clause below the open one whose number it goes on, else beside or below the last.
+
+        A comment stands beside the clause that it is about.
+        """
+        if commented := self._count.commented(key):
+            beside = (level for above, level in reversed(self._open) if above[:-1] == commented[:-1])
+            if (level := next(beside, None)) is not None:
+                return level
         for above, level in reversed(self._open):
             if above == key[: len(above)]:
                 return level + len(key) - len(above)

@@ -184,24 +184,47 @@ _SIBLINGS = 2
 """Clauses without a title below one heading at least, once in a document: a single number may be one that is cited."""
 
 
+_COMMENTED = {ord(letter) - ord("A") + 1 for letter in "CR"}
+"""Letters before the number of a clause that make it the number of its commentary: in codes for structures."""
+
+
+def clause_commented(key: NumberKey, known: Collection[NumberKey]) -> NumberKey | None:
+    """Give the clause, one of those known, that "R26.4.1" or "C5.2.1" comments on; None where it is none of these."""
+    letter, first = divmod(key[0], LETTERED) if key else (0, 0)
+    plain = (first, *key[1:])
+    is_comment = letter in _COMMENTED and first > 0 and len(key) > 1 and plain in known and key[:1] not in known
+    return plain if is_comment else None
+
+
+def has_commentary(text: str) -> bool:
+    """Tell whether a document may have clauses that comment on others: it uses the word."""
+    return "commentary" in text.casefold()
+
+
 @dataclass(slots=True)
 class ClauseCount:
-    """Follow the numbers of a document's clauses in their order; `last` is the last one taken."""
+    """Follow the numbers of a document's clauses in their order; `last` is the last one taken that is no comment."""
 
+    is_commented: bool = False
     last: NumberKey = ()
     _known: set[NumberKey] = field(default_factory=set[NumberKey])
     _counted: Counter[NumberKey] = field(default_factory=Counter[NumberKey])
 
     def take(self, key: NumberKey) -> None:
         """Count a clause."""
-        self.last = key
+        if self.commented(key) is None:
+            self.last = key
         self._known.add(key)
         self._counted[family(key)] += 1
 
     def comes_next(self, key: NumberKey) -> bool:
         """Tell whether a number goes on with the numbering."""
-        return counts_on(self.last, key, self._known)
+        return counts_on(self.last, key, self._known) or self.commented(key) is not None
+
+    def commented(self, key: NumberKey) -> NumberKey | None:
+        """Give the clause that one with this number comments on, None where it is no comment."""
+        return clause_commented(key, self._known) if self.is_commented else None
 
     def is_sure(self, untitled: Iterable[NumberKey]) -> bool:
         """Tell whether clauses without a title are clauses: some of them stand beside others."""
-        return any(self._counted[family(key)] >= _SIBLINGS for key in untitled)
+        return any(self._counted[family(self.commented(key) or key)] >= _SIBLINGS for key in untitled)

@@ -11,7 +11,7 @@ from knowledge_mcp.language.openings import UNTITLED
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
-from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, number_key
+from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, has_commentary, number_key
 
 _ENDED = (".", ":", ";", "!", "?", ")")
 _SPACED = 0.3
@@ -29,8 +29,8 @@ def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -
     """Find the clauses without a title that go on with the numbering of the headings; each is cut behind its number."""
     starts = {id(heading.lines[0]): heading for heading in headings}
     inside = {id(line) for heading in headings for line in heading.lines}
-    count = ClauseCount()
-    level = 0
+    count = ClauseCount(any(has_commentary(line.text) for page in pages for line in page.lines))
+    level = 0  # of the last clause that is no comment
     found: list[tuple[NumberKey, Heading]] = []
     for page in pages:
         lines = [line for line in page.lines if not line.rotated and line.aside == 0]
@@ -39,16 +39,18 @@ def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -
         for line in lines:
             heading = starts.get(id(line))
             if heading is not None and heading.number is not None:
-                level = heading.level
-                if key := number_key(heading.number):
+                key = number_key(heading.number)
+                level = level if key and count.commented(key) else heading.level
+                if key:
                     count.take(key)
             elif id(line) not in inside and (match := UNTITLED.match(line.text)) is not None:
                 key = number_key(match["number"])
                 begins = above is None or id(above) in inside or _begins(above, line)
                 if key and begins and count.comes_next(key) and _is_flush(line, lines, page.width, edges):
-                    level = max(level + len(key) - len(count.last), 1)
+                    own = max(level + len(key) - len(count.last), 1)
+                    level = level if count.commented(key) else own
                     count.take(key)
-                    found.append((key, _heading(line, match["number"], level)))
+                    found.append((key, _heading(line, match["number"], own)))
             above = line
     return [heading for _, heading in found] if count.is_sure(key for key, _ in found) else []
 
