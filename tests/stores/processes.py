@@ -80,10 +80,10 @@ def _look(handle: Collection) -> None:
 
 
 def read(store: Store, seconds: float) -> None:
-    """Look again and again, once at least."""
+    """Look again and again."""
     deadline = time.monotonic() + seconds
     looks = 0
-    while not looks or time.monotonic() < deadline:
+    while time.monotonic() < deadline:
         check(store)
         looks += 1
     say(str(looks))
