@@ -35,7 +35,10 @@ _BOLD_ALONE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class HeadingDraft:
-    """Hold a heading whose section is not made yet; fields as in `Section`, `span` being the heading's own."""
+    """Hold a heading whose section is not made yet; fields as in `Section`, `span` being the heading's own.
+
+    `is_comment` tells of a clause that comments on another one.
+    """
 
     level: int
     number: str | None
@@ -45,25 +48,7 @@ class HeadingDraft:
     confidence: float
     informative: bool | None
     is_entry: bool = False
-
-
-def comments_among(headings: Sequence[HeadingDraft], text: str) -> dict[int, int]:
-    """Find clauses that comment on others, where these go on behind them: "26.4.1", "R26.4.1", "26.4.2".
-
-    Returns:
-        By the place of a comment, the place of its clause.
-    """
-    known: dict[NumberKey, int] = {}
-    found: dict[int, int] = {}
-    goes_on = 0
-    for place, heading in enumerate(headings if has_commentary(text) else ()):
-        key = number_key(heading.number) if heading.number else None
-        if key and (clause := clause_commented(key, known)) is not None:
-            found[place] = known[clause]
-        elif key:
-            goes_on = place if key[0] < LETTERED else goes_on
-            known[key] = place
-    return found if sum(place < goes_on for place in found) >= _FEWEST_COMMENTS else {}
+    is_comment: bool = False
 
 
 @dataclass(slots=True)
@@ -117,9 +102,23 @@ class ClauseFinder:
         titled = {place: each for place, each in found.items() if each.heading.title or place in self._articles}
         kept = found if sure else titled
         out, drafts = self._joined(*self._parted(blocks, headings, kept))
-        for place, clause in comments_among(drafts, self._text).items():
-            drafts[place] = replace(drafts[place], level=drafts[clause].level + 1)
+        for place, clause in self._comments(drafts).items():
+            drafts[place] = replace(drafts[place], level=drafts[clause].level + 1, is_comment=True)
         return out, drafts
+
+    def _comments(self, headings: Sequence[HeadingDraft]) -> dict[int, int]:
+        """Find comments with clauses behind them ("26.4.1", "R26.4.1", "26.4.2"), each with its clause, by place."""
+        known: dict[NumberKey, int] = {}
+        found: dict[int, int] = {}
+        goes_on = 0
+        for place, heading in enumerate(headings if self._count.is_commented else ()):
+            key = number_key(heading.number) if heading.number else None
+            if key and (clause := clause_commented(key, known)) is not None:
+                found[place] = known[clause]
+            elif key:
+                goes_on = place if key[0] < LETTERED else goes_on
+                known[key] = place
+        return found if sum(place < goes_on for place in found) >= _FEWEST_COMMENTS else {}
 
     def _bold_titles(self, blocks: Sequence[Block]) -> tuple[list[Block], list[HeadingDraft]]:
         """Make headings of the short paragraphs that stand out as a whole, where nothing in the file is a heading.

@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from knowledge_mcp.language.clauses import standing_of
-from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, obliges
+from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, STATUS_WORDS, obliges
 from knowledge_mcp.model.document import Block, BlockKind
-from knowledge_mcp.readers.shared.clauses import HeadingDraft, comments_among
+from knowledge_mcp.readers.shared.clauses import HeadingDraft
 
-_ANNEX = re.compile(
-    rf"\W*(?:(?:national|normative|informative|(?:non-?)?mandatory)\s+)?(?:{ANNEX_WORDS})\b", re.IGNORECASE
-)
+_ANNEX = re.compile(rf"\W*(?:{STATUS_WORDS})?(?:{ANNEX_WORDS})\b", re.IGNORECASE)
 _ANNEXES = re.compile(r"(?:annex|appendix|attachment)(?:es)?|appendices|anhänge|anhang|annexes?|anexos?", re.IGNORECASE)
 _SAYS_SO = re.compile(r"(?:informative|non-normative)\b", re.IGNORECASE)
 _FIRST_OF_ANNEX, _FIRST_OF_SECTION = 3, 1
@@ -34,14 +32,13 @@ def informative_sections(
     """
     stated = _stated(headings, parents, blocks, text)
     opened = _opened(blocks, text)
-    comments = comments_among(headings, text)
     out: list[bool] = []
     annexes: tuple[int | None, bool] | None = None  # what is said of several annexes, by what is above them
     for place, (heading, parent) in enumerate(zip(headings, parents, strict=True)):
         own = stated.get(place, heading.informative)
         if own is None and heading.number is None and _SAYS_SO.match(heading.title):
             own = True
-        own = True if own is None and place in comments else own
+        own = True if own is None and heading.is_comment else own
         if heading.number is None and _opens_annexes(heading):
             annexes = (parent, own) if own is not None else None
         elif heading.number is not None and heading.number[0].isdigit():
@@ -50,7 +47,8 @@ def informative_sections(
             annexes = (parent, opened[place])
         if own is None and heading.number is not None and annexes is not None and parent == annexes[0]:
             own = annexes[1]
-        if parent in comments and place not in comments and heading.number is not None:
+        below_comment = parent is not None and headings[parent].is_comment
+        if below_comment and not heading.is_comment and heading.number is not None:
             own = own or False  # the clauses go on
         out.append((parent is not None and out[parent]) if own is None else own)
     return out

@@ -30,6 +30,7 @@ INDEX = {"space": "cosine", "ef_construction": 100, "ef_search": 200, "max_neigh
 _SMALL = {"hnsw": {"space": "cosine", "batch_size": 5, "sync_threshold": 10}}
 """Of tables whose vectors say nothing: each write reads the log since the last synchronisation, texts and all."""
 _LOOK_AGAIN_SECONDS = 0.05
+"""Between looks at whether another process is done: ChromaDB tells nobody that a collection is gone."""
 _LEFT_SECONDS = 30.0
 """For how long a collection is being made before its maker is taken for dead; it takes less than one."""
 _FORGOTTEN_SECONDS = 3600.0
