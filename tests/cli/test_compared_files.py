@@ -155,6 +155,7 @@ def test_a_reference_and_a_definition_are_told_once_and_the_own_editions_are_non
     ]
 
 
+@pytest.mark.slow
 def test_chapters_on_a_typewriter_are_headings_though_no_clause_is_below_them(read: Read) -> None:
     chapters = ("Scope", "Terms", "Wear", "Tests", "Marking")
     text = "Pumps\n\n" + "".join(f"{place} {each}\n\n{TEXT}\n{TEXT}\n\n" for place, each in enumerate(chapters, 1))

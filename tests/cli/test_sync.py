@@ -275,6 +275,7 @@ def test_a_followed_folder_is_synced_as_it_changes(home: Path) -> None:
         assert process.wait(60) in {130, -signal.SIGINT}
 
 
+@pytest.mark.slow
 def test_a_folder_that_another_took_the_place_of_is_followed(tmp_path: Path) -> None:
     folder, other = put(tmp_path / "docs"), put(tmp_path / "other")
     watch = FolderChanges(tmp_path / "data")
@@ -313,6 +314,7 @@ def test_folders_that_cannot_be_watched_end_nothing(
     assert capsys.readouterr().err.count("file watch limit") == 1
 
 
+@pytest.mark.slow
 def test_a_source_that_is_removed_while_all_are_followed_ends_nothing(
     docs: Path, home: Path, knowledge: Command
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_trace_shows_links_with_evidence_and_gaps_and_is_narrowed(console: Con
     expect(console.at("#document-heading")).to_have_text("Crossing 2020")
 
 
+@pytest.mark.slow
 def test_jobs_of_anybody_are_seen_with_their_progress_and_cancelled(console: Console, service: Service) -> None:
     service.hold.set()
     service.jobs[f"{1:016x}"] = {
@@ -262,6 +263,7 @@ def test_conflicts_of_a_whole_collection_come_in_pages(console: Console, two: Se
     expect(console.at("#conflicts-more button")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_search_for_conflicts_is_a_job_that_leads_back_to_what_was_chosen(console: Console, two: Service) -> None:
     base = {"source": "default", "kind": "conflicts", "created_at": TIME, "updated_at": TIME, "collection": "default"}
     two.jobs["slow"] = {

@@ -85,6 +85,7 @@ def _here(page: Page) -> str:
     return " ".join(here.inner_text().split())
 
 
+@pytest.mark.slow
 def test_keys_and_buttons_step_through_every_change_once_and_begin_again(shown: Page) -> None:
     seen: list[str] = []
     for number in itertools.count(1):

@@ -66,6 +66,7 @@ def test_a_program_that_hangs_is_stopped_with_all_it_started(tmp_path: Path) -> 
     assert not _runs(left)
 
 
+@pytest.mark.slow
 def test_an_attempt_that_hangs_leaves_time_for_another(tmp_path: Path) -> None:
     called = tmp_path / "called"
     script = f"if [ ! -e {called} ]; then touch {called}; sleep 600; fi; {WORDS}"

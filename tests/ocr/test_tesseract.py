@@ -52,6 +52,7 @@ def test_what_a_stamp_hides_is_told_and_rules_are_not(engine: TesseractEngine) -
     assert engine.read(png(stamped)).unread > 0.02
 
 
+@pytest.mark.slow
 def test_a_page_of_grain_is_cleaned(engine: TesseractEngine) -> None:
     page = drawn(LETTER[:5], size=36, width=1100)
     chance = random.Random(4)

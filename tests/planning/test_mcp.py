@@ -127,7 +127,8 @@ async def hear_progress(client: Client, folder: Path) -> None:
     assert any(message is not None and "page 1 of 3" in message for _, message in told)
 
 
-@pytest.mark.parametrize("transport", ["stdio", pytest.param("http", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_a_cancelled_ingest_leaves_nothing_behind(transport: str, tmp_path: Path) -> None:
     path = paper(tmp_path / "papers" / "slow.pdf", *report(pages=40))
     (tmp_path / "hold").touch()

@@ -120,6 +120,7 @@ def test_a_zip_bomb_is_too_large_and_not_unpacked() -> None:
     assert error.reason is UnreadableReason.TOO_LARGE
 
 
+@pytest.mark.slow
 def test_one_paragraph_of_millions_of_elements_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package, "MAX_ELEMENTS", 10_000)
     many = docx_bytes("".join(p("Text.") for _ in range(20_000)))

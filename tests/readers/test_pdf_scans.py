@@ -46,6 +46,7 @@ def real() -> Iterator[TesseractEngine]:
 
 
 @pytest.mark.requirement("document-store-api:FR-005")
+@pytest.mark.slow
 def test_a_mixed_file_loses_no_page(real: TesseractEngine) -> None:
     upside_down = drawn(("The ferry takes six horses at a time,", "or one wagon and its team of four.")).rotate(180)
     reader = PdfReader(ocr=real)  # with true children

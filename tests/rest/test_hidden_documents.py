@@ -46,6 +46,7 @@ METHODS = sorted(name for name, right in RIGHTS.items() if right == "read")
 
 
 @pytest.mark.parametrize("write", [(), ("docs*",)])
+@pytest.mark.slow
 def test_all_routes_and_tools_answer_about_a_hidden_document_as_about_none(write: tuple[str, ...]) -> None:
     key = Key("limited", ("docs", "docs-2"), write, ("eng",))
     pairs = [(OPEN, HIDDEN), (HIDDEN, OPEN), (ALONE, HIDDEN), (HIDDEN, HIDDEN), (OPEN, ("docs", "c.md"))]

@@ -143,6 +143,7 @@ def spawned(*arguments: str) -> Generator[tuple[subprocess.Popen[str], int]]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_a_service_told_to_stop_is_not_ready_first_and_finishes_what_runs() -> None:
     with spawned("5", "20") as (process, port), ThreadPoolExecutor(1) as pool:
         headers = {"Authorization": f"Bearer {KEY}"}

@@ -123,6 +123,7 @@ async def test_two_headers_and_other_schemes_let_nobody_in(issuer: TestIssuer) -
         assert isinstance(await admission.admit(given), Rejection)
 
 
+@pytest.mark.slow
 async def test_a_stream_ends_when_its_token_is_taken_back_or_its_role_changes(
     issuer: TestIssuer, tmp_path: Path
 ) -> None:

@@ -190,6 +190,7 @@ def test_every_file_is_either_an_item_or_skipped(
     assert isinstance(item, SourceItem) or item.message
 
 
+@pytest.mark.slow
 def test_folders_nested_deeper_than_python_s_calls_are_walked_or_reported(tmp_path: Path) -> None:
     write(tmp_path / "top.pdf")
     steps, before = 2300, os.getcwd()  # noqa: PTH109 - made and removed step by step: no call takes a path that long

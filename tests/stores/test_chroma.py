@@ -64,6 +64,7 @@ class TestChromaServer(StoreContract):
         return ChromaStore(self.address, self.analyser, policy=QUICK)
 
 
+@pytest.mark.slow
 def test_a_server_without_tls_is_opened_without_reading_certificates(
     chroma_database: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,6 +258,7 @@ def test_where_the_system_has_no_limit_a_watch_ends_the_process() -> None:
     assert confined(without, f"held = bytearray({256 * MIB}); threading.Event().wait(50)") == worker.MEMORY_EXIT
 
 
+@pytest.mark.slow
 def test_a_confined_process_gets_no_more_processor_time_than_allowed() -> None:
     assert confined("", "while True: pass") == -signal.SIGXCPU
 

@@ -135,6 +135,7 @@ async def test_two_clients_are_served_at_once_and_a_slow_search_holds_up_neither
             assert not answer.is_error
 
 
+@pytest.mark.slow
 def test_standard_output_holds_nothing_but_the_protocol_and_a_huge_query_is_not_repeated() -> None:
     lines: list[dict[str, Any]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {

@@ -49,6 +49,7 @@ def refusals(server: WebServer, since: int) -> list[str]:
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_health_answers_while_searches_run(web: WebServer) -> None:
     with anyio.fail_after(30):
         async with connected("http", web, "auto") as client, anyio.create_task_group() as tasks:
@@ -68,6 +69,7 @@ def test_a_body_over_the_limit_is_answered_with_413_and_json(web: WebServer) -> 
     assert json.loads(answer)["error"]["code"] == "body_too_large"
 
 
+@pytest.mark.slow
 def test_what_is_no_protocol_message_is_refused_not_crashed_on(guarded: WebServer) -> None:
     since = len(guarded.log)
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Authorization": "Bearer first-token"}
