@@ -214,6 +214,7 @@ class PageCoverage:
         characters: characters of its text that are not blank.
         tables, figures: tables and figure captions found on it.
         note: why it is empty, partial or uncertain, else empty.
+        runs: as `Page.runs`.
     """
 
     number: int
@@ -224,6 +225,15 @@ class PageCoverage:
     tables: int = 0
     figures: int = 0
     note: str = ""
+    runs: tuple[Span, ...] = ()
+
+    def holds(self, span: Span) -> bool:
+        """Tell whether some of its text stands in a span."""
+        return any(run.overlaps(span) for run in self.runs or (self.span,))
+
+    def text(self, whole: str) -> str:
+        """Cut its text out of that of its document."""
+        return "\n\n".join(run.of(whole) for run in self.runs or (self.span,))
 
 
 @dataclass(frozen=True, slots=True)

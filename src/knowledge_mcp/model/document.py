@@ -176,6 +176,7 @@ class Page:
         span: its text in the canonical text; empty span where nothing was read.
         method: `text_layer`, `ocr`, `blank` where there is nothing to read, `none` where there is and nothing read it.
         note: why a page is empty, partial or uncertain, else empty.
+        runs: the runs of its text where text of other pages stands between them; empty where its span is all its own.
     """
 
     number: int
@@ -183,6 +184,11 @@ class Page:
     span: Span
     method: str = "text_layer"
     note: str = ""
+    runs: tuple[Span, ...] = ()
+
+    def holds(self, span: Span) -> bool:
+        """Tell whether some of its text stands in a span."""
+        return any(run.overlaps(span) for run in self.runs or (self.span,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,9 @@ def full_structure() -> DocumentStructure:
         ),
         pages=(
             PageCoverage(1, "iv", Span(0, 0), "none", 0, note="Nothing on it could be read: is Tesseract installed?"),
-            PageCoverage(4, "1", Span(0, 900), "text_layer", 742, tables=2, figures=1),
+            PageCoverage(
+                4, "1", Span(0, 900), "text_layer", 742, tables=2, figures=1, runs=(Span(0, 400), Span(500, 900))
+            ),
             PageCoverage(5, "", Span(901, 1000), "ocr", 90, figures=3, note="Read with a confidence of 61."),
         ),
         items=(

@@ -117,7 +117,7 @@ class PagePlaces:
         """List the numbers of pages whose text overlaps a span."""
         first = bisect_right(self._reach, span.start)  # no page before it reaches into the span
         last = bisect_left(self._pages, span.end, lo=first, key=lambda page: page.span.start)
-        return [page.number for page in self._pages[first:last] if page.span.overlaps(span)]
+        return [page.number for page in self._pages[first:last] if page.holds(span)]
 
 
 def pages_of(places: PagePlaces, piece: Piece) -> tuple[int, ...]:

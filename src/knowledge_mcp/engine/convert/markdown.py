@@ -184,8 +184,8 @@ class _Writer:
 
     def __init__(self, document: Document, pages: tuple[int, int] | None) -> None:
         self._document = document
-        self._spans = {page.number: page.span for page in document.pages}
-        numbers = self._spans.keys() | {page for block in document.blocks for page in block.pages}
+        self._runs = {page.number: page.runs or (page.span,) for page in document.pages}
+        numbers = self._runs.keys() | {page for block in document.blocks for page in block.pages}
         first, last = pages or (1, max(numbers, default=0))
         self._pages = [number for number in sorted(numbers) if first <= number <= last]
         self._begun = 0
@@ -243,10 +243,8 @@ class _Writer:
         length = len(block.span)
         breaks: list[tuple[int, int]] = []
         for position, number in enumerate(block.pages[1:], start=1):
-            span = self._spans.get(number)
-            offset = span.start - block.span.start if span is not None else 0
-            if not 0 < offset < length:
-                offset = length * position // len(block.pages)
+            offsets = (run.start - block.span.start for run in self._runs.get(number, ()))
+            offset = next((each for each in offsets if 0 < each < length), length * position // len(block.pages))
             breaks.append((max(offset, breaks[-1][0] if breaks else 1), number))
         return breaks
 

@@ -156,7 +156,7 @@ def _start(chunk: Chunk) -> tuple[int, int]:
 
 def _labels(span: Span, overlapping: Sequence[Chunk], structure: DocumentStructure) -> dict[int, str]:
     """Map each physical page of the span to its printed label, in order."""
-    exact = {page.number: page.label for page in structure.pages if page.span.overlaps(span)}
+    exact = {page.number: page.label for page in structure.pages if page.holds(span)}
     if exact:
         return exact
     pages: dict[int, str] = {}

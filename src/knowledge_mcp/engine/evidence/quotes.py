@@ -48,7 +48,7 @@ def uncertain_pages(documents: Mapping[str, DocumentParts], words: Sequence[str]
         for page in structure.pages if structure is not None and text is not None else ():
             if text is None or not _is_uncertain(page):
                 continue
-            shared = quote_words.intersection(read_words(page.span.of(text)).keys)
+            shared = quote_words.intersection(read_words(page.text(text)).keys)
             share = len(shared) / max(1, len(quote_words))
             if share >= _LEAST_SHARE:
                 found.append((share, UncertainPage(document_id, page.number, page.label, page.note)))

@@ -64,10 +64,11 @@ def structure_of(document: Document) -> DocumentStructure:
                 label=each.label,
                 span=each.span,
                 method=each.method,
-                characters=len(_BLANK.sub("", each.span.of(document.text))),
+                characters=sum(len(_BLANK.sub("", run.of(document.text))) for run in each.runs or (each.span,)),
                 tables=tables[each.number],
                 figures=figures[each.number],
                 note=each.note,
+                runs=each.runs,
             )
             for each in document.pages
         ),

@@ -364,7 +364,7 @@ def _path(start: int, chunk: Chunk, structure: DocumentStructure) -> tuple[str, 
 def _page(start: int, chunk: Chunk, structure: DocumentStructure) -> tuple[str, int | None]:
     """Return printed label and index from 0 of the page that a sentence begins on."""
     for page in structure.pages:
-        if page.span.start <= start < page.span.end:
+        if page.holds(Span(start, start + 1)):
             return page.label, page.number - 1
     label = chunk.page_labels[0] if chunk.page_labels else ""
     return label, chunk.page_numbers[0] - 1 if chunk.page_numbers else None

@@ -63,7 +63,7 @@ class ReadDocument:
 
     def pages_of(self, span: Span) -> tuple[str, ...]:
         """List the printed labels of the pages that a span stands on."""
-        exact = [each.label or str(each.number) for each in self.structure.pages if each.span.overlaps(span)]
+        exact = [each.label or str(each.number) for each in self.structure.pages if each.holds(span)]
         chunk = None if exact else self.chunk_at(span.start)
         return tuple(exact) if chunk is None else chunk.page_labels or tuple(map(str, chunk.page_numbers))
 

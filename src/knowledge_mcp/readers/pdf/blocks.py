@@ -359,9 +359,12 @@ class _Stream:
     def _footnote_lines(self, page: PageLayout) -> set[int]:
         """Find the small print at the foot of a page: from its first numbered line down, nothing larger below it."""
         lines = [line for line in page.lines if not line.rotated]
+        text = self._body.size
+        if page.strip and lines:  # comments may be set smaller than clauses
+            text = Counter(line.size for line in lines).most_common(1)[0][0]
         found: list[Line] = []
         for line in sorted(lines, key=lambda line: line.y0, reverse=True):
-            if line.size > self._body.size - 1.4 or line.y0 < 0.5 * page.height or id(line) in self._starts:
+            if line.size > text - 1.4 or line.y0 < 0.5 * page.height or id(line) in self._starts:
                 break
             found.append(line)
         while found and not _begins_footnote(found[-1]):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
+from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
@@ -195,12 +196,14 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         keep_headers_footers=True,
         quiet=True,
     )
+    strips = CommentStrips()
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
             hidden, layers = _as_printed(path, found, parser)
             take_line_numbers(found)
-            layouts = [lay_out(page) for page in found]
+            between = strips.of(found)
+            layouts = [lay_out(page, between.get(page.page_num, 0.0)) for page in found]
             for layout in layouts:
                 if layout.number in layers:
                     layout.doubt = "; ".join(filter(None, (LAYER_UNCHECKED, layout.doubt)))

@@ -17,6 +17,7 @@ from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
+from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows
 from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
@@ -137,12 +138,23 @@ def compose(
     contents = take_contents(pages)
     body = body_of(pages)
     found = terms_pages(pages, _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages)))
-    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    found.headings += untitled_clauses(pages, found.headings)
-    found.headings.sort(key=lambda heading: place[id(heading.lines[0])])
-    found.begins.update(take_columns(pages, found.headings))
-    yield {"facts": described["facts"], "headlines": _headlines(pages), "running": running}
-    items = blocks_of(pages, found.headings, body, found.begins)
+    commented = any(page.strip for page in pages)
+    found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
+    flows: Sequence[PageLayout] = pages
+    if commented:
+        numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}
+        flows, begins = in_flows(pages, numbers)
+        found.begins.update(begins)
+        join_tables(flows)
+    found.headings = _in_order(flows, found.headings)
+    found.begins.update(take_columns(flows, found.headings))
+    yield {
+        "facts": described["facts"],
+        "headlines": _headlines(pages),
+        "running": running,
+        "commented": commented,
+    }
+    items = blocks_of(flows, found.headings, body, found.begins)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
         yield {"items": some}
     yield {
@@ -154,6 +166,11 @@ def compose(
         "contents": contents.pages,
         "doubtful": [[page.number, page.doubt] for page in pages if page.doubt and page.number not in taken],
     }
+
+
+def _in_order(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> list[Heading]:
+    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
+    return sorted(headings, key=lambda heading: place[id(heading.lines[0])])
 
 
 def _pictured(path: str, numbers: Collection[int]) -> set[int]:

@@ -171,7 +171,14 @@ def _reading(number: int, page: OcrPage) -> RecognisedPage:
             note += f" (low; {page.doubtful:.0%} of the words are doubtful)"
         note += _digits(page) + _unread(page)
     return RecognisedPage(
-        number, str(number), Span(0, 0), "ocr", note, round(page.confidence, 1), round(page.doubtful, 3), page.rotation
+        number,
+        str(number),
+        Span(0, 0),
+        "ocr",
+        note,
+        confidence=round(page.confidence, 1),
+        doubtful=round(page.doubtful, 3),
+        rotation=page.rotation,
     )
 
 
@@ -222,7 +229,7 @@ def coverage(document: Document, result: Recognition) -> tuple[tuple[Page, ...],
         if page.method != "ocr" or reading is None:
             pages.append(page)
             continue
-        pages.append(dataclasses.replace(reading, label=page.label, span=page.span))
+        pages.append(dataclasses.replace(reading, label=page.label, span=page.span, runs=page.runs))
         if reading.note == NO_WORDS:
             wordless.append(page.number)
         elif reading.confidence < LOW_CONFIDENCE:
@@ -341,6 +348,8 @@ class Assembly:
             elif "facts" in message:
                 self.facts, self.headlines = message["facts"], message["headlines"]
                 self.running = message["running"]
+                if message.get("commented"):
+                    self.builder.expect_comments()
             elif "items" in message:
                 for fields in message["items"]:
                     _add_blocks(self.builder, fields)

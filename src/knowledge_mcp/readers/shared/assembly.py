@@ -86,6 +86,7 @@ _LONGEST_TITLE = 2000
 _LONGEST_TERM = 120
 """Characters of a paragraph below an entry's number up to which it names the entry in outlines."""
 _MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
+_BETWEEN_BLOCKS = "\n\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
@@ -156,7 +157,7 @@ class DocumentBuilder:
         self._blocks: list[Block] = []
         self._headings: list[HeadingDraft] = []
         self._pages: dict[int, _PageNote] = {}
-        self._extents: dict[int, Span] = {}
+        self._runs: dict[int, list[Span]] = {}
         self._references: list[Reference] = []
         self._anchors: dict[str, int] = {}
         self._warnings: dict[str, None] = {}
@@ -164,6 +165,7 @@ class DocumentBuilder:
         self._terms = TermsClause()
         self._leads: dict[int, int] = {}
         self._plain: set[int] = set()
+        self._commented = False
 
     @property
     def length(self) -> int:
@@ -282,8 +284,8 @@ class DocumentBuilder:
     def _append(self, text: str) -> Span:
         checkpoint()
         if self._parts:
-            self._parts.append("\n\n")
-            self._length += 2
+            self._parts.append(_BETWEEN_BLOCKS)
+            self._length += len(_BETWEEN_BLOCKS)
         span = Span(self._length, self._length + len(text))
         self._parts.append(text)
         self._length = span.end
@@ -323,6 +325,10 @@ class DocumentBuilder:
         """Keep a warning once."""
         self._warnings[sentence] = None
 
+    def expect_comments(self) -> None:
+        """Say that clauses have comments on them ("R26.4.1" on "26.4.1"), whatever the text calls these."""
+        self._commented = True
+
     def leave_out(self, counted: Mapping[str, int]) -> None:
         """Count characters that were left out because nobody sees them, by `HiddenReason`."""
         self._hidden.update(counted)
@@ -343,7 +349,7 @@ class DocumentBuilder:
         if hidden:
             self.warn(hidden_sentence(hidden))
         text = "".join(self._parts)
-        finder = ClauseFinder(text, self._leads, self._plain)
+        finder = ClauseFinder(text, self._leads, self._plain, commented=self._commented)
         self._blocks, self._headings = finder.settled(self._blocks, self._headings)
         sections = self._sections(text)
         name = " ".join(normalise_text(title).split())
@@ -373,17 +379,21 @@ class DocumentBuilder:
             cuts = []
         for position, number in enumerate(pages):
             piece = Span(cuts[position], cuts[position + 1]) if cuts else span
-            known = self._extents.get(number, piece)
-            self._extents[number] = Span(min(known.start, piece.start), max(known.end, piece.end))
+            runs = self._runs.setdefault(number, [])
+            if runs and piece.start <= runs[-1].end + len(_BETWEEN_BLOCKS):
+                runs[-1] = Span(min(runs[-1].start, piece.start), max(runs[-1].end, piece.end))
+            else:
+                runs.append(piece)
 
     def _build_pages(self) -> tuple[Page, ...]:
         built: list[Page] = []
         place = 0
-        for number in sorted(self._pages.keys() | self._extents.keys()):
+        for number in sorted(self._pages.keys() | self._runs.keys()):
             note = self._pages.get(number) or _PageNote(str(number), "text_layer", "")
-            span = self._extents.get(number, Span(place, place))
+            runs = self._runs.get(number, [Span(place, place)])
+            span = Span(runs[0].start, runs[-1].end)
             place = max(place, span.end)
-            built.append(Page(number, note.label, span, note.method, note.note))
+            built.append(Page(number, note.label, span, note.method, note.note, tuple(runs) if len(runs) > 1 else ()))
         return tuple(built)
 
     def _sections(self, text: str) -> tuple[Section, ...]:

@@ -67,12 +67,13 @@ class ClauseFinder:
         text: the document's.
         leads: by where a paragraph begins, how many of its first characters stand out.
         plain: where paragraphs begin that open no clause: those of terms clauses.
+        commented: clauses have comments on them; else the text's words tell whether they may.
     """
 
-    def __init__(self, text: str, leads: Mapping[int, int], plain: set[int]) -> None:
+    def __init__(self, text: str, leads: Mapping[int, int], plain: set[int], *, commented: bool = False) -> None:
         self._text, self._leads, self._plain = text, leads, plain
         self._open: list[tuple[NumberKey, int]] = []
-        self._count = ClauseCount(has_commentary(text))
+        self._count = ClauseCount(commented or has_commentary(text))
         self._articles: dict[int, Article] = {}
 
     def settled(

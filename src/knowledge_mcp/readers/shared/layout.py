@@ -148,7 +148,8 @@ def _cell(text: str, join: Callable[[str, str], str]) -> str:
 class PageLayout:
     """Hold one page: its size in points, what stands on it in reading order, and why that order is doubtful if so.
 
-    `heads` are the upper edges of the running lines at its top that were taken out.
+    `heads` are the upper edges of the running lines at its top that were taken out. `strip` is the place, in points
+    from the left, of the free strip between clauses and the comments to their right; 0 where there is none.
     """
 
     number: int
@@ -157,6 +158,7 @@ class PageLayout:
     elements: list[Line | Table] = field(default_factory=list["Line | Table"])
     doubt: str = ""
     heads: tuple[float, ...] = ()
+    strip: float = 0.0
 
     @property
     def lines(self) -> list[Line]:

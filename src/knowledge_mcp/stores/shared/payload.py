@@ -374,7 +374,12 @@ _PARTS: Mapping[str, _Form[Any]] = {
 """How a chunk's lists of parts are written."""
 _LISTS: Mapping[str, _Form[Any]] = {
     "sections": _Form(OutlineEntry, (None,)),
-    "pages": _Form(PageCoverage),
+    "pages": _Form(
+        PageCoverage,
+        ((),),
+        write={"runs": lambda runs: tuple(map(_span, runs))},
+        read={"runs": lambda runs: tuple(Span(*run) for run in runs)},
+    ),
     "anchors": _Form(Anchor),
     "items": _Form(
         RequirementItem,

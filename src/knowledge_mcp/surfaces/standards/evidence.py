@@ -94,7 +94,7 @@ def _pages(structure: DocumentStructure, scope: Sequence[OutlineEntry]) -> list[
     if not scope or scope is structure.sections:
         return list(structure.pages)
     span = scope[0].span
-    inside = [page.number for page in structure.pages if page.span.overlaps(span)]
+    inside = [page.number for page in structure.pages if page.holds(span)]
     if not inside:
         return []
     return [page for page in structure.pages if inside[0] <= page.number <= inside[-1]]

@@ -52,9 +52,12 @@ class Gutter:
         return float(3 * above + side)
 
 
-def gutter_of(items: Sequence[TextItem], width: float) -> Gutter | None:
-    """Find the gutter of a page of two columns of running text; None where it has none."""
+def gutter_of(items: Sequence[TextItem], width: float, known: float = 0.0) -> Gutter | None:
+    """Find the gutter of a page of two columns of running text; None where it has none, unless its place is known."""
     rows = rows_of(list(items))
+    if known:
+        across = (row for row in rows if any(_crosses(item, known) for item in row))
+        return Gutter(known, tuple(sorted(min(item.y + item.height / 2 for item in row) for row in across)))
     if len(rows) < _FEWEST:
         return None
     low, high = (share * width for share in _MIDDLE)

@@ -25,11 +25,16 @@ _SAME_SIZE = 0.6
 _CONFIDENCE = 0.8
 
 
-def untitled_clauses(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> list[Heading]:
-    """Find the clauses without a title that go on with the numbering of the headings; each is cut behind its number."""
+def untitled_clauses(
+    pages: Sequence[PageLayout], headings: Sequence[Heading], *, commented: bool = False
+) -> list[Heading]:
+    """Find the clauses without a title that go on with the numbering of the headings; each is cut behind its number.
+
+    `commented` says that clauses have comments beside them; else the document's words tell whether they may.
+    """
     starts = {id(heading.lines[0]): heading for heading in headings}
     inside = {id(line) for heading in headings for line in heading.lines}
-    count = ClauseCount(any(has_commentary(line.text) for page in pages for line in page.lines))
+    count = ClauseCount(commented or any(has_commentary(line.text) for page in pages for line in page.lines))
     level = 0  # of the last clause that is no comment
     found: list[tuple[NumberKey, Heading]] = []
     for page in pages:
