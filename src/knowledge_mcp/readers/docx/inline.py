@@ -17,6 +17,7 @@ from knowledge_mcp.readers.docx.looks import Looks, properties_of, stands_in_lin
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import nonblank_length
+from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -222,8 +223,6 @@ _SKIPPED = frozenset(
 _CONTAINERS = frozenset(
     {"ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdtContent", "sdt", "ruby", "rubyBase", "Choice"}
 )
-UNREAD = "\ufffc"
-"""Stands for a picture in a line of text, as a formula may be one: Unicode's own sign for that."""
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
 _NONE: Mapping[str, Element] = {}
 _LETTERS = frozenset({"t", "sym", "noBreakHyphen"})

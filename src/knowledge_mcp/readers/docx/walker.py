@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 from knowledge_mcp.language.openings import caption_label, caption_target, example_label, is_of_example, note_label
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
-from knowledge_mcp.readers.docx.inline import UNREAD, Paragraph, ParagraphReader, visible_children
+from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.layout import unread_pictures
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from knowledge_mcp.support.wording import how_many
 
@@ -105,10 +106,7 @@ class DocxWalker:
         if self._unknown_symbols:
             self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts not known, shown as ▪.")
         if self._signs_unread:
-            pictures = how_many(self._signs_unread, "picture")
-            self._builder.warn(
-                f"{pictures} in lines of text not read, such as a formula: {UNREAD} stands in its place."
-            )
+            self._builder.warn(unread_pictures(self._signs_unread))
 
     def _feed_all(self, parent: Element | None, depth: int) -> None:
         if parent is None or depth > _MAX_DEPTH:

@@ -17,6 +17,7 @@ from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
+from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, put_signs
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
@@ -226,13 +227,14 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> tuple[
 
     counted: Counter[str] = Counter()
     layers: set[int] = set()
+    pictures: dict[int, list[Picture]] = {}
     document: Any
     with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
         _parse_again([index for index, parsed in enumerate(pages) if _is_tall(parsed)], pages, document, parser)
         again: dict[int, list[HiddenText]] = {}
         for index, parsed in enumerate(pages):
             with contextlib.closing(document[parsed.page_num - 1]) as page:
-                hidden, is_layer = hidden_text(page, parsed)
+                hidden, is_layer, pictures[index] = hidden_text(page, parsed)
                 layers.update({parsed.page_num} if is_layer else ())
                 for each in hidden:
                     counted[each.reason] += len("".join(each.text.split()))
@@ -247,6 +249,9 @@ def _as_printed(path: str, pages: list[ParsedPage], parser: LiteParse) -> tuple[
             with contextlib.closing(document[pages[index].page_num - 1]) as shown:
                 boxes = [each.box for each in hidden]
                 counted[HiddenReason.STRUCK] += write_as_printed(shown, pages[index], boxes)
+        for index, signs in PictureSigns(pages, pictures).found():
+            with contextlib.closing(document[pages[index].page_num - 1]) as shown:
+                put_signs(shown, pages[index], signs)
     return +counted, layers
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.readers.pdf.flow.pictured import MOST_PICTURES, Picture
 from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, from_page, matrix_of, placed, raw, times
 from knowledge_mcp.readers.pdf.lines import size_of
 from knowledge_mcp.readers.pdf.scans import COVERED, graphics_of
@@ -63,20 +64,23 @@ class HiddenText:
     in_form: bool
 
 
-def hidden_text(page: Any, parsed: ParsedPage) -> tuple[list[HiddenText], bool]:
+def hidden_text(page: Any, parsed: ParsedPage) -> tuple[list[HiddenText], bool, list[Picture]]:
     """List what is hidden on an open page of PDFium; `parsed` is the same page as the parser has it.
 
     Returns:
-        The list, and whether its words lie below the picture of a scanned page: such words are not in the list.
+        The list, whether its words lie below the picture of a scanned page (such words are not in the list), and the
+        page's pictures.
     """
     is_layer = False
-    suspects = [each for each in _Search(page).texts() if each.reason is not None]
+    search = _Search(page)
+    suspects = [each for each in search.texts() if each.reason is not None]
     if any(each.reason is HiddenReason.INVISIBLE for each in suspects) and (
         graphics_of(page, parsed.page_num).image_ratio > COVERED
     ):  # words that were recognised, below the picture of the page
         suspects, is_layer = [each for each in suspects if each.reason is not HiddenReason.INVISIBLE], True
     found = _judged(page, suspects) if suspects else []
-    return [each for each in found if _is_hidden(each, parsed)], is_layer
+    pictures = [Picture(_on_paper(page, box), identity) for box, identity in search.pictures]
+    return [each for each in found if _is_hidden(each, parsed)], is_layer, pictures
 
 
 def _is_hidden(found: HiddenText, parsed: ParsedPage) -> bool:
@@ -154,10 +158,11 @@ class _Search:
         self._paper = _paper(page)
         self._edges = [ctypes.c_float() for _ in range(4)]
         self._inks = [ctypes.c_uint() for _ in range(4)]
+        self.pictures: list[tuple[_Box, tuple[int, ...]]] = []
         self._clips: dict[tuple[int, float, float], _Box | None] = {}
 
     def texts(self) -> Iterator[_TextObject]:
-        """Yield the text objects of the page, those within other objects too."""
+        """Yield the text objects of the page, those within other objects too; `pictures` is then what it shows."""
         get, handle = self._pdfium.FPDFPage_GetObject, self._page.raw
         count = min(self._pdfium.FPDFPage_CountObjects(handle), _MOST_OBJECTS)
         return self._walk((get(handle, index) for index in range(count)), SAME, 0)
@@ -165,6 +170,7 @@ class _Search:
     def _walk(self, objects: Iterator[Any], outer: Matrix, depth: int) -> Iterator[_TextObject]:
         pdfium = self._pdfium
         text, nested, kind_of = pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDFPageObj_GetType
+        picture = pdfium.FPDF_PAGEOBJ_IMAGE
         for one in objects:
             kind = kind_of(one)
             if kind == text:
@@ -172,6 +178,8 @@ class _Search:
                 reason = self._why(one, outer, box)
                 ink = tuple(each.value for each in self._inks[:3]) if reason is HiddenReason.COLOUR else None
                 yield _TextObject(one, box, reason, ink, depth > 0)
+            elif kind == picture and len(self.pictures) <= MOST_PICTURES:
+                self.pictures.append((self._box(one, outer), self._looks(one)))
             elif kind == nested and depth < _DEPTH:
                 count = min(pdfium.FPDFFormObj_CountObjects(one), _MOST_OBJECTS)
                 inside = (pdfium.FPDFFormObj_GetObject(one, index) for index in range(count))
@@ -204,6 +212,12 @@ class _Search:
             return (0.0, 0.0, 0.0, 0.0)
         box = (left.value, bottom.value, right.value, top.value)
         return box if outer is SAME else _around([placed(outer, x, y) for x in box[::2] for y in box[1::2]])
+
+    def _looks(self, picture: Any) -> tuple[int, ...]:
+        """Return what copies of a picture have in common: its size in pixels and in bytes."""
+        wide, high = ctypes.c_uint(), ctypes.c_uint()
+        self._pdfium.FPDFImageObj_GetImagePixelSize(picture, wide, high)
+        return wide.value, high.value, self._pdfium.FPDFImageObj_GetImageDataRaw(picture, None, 0)
 
     def _size(self, one: Any, outer: Matrix) -> float:
         """Measure the type as it is printed, in points; fonts drawn by the file itself may measure otherwise."""

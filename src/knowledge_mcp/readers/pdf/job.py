@@ -32,7 +32,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
 )
 from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.shared.layout import UNREAD, Line, PageLayout, Table, unread_pictures
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _PER_MESSAGE = 400
@@ -148,6 +148,8 @@ def compose(
         join_tables(flows)
     found.headings = _in_order(flows, found.headings)
     found.begins.update(take_columns(flows, found.headings))
+    if signs := sum(line.text.count(UNREAD) for page in pages for line in _lines(page)):
+        yield {"warning": unread_pictures(signs)}
     yield {
         "facts": described["facts"],
         "headlines": _headlines(pages),
@@ -166,6 +168,11 @@ def compose(
         "contents": contents.pages,
         "doubtful": [[page.number, page.doubt] for page in pages if page.doubt and page.number not in taken],
     }
+
+
+def _lines(page: PageLayout) -> Iterator[Line]:
+    for element in page.elements:
+        yield from element.lines if isinstance(element, Table) else (element,)
 
 
 def _in_order(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> list[Heading]:

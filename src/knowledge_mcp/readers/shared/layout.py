@@ -14,7 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import Box
+from knowledge_mcp.support.wording import how_many
 
+UNREAD = "\ufffc"
+"""Stands for a picture in a line of text, as a formula may be one: Unicode's own sign for that."""
 _PER_POINT = 10
 _FIELDS = 5
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -164,6 +167,12 @@ class PageLayout:
     def lines(self) -> list[Line]:
         """List the lines outside of tables."""
         return [element for element in self.elements if isinstance(element, Line)]
+
+
+def unread_pictures(count: int) -> str:
+    """Warn of pictures in the text that were not read."""
+    pictures = how_many(count, "picture")
+    return f"{pictures} in lines of text not read, such as a formula: {UNREAD} stands in its place."
 
 
 def packed(page: int, left: float, top: float, right: float, bottom: float) -> tuple[int, ...]:
