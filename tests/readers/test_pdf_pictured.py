@@ -86,10 +86,10 @@ def test_a_formula_between_lines_stands_between_them(number: str) -> None:
 
 def test_a_symbol_that_begins_a_line_which_goes_on_is_a_sign_and_the_bullets_of_a_list_are_none() -> None:
     pages = begun()
-    for seed in (1, 2):
-        put(pages, LEFT, 9, 9, seed=seed)
-        pages.line("is the load of the snow on the ground.", x=LEFT + 13)
-    for seed in (7, 7, 7, 7):
+    for width in (6, 13):
+        put(pages, LEFT, width, 11)
+        pages.line("is the load of the snow on the ground.", x=LEFT + width + 4)
+    for seed in (7, 7, 8, 9):
         put(pages, LEFT, 9, 9, seed=seed)
         pages.line("snow that was weighed by a man who was there.", x=LEFT + 13)
     put(pages, LEFT, 9, 9, seed=9)

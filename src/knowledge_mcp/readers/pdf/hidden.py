@@ -79,7 +79,7 @@ def hidden_text(page: Any, parsed: ParsedPage) -> tuple[list[HiddenText], bool, 
     ):  # words that were recognised, below the picture of the page
         suspects, is_layer = [each for each in suspects if each.reason is not HiddenReason.INVISIBLE], True
     found = _judged(page, suspects) if suspects else []
-    pictures = [Picture(_on_paper(page, box), identity) for box, identity in search.pictures]
+    pictures = [Picture(_on_paper(page, box)) for box in search.pictures]
     return [each for each in found if _is_hidden(each, parsed)], is_layer, pictures
 
 
@@ -158,7 +158,7 @@ class _Search:
         self._paper = _paper(page)
         self._edges = [ctypes.c_float() for _ in range(4)]
         self._inks = [ctypes.c_uint() for _ in range(4)]
-        self.pictures: list[tuple[_Box, tuple[int, ...]]] = []
+        self.pictures: list[_Box] = []
         self._clips: dict[tuple[int, float, float], _Box | None] = {}
 
     def texts(self) -> Iterator[_TextObject]:
@@ -179,7 +179,7 @@ class _Search:
                 ink = tuple(each.value for each in self._inks[:3]) if reason is HiddenReason.COLOUR else None
                 yield _TextObject(one, box, reason, ink, depth > 0)
             elif kind == picture and len(self.pictures) <= MOST_PICTURES:
-                self.pictures.append((self._box(one, outer), self._looks(one)))
+                self.pictures.append(self._box(one, outer))
             elif kind == nested and depth < _DEPTH:
                 count = min(pdfium.FPDFFormObj_CountObjects(one), _MOST_OBJECTS)
                 inside = (pdfium.FPDFFormObj_GetObject(one, index) for index in range(count))
@@ -212,12 +212,6 @@ class _Search:
             return (0.0, 0.0, 0.0, 0.0)
         box = (left.value, bottom.value, right.value, top.value)
         return box if outer is SAME else _around([placed(outer, x, y) for x in box[::2] for y in box[1::2]])
-
-    def _looks(self, picture: Any) -> tuple[int, ...]:
-        """Return what copies of a picture have in common: its size in pixels and in bytes."""
-        wide, high = ctypes.c_uint(), ctypes.c_uint()
-        self._pdfium.FPDFImageObj_GetImagePixelSize(picture, wide, high)
-        return wide.value, high.value, self._pdfium.FPDFImageObj_GetImageDataRaw(picture, None, 0)
 
     def _size(self, one: Any, outer: Matrix) -> float:
         """Measure the type as it is printed, in points; fonts drawn by the file itself may measure otherwise."""

@@ -52,11 +52,15 @@ _FEW_WORDS = 4
 _LARGER = 1.0
 """Points by which a heading's print is larger than most of its page's."""
 _OFTEN = 3
-"""Times that one picture begins a line, from which on it is a bullet or an icon."""
+"""Times that pictures of one size begin a line, from which on they are bullets or icons."""
+_ALIKE = 2.0
+"""Points by which bullets of one kind differ at most."""
 _OF_ONE_LINE = 2.0
 """Times its height that a word is as high as a picture before it; an icon stands beside several lines."""
 _ABOVE = 2.5
 """Lines of space above a formula at most."""
+_BLANK = 0.15
+"""Share of the print's size that parts a picture from the words beside it, though it may touch them."""
 _SCALE = 2.0
 """Pixels to a point at which a picture is looked at."""
 _CONTRAST = 24
@@ -68,15 +72,19 @@ _GOES_ON = re.compile(r"\s*(?:[a-z]|[=,.;:)]|\()")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: its box in points from the top left of the page as it is shown, and what is alike in its copies."""
+    """One picture: its box in points from the top left of the page as it is shown."""
 
     box: _Box
-    identity: tuple[int, ...]
 
     @property
     def height(self) -> float:
         """Return how high it is."""
         return self.box[3] - self.box[1]
+
+    @property
+    def form(self) -> tuple[int, int]:
+        """Return its width and height, as alike as bullets are: programs draw each of them anew."""
+        return round((self.box[2] - self.box[0]) / _ALIKE), round(self.height / _ALIKE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +106,10 @@ class PictureSigns:
     def __init__(self, pages: Sequence[ParsedPage], pictures: Mapping[int, Sequence[Picture]]) -> None:
         self._pages = pages
         self._pictures = {index: _united(some) for index, some in pictures.items() if 0 < len(some) <= MOST_PICTURES}
-        self._first: Counter[tuple[int, ...]] = Counter()
+        self._first: Counter[tuple[int, int]] = Counter()
         self._rows = {index: _Rows(pages[index]) for index in self._pictures}
         for index, some in self._pictures.items():
-            self._first.update(each.identity for each in some if self._rows[index].left_of(each) is None)
+            self._first.update(each.form for each in some if self._rows[index].left_of(each) is None)
 
     def found(self) -> Iterator[tuple[int, list[Sign]]]:
         """Yield the places of pages that have such pictures, and these."""
@@ -124,7 +132,7 @@ class PictureSigns:
         if left is None and (
             right is None
             or picture.height > _OF_ONE_LINE * right.height
-            or self._first[picture.identity] >= _OFTEN
+            or self._first[picture.form] >= _OFTEN
             or not _GOES_ON.match(right.text)
         ):
             return None
@@ -265,14 +273,13 @@ def _united(pictures: Sequence[Picture]) -> list[Picture]:
     """Put pictures together that touch each other."""
     found: list[Picture] = []
     for each in sorted(pictures, key=lambda each: each.box):
-        box, identity = each.box, each.identity
+        box = each.box
         while (other := next((other for other in found if _touch(other.box, box)), None)) is not None:
             found.remove(other)
             low, high = zip(box[:2], other.box[:2], strict=True), zip(box[2:], other.box[2:], strict=True)
             left, top, right, bottom = *map(min, low), *map(max, high)
             box = (left, top, right, bottom)
-            identity = (round(box[2] - box[0]), round(box[3] - box[1]))
-        found.append(Picture(box, identity))
+        found.append(Picture(box))
     return found
 
 
@@ -318,9 +325,9 @@ def _split(page: Any, text: Any, parsed: ParsedPage, item: TextItem, picture: Pi
     before = _words_in(page, text, (item.x - 1, item.y + 1, left, item.y + item.height - 1))
     if not before or not item.text.startswith(before):
         return False
-    end, blank = item.x + item.width, size_of(item) / 4
-    rest = replace(item, text=item.text[len(before) :].lstrip(), x=right + blank, width=end - right - blank)
-    item.text, item.width = before, left - blank - item.x
+    end = item.x + item.width
+    rest = replace(item, text=item.text[len(before) :].lstrip(), x=right, width=end - right)
+    item.text, item.width = before, left - item.x
     parsed.text_items.append(rest)
     return True
 
@@ -346,7 +353,13 @@ def _is_seen(page: Any, sign: Sign) -> bool:
 def _as_item(sign: Sign) -> TextItem:
     """Make an item of a picture, in the print of the word beside or above it."""
     (left, top, right, bottom), word = sign.picture.box, sign.word
-    values: dict[str, Any] = {"text": UNREAD, "x": left, "width": right - left, "mcid": None}
+    blank = size_of(word) * _BLANK
+    values: dict[str, Any] = {
+        "text": UNREAD,
+        "x": left + blank,
+        "width": max(right - left - 2 * blank, 1.0),
+        "mcid": None,
+    }
     shared = min(bottom, word.y + word.height) - max(top, word.y)
     if shared > _LEVEL * min(word.height, sign.picture.height):  # its row is the word's
         return replace(word, **values)
