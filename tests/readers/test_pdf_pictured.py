@@ -77,7 +77,7 @@ def test_a_formula_between_lines_stands_between_them(number: str) -> None:
     pages.y += 22
     put(pages, 200, 120, 30)
     if number:
-        pages.at(500, pages.y - 12, number)
+        pages.at(500, pages.y - 18 if number == "(3)" else pages.y - 8, number)
     pages.y += 22
     body(pages, "where the snow is that of the place.")
     said = f"by the formula {SIGN} {number}".strip()
@@ -167,3 +167,27 @@ def test_a_drawing_of_many_pieces_is_none_of_the_text() -> None:
     for number in range(200):
         pages.canvas.drawImage(drawing(), 310 + 12 * (number % 20), HEIGHT - pages.y - 20 * (number // 20), 6, 6)
     assert SIGN not in read(pages).text
+
+
+def test_pieces_of_a_drawing_with_lines_of_its_own_are_none_of_the_text() -> None:
+    pages = begun()
+    body(pages, "The load on the roof shall be found by the formula")
+    pages.y += 22
+    put(pages, 200, 120, 30)
+    pages.canvas.line(260, HEIGHT - pages.y, 260, HEIGHT - pages.y + 60)
+    pages.y += 22
+    body(pages, "where the snow is that of the place.")
+    assert SIGN not in read(pages).text
+
+
+def test_a_formula_on_a_white_ground_is_one() -> None:
+    pages = begun()
+    body(pages, "The load on the roof shall be found by the formula")
+    pages.y += 22
+    pages.canvas.setFillGray(1)
+    pages.canvas.rect(195, HEIGHT - pages.y - 4, 122, 34, stroke=0, fill=1)
+    pages.canvas.setFillGray(0)
+    put(pages, 200, 120, 30)
+    pages.y += 22
+    body(pages, "where the snow is that of the place.")
+    assert SIGN in read(pages).text

@@ -22,7 +22,7 @@ from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
-from knowledge_mcp.readers.pdf.headings.entries import terms_pages
+from knowledge_mcp.readers.pdf.headings.entries import TermsPages, terms_pages
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
 from knowledge_mcp.readers.pdf.headings.outline import (
     listed_headings,
@@ -138,15 +138,7 @@ def compose(
     contents = take_contents(pages)
     body = body_of(pages)
     found = terms_pages(pages, _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages)))
-    commented = any(page.strip for page in pages)
-    found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
-    flows: Sequence[PageLayout] = pages
-    if commented:
-        numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}
-        flows, begins = in_flows(pages, numbers)
-        found.begins.update(begins)
-        join_tables(flows)
-    found.headings = _in_order(flows, found.headings)
+    flows = _flows(pages, found)
     found.begins.update(take_columns(flows, found.headings))
     if signs := sum(line.text.count(UNREAD) for page in pages for line in _lines(page)):
         yield {"warning": unread_pictures(signs)}
@@ -154,7 +146,7 @@ def compose(
         "facts": described["facts"],
         "headlines": _headlines(pages),
         "running": running,
-        "commented": commented,
+        "commented": flows is not pages,
     }
     items = blocks_of(flows, found.headings, body, found.begins)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
@@ -168,6 +160,20 @@ def compose(
         "contents": contents.pages,
         "doubtful": [[page.number, page.doubt] for page in pages if page.doubt and page.number not in taken],
     }
+
+
+def _flows(pages: Sequence[PageLayout], found: TermsPages) -> Sequence[PageLayout]:
+    """Add the clauses without a title, and put comments beside clauses behind these: the pages where there are none."""
+    commented = any(page.strip for page in pages)
+    found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
+    flows = pages
+    if commented:
+        numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}
+        flows, begins = in_flows(pages, numbers)
+        found.begins.update(begins)
+        join_tables(flows)
+    found.headings = _in_order(flows, found.headings)
+    return flows
 
 
 def _lines(page: PageLayout) -> Iterator[Line]:

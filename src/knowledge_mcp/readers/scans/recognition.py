@@ -170,15 +170,9 @@ def _reading(number: int, page: OcrPage) -> RecognisedPage:
         if page.confidence < LOW_CONFIDENCE:
             note += f" (low; {page.doubtful:.0%} of the words are doubtful)"
         note += _digits(page) + _unread(page)
+    confidence, doubtful = round(page.confidence, 1), round(page.doubtful, 3)
     return RecognisedPage(
-        number,
-        str(number),
-        Span(0, 0),
-        "ocr",
-        note,
-        confidence=round(page.confidence, 1),
-        doubtful=round(page.doubtful, 3),
-        rotation=page.rotation,
+        number, str(number), Span(0, 0), "ocr", note, confidence=confidence, doubtful=doubtful, rotation=page.rotation
     )
 
 

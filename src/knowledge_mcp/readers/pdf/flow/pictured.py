@@ -39,6 +39,9 @@ _MARGIN = 0.07
 """Share of the page's height at its head and foot where logos and running lines stand."""
 _TOUCHING = 1.5
 """Points up to which pictures are parts of one: programs cut pictures into strips."""
+_ROOM = 3.0
+"""Points around a picture that lines of a drawing reach into; the edges of a table's cell stand farther off."""
+_WHITE = "ffffffff"
 MOST_PICTURES = 150
 """Pieces of pictures on a page from which on it is a drawing."""
 _NEAR = 1.2
@@ -55,6 +58,8 @@ _OFTEN = 3
 """Times that pictures of one size begin a line, from which on they are bullets or icons."""
 _ALIKE = 2.0
 """Points by which bullets of one kind differ at most."""
+_INDENT = 10
+"""Times the print's size by which a formula stands to the right of the end of a short line above it at most."""
 _OF_ONE_LINE = 2.0
 """Times its height that a word is as high as a picture before it; an icon stands beside several lines."""
 _ABOVE = 2.5
@@ -66,7 +71,7 @@ _SCALE = 2.0
 _CONTRAST = 24
 """Steps of 255 between the darkest and the brightest of what can be seen."""
 _FORMULA_NUMBER = re.compile(r"\s*[(\[]\s?(?:[A-Z]{1,2}[.-]?)?\d{1,3}(?:[.-]\d{1,3}){0,3}[a-z]?\s?[)\]]\s*")
-_ENDED = (".", "!", "?", ".)", ".”", '."')
+_ENDED = (".", "!", "?", ".)", ".”", '."', "。", "！", "？")
 _GOES_ON = re.compile(r"\s*(?:[a-z]|[=,.;:)]|\()")
 
 
@@ -89,7 +94,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A picture that is a sign of the text, and the word beside it or above it whose print it takes."""
+    """A picture that is a sign of the text, and the word beside it or above it whose print or row it takes."""
 
     picture: Picture
     word: TextItem
@@ -117,7 +122,8 @@ class PictureSigns:
             rows = self._rows[index]
             signs: list[Sign] = []
             for each in some:
-                if _may_be_sign(each, self._pages[index]) and not rows.covers(each):
+                page = self._pages[index]
+                if _may_be_sign(each, page) and not rows.covers(each) and not _is_drawn_at(page, each):
                     word = self._beside(each, rows) or _between(each, rows)
                     if word is not None:
                         signs.append(Sign(each, word))
@@ -156,6 +162,36 @@ def _may_be_sign(picture: Picture, page: ParsedPage) -> bool:
     )
 
 
+def _is_drawn_at(page: ParsedPage, picture: Picture) -> bool:
+    """Tell the part of a drawing: curves, or lines that are not level, reach into the room around a picture."""
+    graphics = page.vector_graphics
+    if graphics is None:
+        return False
+    left, top, right, bottom = picture.box
+    around = (left - _ROOM, top - _ROOM, right + _ROOM, bottom + _ROOM)
+    drawn = [
+        (min(line.x1, line.x2), min(line.y1, line.y2), max(line.x1, line.x2), max(line.y1, line.y2))
+        for line in graphics.lines
+        if abs(line.y1 - line.y2) > 1 and line.stroke
+    ]
+    for shape in graphics.shapes:
+        x, y, width, height = shape.bbox
+        is_seen = shape.stroke or (shape.fill and shape.fill_color != _WHITE)
+        if (
+            is_seen and height > 1 and not _holds((x, y, x + width, y + height), around)
+        ):  # it is no ground of a whole part
+            drawn.append((x, y, x + width, y + height))
+    return any(_overlap(each, around) for each in drawn)
+
+
+def _holds(one: _Box, other: _Box) -> bool:
+    return one[0] <= other[0] and one[1] <= other[1] and one[2] >= other[2] and one[3] >= other[3]
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
+
+
 class _Rows:
     """The words of a page by their heights."""
 
@@ -164,6 +200,7 @@ class _Rows:
         self._items = sorted(items, key=lambda item: item.y)
         self._tops = [item.y for item in self._items]
         self._tallest = max((item.height for item in items), default=0.0)
+        self._head = _MARGIN * page.height
         sizes: Counter[float] = Counter()
         for item in items:
             sizes[round(size_of(item), 1)] += len(item.text)
@@ -228,7 +265,10 @@ class _Rows:
         above = [
             item
             for item in self.near(top - reach, top)
-            if item.y + item.height / 2 < top and item.x < right and item.x + item.width > left - 10 * self._size
+            if item.y + item.height / 2 < top
+            and item.y > self._head
+            and item.x < right
+            and item.x + item.width > left - _INDENT * self._size
         ]
         lowest = max((item.y + item.height for item in above), default=0.0)
         return max((item for item in above if item.y + item.height > lowest - 3), key=lambda item: item.x, default=None)
@@ -255,15 +295,16 @@ def _near(item: TextItem) -> float:
 
 
 def _between(picture: Picture, rows: _Rows) -> TextItem | None:
-    """Return the last word above a picture between two lines that is a formula; None where it is none."""
+    """Return the number of a formula between two lines, or the last word above it; None where it is no formula."""
     left, top, right, bottom = picture.box
     above = rows.nearest_above(picture)
     opened = opening_of(rows.below(picture))
     if above is None or (opened is not None and opened.kind is BlockKind.CAPTION):
         return None
     beside = [item for item in rows.near(top + _OVER, bottom - _OVER) if item.x > right or item.x + item.width < left]
-    if any(item.x > right and _FORMULA_NUMBER.fullmatch(item.text) for item in beside):
-        return above
+    number = next((item for item in beside if item.x > right and _FORMULA_NUMBER.fullmatch(item.text)), None)
+    if number is not None:
+        return number
     unfinished = not above.text.rstrip().endswith(_ENDED)
     is_said = above.text.rstrip().endswith(":") or rows.is_prose(above)
     return above if unfinished and is_said and not beside and rows.is_prose(above) else None
@@ -274,22 +315,24 @@ def _united(pictures: Sequence[Picture]) -> list[Picture]:
     found: list[Picture] = []
     for each in sorted(pictures, key=lambda each: each.box):
         box = each.box
-        while (other := next((other for other in found if _touch(other.box, box)), None)) is not None:
+        while (
+            other := next(
+                (
+                    other
+                    for other in found
+                    if _overlap(
+                        other.box, (box[0] - _TOUCHING, box[1] - _TOUCHING, box[2] + _TOUCHING, box[3] + _TOUCHING)
+                    )
+                ),
+                None,
+            )
+        ) is not None:
             found.remove(other)
             low, high = zip(box[:2], other.box[:2], strict=True), zip(box[2:], other.box[2:], strict=True)
             left, top, right, bottom = *map(min, low), *map(max, high)
             box = (left, top, right, bottom)
         found.append(Picture(box))
     return found
-
-
-def _touch(one: _Box, other: _Box) -> bool:
-    return (
-        one[0] <= other[2] + _TOUCHING
-        and other[0] <= one[2] + _TOUCHING
-        and one[1] <= other[3] + _TOUCHING
-        and other[1] <= one[3] + _TOUCHING
-    )
 
 
 def put_signs(page: Any, parsed: ParsedPage, signs: Sequence[Sign]) -> None:
