@@ -82,6 +82,22 @@ def test_a_block_over_two_pages_gives_each_page_its_part() -> None:
     assert document.pages[2].method == "none"
 
 
+def test_a_page_has_runs_where_text_of_others_stands_between() -> None:
+    builder = DocumentBuilder()
+    builder.block(BlockKind.PARAGRAPH, "one two", pages=(1, 2), breaks=[4])
+    builder.block(BlockKind.PARAGRAPH, "three", pages=(1,))
+    builder.block(BlockKind.PARAGRAPH, "four", pages=(2,))
+    builder.block(BlockKind.PARAGRAPH, "five", pages=(2,))
+    builder.block(BlockKind.PARAGRAPH, "six", pages=(3,))
+    document = builder.build(ITEM)
+    runs = {page.number: [run.of(document.text) for run in page.runs] for page in document.pages}
+    assert runs == {1: ["one ", "three"], 2: ["two", "four\n\nfive"], 3: []}
+    two = document.pages[1]
+    assert two.span.of(document.text) == "two\n\nthree\n\nfour\n\nfive"
+    assert two.holds(document.blocks[3].span)
+    assert not two.holds(document.blocks[1].span)
+
+
 def test_the_break_moves_with_a_marker_that_is_put_before_the_text() -> None:
     builder = DocumentBuilder()
     builder.block(BlockKind.LIST_ITEM, "one two", marker="a)", pages=(1, 2), breaks=(4,))

@@ -191,3 +191,21 @@ def test_a_formula_on_a_white_ground_is_one() -> None:
     pages.y += 22
     body(pages, "where the snow is that of the place.")
     assert SIGN in read(pages).text
+
+
+def test_the_text_of_another_column_stands_beside_no_formula() -> None:
+    pages = begun()
+    top = pages.y
+    for row in range(14):
+        pages.at(330, top + 13 * row, "The men of the place weigh the snow each", 10)
+    body(
+        pages,
+        "The load of snow shall be weighed by each",
+        "of the men, and the load on the roof shall",
+        "be found by the formula",
+    )
+    pages.y += 22
+    put(pages, LEFT + 20, 120, 30)
+    pages.y += 22
+    body(pages, "where the snow is that of the place.")
+    assert text_of(read(pages)).count(f"be found by the formula {SIGN} where the snow") == 1

@@ -60,6 +60,8 @@ _ALIKE = 2.0
 """Points by which bullets of one kind differ at most."""
 _INDENT = 10
 """Times the print's size by which a formula stands to the right of the end of a short line above it at most."""
+_COLUMN = 20.0
+"""Times the print's size above a formula in which lines tell how wide its column is: some of them are full."""
 _OF_ONE_LINE = 2.0
 """Times its height that a word is as high as a picture before it; an icon stands beside several lines."""
 _ABOVE = 2.5
@@ -273,6 +275,14 @@ class _Rows:
         lowest = max((item.y + item.height for item in above), default=0.0)
         return max((item for item in above if item.y + item.height > lowest - 3), key=lambda item: item.x, default=None)
 
+    def right_edge(self, picture: Picture) -> float:
+        """Return where the lines above a picture end at most."""
+        left, top, right, _ = picture.box
+        above = self.near(top - _COLUMN * self._size, top)
+        return max(
+            (item.x + item.width for item in above if item.x < right and item.x + item.width > left), default=right
+        )
+
     def below(self, picture: Picture) -> str:
         """Return the row right below a picture."""
         left, _, right, bottom = picture.box
@@ -301,10 +311,13 @@ def _between(picture: Picture, rows: _Rows) -> TextItem | None:
     opened = opening_of(rows.below(picture))
     if above is None or (opened is not None and opened.kind is BlockKind.CAPTION):
         return None
-    beside = [item for item in rows.near(top + _OVER, bottom - _OVER) if item.x > right or item.x + item.width < left]
-    number = next((item for item in beside if item.x > right and _FORMULA_NUMBER.fullmatch(item.text)), None)
-    if number is not None:
-        return number
+    end = rows.right_edge(picture)
+    level = [item for item in rows.near(top + _OVER, bottom - _OVER) if item.x > right or item.x + item.width < left]
+    beside = [item for item in level if item.x < end]
+    further = [item for item in level if item.x >= end]  # of another column, unless it is the number
+    for some in (beside, further):
+        if len(some) == 1 and some[0].x > right and _FORMULA_NUMBER.fullmatch(some[0].text):
+            return some[0]
     unfinished = not above.text.rstrip().endswith(_ENDED)
     is_said = above.text.rstrip().endswith(":") or rows.is_prose(above)
     return above if unfinished and is_said and not beside and rows.is_prose(above) else None
