@@ -12,6 +12,8 @@ from knowledge_mcp.engine.tracing.checking import (
     EvidenceVerdict,
     MarkKind,
     RowMark,
+    Standard,
+    checked_against,
     marked,
     stated_in,
 )
@@ -19,7 +21,6 @@ from knowledge_mcp.engine.tracing.checks import limit_checks
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
 from knowledge_mcp.engine.tracing.readings import ReadDocument
-from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import Span

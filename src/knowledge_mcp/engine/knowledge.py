@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Self, TypeVar
 
-from knowledge_mcp.engine.changes.code import code_passages
 from knowledge_mcp.engine.core import documents, health
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.documents import set_by_hand
@@ -57,6 +57,9 @@ from knowledge_mcp.model.rights import EVERYBODY, FULL_RIGHTS, Rights, names_one
 from knowledge_mcp.ports import Source
 
 T = TypeVar("T")
+
+_MOST_CODE = 1_000
+"""Passages of one repository that name something, as far as a search reaches."""
 
 
 class LocalKnowledge:
@@ -243,8 +246,17 @@ class LocalKnowledge:
         return self._base.embedder.embed_documents(list(texts))
 
     def code_passages(self, text: str) -> list[tuple[Chunk, str]]:
-        """List the passages of indexed repositories that share words with a text."""
-        return code_passages(self._base.store, self._repositories, text) if self._repositories else []
+        """List the passages of indexed repositories that share words with a text, best first, each with its place."""
+        found: list[tuple[Chunk, str]] = []
+        for info in self._base.store.collections() if self._repositories else ():
+            if not info.name.startswith(self._repositories) or "." in info.name:  # a dot marks what is no repository's
+                continue
+            with suppress(NotFoundError):  # it has just gone
+                opened = self._base.store.open(info.name)
+                legs = opened.search(vector=None, text=text, filter=None, limit=_MOST_CODE)
+                chunks = opened.chunks("id", [hit.chunk_id for hit in legs.lexical or ()])
+                found += [(chunk, _cite_lines(chunk)) for chunk in chunks]
+        return found
 
     def ingest(
         self,
@@ -304,3 +316,8 @@ class LocalKnowledge:
             self.reviews.close()
         self._pipeline.close()
         self._base.close()
+
+
+def _cite_lines(chunk: Chunk) -> str:
+    lines = f", lines {chunk.lines[0]} to {chunk.lines[1]}" if chunk.lines is not None else ""
+    return f"{chunk.document_id}{lines}"

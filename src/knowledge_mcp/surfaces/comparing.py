@@ -6,11 +6,10 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from knowledge_mcp.engine.changes.comparing import Comparisons
-from knowledge_mcp.engine.tracing.checking import CheckReport, RowMark, Seeks, marked
+from knowledge_mcp.engine.tracing.checking import CheckReport, RowMark, Seeks, Standard, checked_against, marked
 from knowledge_mcp.engine.tracing.conflicts import Conflict, Meaning, conflicting_definitions, conflicts
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in
-from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError

@@ -17,8 +17,7 @@ from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.leftovers import Leftovers
-from knowledge_mcp.engine.changes.pairs import ClausePairs
-from knowledge_mcp.engine.changes.sides import EditionSide, Terms, rarity_of
+from knowledge_mcp.engine.changes.sides import ClausePairs, EditionSide, Terms, rarity_of
 from knowledge_mcp.engine.changes.wording import RARE, holders, is_contained, own_runs_in_common, plain, words_of
 from knowledge_mcp.support.checkpoints import check_each
 

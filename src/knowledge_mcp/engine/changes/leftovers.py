@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.pairs import ClausePairs
-from knowledge_mcp.engine.changes.sides import EditionSide
+from knowledge_mcp.engine.changes.sides import ClausePairs, EditionSide
 from knowledge_mcp.engine.changes.wording import plain, words_of
 
 _HALF, _QUARTER = 0.5, 0.25

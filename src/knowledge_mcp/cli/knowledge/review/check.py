@@ -23,12 +23,20 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
-from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, RowMark, marked
+from knowledge_mcp.engine.tracing.checking import (
+    CheckReport,
+    CheckRow,
+    EvidenceVerdict,
+    MarkKind,
+    RowMark,
+    Standard,
+    checked_against,
+    marked,
+)
 from knowledge_mcp.engine.tracing.decisions import Decisions, as_mark_kind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import Obligation
 from knowledge_mcp.engine.tracing.readings import ReadDocument
-from knowledge_mcp.engine.tracing.running import Standard, checked_against
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import checklist
