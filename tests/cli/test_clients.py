@@ -9,15 +9,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from knowledge_mcp.cli.knowledge.clients.forms import (
+from knowledge_mcp.cli.knowledge.clients import (
     Client,
     ServerEntry,
     add_entry,
     form_of,
+    launch,
     remove_entry,
     render_entry,
 )
-from knowledge_mcp.cli.knowledge.clients.install import launch
 from knowledge_mcp.model.errors import InvalidInputError
 from tests.cli.conftest import Command
 

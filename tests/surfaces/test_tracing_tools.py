@@ -28,7 +28,7 @@ from knowledge_mcp.sources.files import FileSource, LabelledSource
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.surfaces import comparing
 from knowledge_mcp.surfaces.arguments import output_schema, parse
-from knowledge_mcp.surfaces.standards import SURFACE, runs, tracing
+from knowledge_mcp.surfaces.standards import SURFACE, tracing
 from tests.engine.world import World
 
 SIDES = {"from": "pumps", "to": "manual"}
@@ -174,7 +174,7 @@ def goes_on(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         return work(demands, terms, progress)
 
     monkeypatch.setattr(comparing, "conflicts", slow)
-    monkeypatch.setattr(runs, "PATIENCE", 0.3)
+    monkeypatch.setattr(tracing, "PATIENCE", 0.3)
     return event
 
 

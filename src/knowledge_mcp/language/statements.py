@@ -1,4 +1,7 @@
-"""Statements of a document: each sentence that obliges, advises, permits or enables, with what it inherits."""
+"""Statements of a document: each sentence that obliges, advises, permits or enables, with what it inherits.
+
+Where a file declares its requirements, sentences of an item bear its id, and an item without force is a weak one.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,6 @@ from knowledge_mcp.language.identifiers import (
     trailing_tag,
 )
 from knowledge_mcp.language.multilingual.force import NOTES
-from knowledge_mcp.language.requirements.declared import with_declared
 from knowledge_mcp.language.requirements.weak import with_weak
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
@@ -311,3 +313,47 @@ def _bare_lead(words: str, force: Force) -> bool:
     """Tell whether nothing but punctuation follows the keyword: "The supplier shall:" says nothing by itself."""
     rest = words[force.end :].strip(" *_:—–-.,")
     return words.rstrip().endswith(":") and rest.lower() in {"", "not", "be", "also"}
+
+
+_BESIDE = frozenset({BlockKind.HEADING, BlockKind.NOTE})
+"""Blocks of an item that are not what it states: its title, and what else its file says of it."""
+
+
+def with_declared(document: Document, facts: SectionFacts, statements: Sequence[Statement]) -> list[Statement]:
+    """Name the items that statements stand in, and add those that state something without a word of force.
+
+    Args:
+        document: the document as read.
+        facts: what its sections are.
+        statements: those that words of force mark, in order.
+    """
+    items = sorted((each for each in document.items if len(each.span)), key=lambda each: each.span)
+    if not items:
+        return list(statements)
+    starts = [each.span.start for each in items]
+
+    def item_at(place: int) -> int | None:
+        found = bisect_right(starts, place) - 1
+        return found if found >= 0 and place < items[found].span.end else None
+
+    holders = [item_at(each.span.start) for each in statements]
+    named = [
+        each if at is None else replace(each, identifier=items[at].id)
+        for each, at in zip(statements, holders, strict=True)
+    ]
+    declared = set(holders)
+    stated: dict[int, Span] = {}
+    headings = {section.heading.start for section in document.sections}
+    for block in check_each(document.blocks):
+        at = None if block.kind in _BESIDE else item_at(block.span.start)
+        if at is None or at in declared:
+            continue
+        item = items[at]
+        if item.span.start in headings and not item.informative and item.text.strip():
+            stated[at] = Span(stated.get(at, block.span).start, block.span.end)
+    sections = [section.span.start for section in document.sections]
+    for at, span in stated.items():
+        clause = facts.clause_number(bisect_right(sections, span.start) - 1) if sections else None
+        words = _WHITE.sub(" ", span.of(document.text)).strip()
+        named.append(Statement(span, Modality.REQUIREMENT, False, clause, words, items[at].id, weak=True))
+    return sorted(named, key=lambda each: each.span)

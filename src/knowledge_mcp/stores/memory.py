@@ -29,7 +29,7 @@ from knowledge_mcp.model.query import ChunkKey, Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import absent_in, check_filter, keeps
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
-from knowledge_mcp.stores.shared.ranking import K1, B, inverse_frequency, products, ranked
+from knowledge_mcp.stores.shared.ranking import K1, B, counted_terms, inverse_frequency, printed_terms, products, ranked
 from knowledge_mcp.stores.shared.rules import (
     as_kept,
     check_documents,
@@ -40,7 +40,6 @@ from knowledge_mcp.stores.shared.rules import (
     now,
     store_closed,
 )
-from knowledge_mcp.stores.shared.words import counted_terms, printed_terms
 from knowledge_mcp.support.wording import how_many
 
 _numbers = itertools.count(1)

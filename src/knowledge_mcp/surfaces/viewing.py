@@ -6,7 +6,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 from knowledge_mcp.engine.changes.clauses import Clause, EditionPart
 from knowledge_mcp.engine.changes.comparing import ComparedPair, EditionPair, cited_clause, stored_part
@@ -26,18 +28,232 @@ from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.library import LibraryDocument
 from knowledge_mcp.model.query import SearchAnswer, SearchQuery
 from knowledge_mcp.ports import SharedLibrary
-from knowledge_mcp.surfaces import view_shapes as shapes
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, comparisons, conflicts_in
+from knowledge_mcp.surfaces.contract import Response
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.redline import checked_kinds, count_changes, kinds_inside, select
+
+
+class ViewAnswer(Response):
+    """Base of what is shown; only fields that were set are sent."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class ListedSection(ViewAnswer):
+    """One section; `passage` is the index of the one that it begins in, `page` null where the format has none."""
+
+    level: int
+    number: str
+    title: str
+    page: int | None
+    passage: int | None
+
+
+class OutlineAnswer(ViewAnswer):
+    """The sections of a document in order."""
+
+    doc_id: str
+    sections: list[ListedSection]
+
+
+class NamedDocument(ViewAnswer):
+    """A document by its names."""
+
+    doc_id: str
+    title: str
+    edition: str
+    collection: str
+
+
+class ClauseSide(ViewAnswer):
+    """A clause in one document; `passage` is the index of the one that it begins in."""
+
+    label: str
+    citation: str
+    passage: int | None
+
+
+class ChangedClause(ViewAnswer):
+    """What became of a clause; `rows` has its sentences side by side, in pieces with whether they changed."""
+
+    became: str
+    level: int
+    old: ClauseSide | None
+    new: ClauseSide | None
+    kinds: list[str]
+    obligations: list[str]
+    rows: list[list[list[tuple[str, bool]]]]
+
+
+class ChangesAnswer(ViewAnswer):
+    """What changed between two documents; `total` counts the clauses with changes of the kinds that were asked for.
+
+    `summary` counts clauses by what became of them, and changes by kind, whatever was asked for.
+    """
+
+    old: NamedDocument
+    new: NamedDocument
+    summary: dict[str, int]
+    total: int
+    clauses: list[ChangedClause]
+
+
+class TouchedPlace(ViewAnswer):
+    """A place that refers to what changed: to which clause of which edition, as far as it says, and what became of it.
+
+    `dated` is the edition that it names, empty where it follows the current one; `became` and `kinds` are empty where
+    no clause is named, so that the whole edition counts. `passage` is the index of the one that it stands in.
+    """
+
+    doc_id: str
+    kind: str
+    identifier: str
+    text: str
+    citation: str
+    passage: int
+    reference: str
+    dated: str
+    clause: str
+    became: str
+    kinds: list[str]
+
+
+class ImpactAnswer(ViewAnswer):
+    """Places of other documents that refer to what changed; `untouched` counts references to clauses that did not."""
+
+    old: NamedDocument
+    new: NamedDocument
+    total: int
+    untouched: int
+    degraded: list[str]
+    places: list[TouchedPlace]
+
+
+class TracedDocument(NamedDocument):
+    """One side of a trace, and how many items it has."""
+
+    items: int
+
+
+class TracedItem(ViewAnswer):
+    """A requirement or clause; `text` is the sentence that speaks for the link, left out of gaps."""
+
+    id: str
+    title: str
+    citation: str
+    passage: int | None
+    text: str = ""
+
+
+class TracedLink(ViewAnswer):
+    """A link, how sure it is, the words that both sides share, and whether a person accepted it."""
+
+    verdict: str
+    probability: float
+    source: Annotated[TracedItem, Field(alias="from")]
+    target: Annotated[TracedItem, Field(alias="to")]
+    words: list[str]
+    accepted: bool = False
+
+
+class RejectedLink(ViewAnswer):
+    """A link that a person rejected."""
+
+    source: Annotated[TracedItem, Field(alias="from")]
+    target: Annotated[TracedItem, Field(alias="to")]
+
+
+class TraceAnswer(ViewAnswer):
+    """What of one document belongs to what of another; `gaps` lists what has no declared or likely link.
+
+    `warning` says where the two have next to nothing to do with each other; `rejected` what a person did not want.
+    """
+
+    source: Annotated[TracedDocument, Field(alias="from")]
+    target: Annotated[TracedDocument, Field(alias="to")]
+    threshold: float
+    warning: str
+    summary: dict[str, int]
+    links: list[TracedLink]
+    gaps: dict[str, list[TracedItem]]
+    rejected: list[RejectedLink] = Field(default=[])
+
+
+class QuotedEvidence(ViewAnswer):
+    """Words of the document, as they stand there."""
+
+    quote: str
+    citation: str
+    passage: int | None
+
+
+class CheckedRow(ViewAnswer):
+    """One obligation: what it counts as, what was found, and what a person said of it."""
+
+    row: str
+    requirement: str
+    citation: str
+    passage: int | None
+    kind: str
+    verdict: str
+    quotes: list[QuotedEvidence]
+    checks: list[str]
+    mark: str
+    note: str
+
+
+class CheckAnswer(ViewAnswer):
+    """What a document says of each obligation of another; whether that is enough, a person decides."""
+
+    document: NamedDocument
+    standard: NamedDocument
+    warning: str
+    summary: dict[str, int]
+    rows: list[CheckedRow]
+    editions: list[str]
+
+
+class ConflictSide(NamedDocument):
+    """A sentence as printed, or what a term is said to mean; `id` is the requirement's, or the term."""
+
+    id: str
+    text: str
+    citation: str
+    passage: int | None
+
+
+class ListedConflict(ViewAnswer):
+    """Two that do not go together, or say the same, and what differs; `also_in` has more places that say either."""
+
+    kind: str
+    why: str
+    one: ConflictSide
+    other: ConflictSide
+    also_in: list[ConflictSide]
+
+
+class ConflictsAnswer(ViewAnswer):
+    """Pairs that may contradict or double each other; it is advice: other words for the same are not recognised.
+
+    `documents` and `compared` count what was looked at, documents and sentences with force; `summary` counts all that
+    was found, by kind; `total` those of the kinds that were asked for.
+    """
+
+    documents: int
+    compared: int
+    summary: dict[str, int]
+    total: int
+    conflicts: list[ListedConflict]
+
 
 _LONGEST = 200
 """Characters of a requirement without a title that are shown for one."""
 _MOST_ITEMS = 3000
 """Items of one side of a trace: all pairs are rated, which takes 100 MB and some seconds for 3000 by 3000."""
 
-_Place = tuple[shapes.NamedDocument, int | None]
+_Place = tuple[NamedDocument, int | None]
 """A document by its names, and the passage."""
 
 
@@ -50,10 +266,10 @@ def _passage_at(chunks: Sequence[Chunk], place: int) -> int | None:
     return chunks[behind - 1 if holds else min(behind, len(chunks) - 1)].index
 
 
-def outline_of(document: LibraryDocument) -> shapes.OutlineAnswer:
+def outline_of(document: LibraryDocument) -> OutlineAnswer:
     """List a document's sections in order, each with the passage that it begins in."""
     sections = [
-        shapes.ListedSection.of(
+        ListedSection.of(
             each,
             number=each.number or "",
             title=" ".join(each.title.split()),
@@ -61,12 +277,12 @@ def outline_of(document: LibraryDocument) -> shapes.OutlineAnswer:
         )
         for each in document.structure.sections
     ]
-    return shapes.OutlineAnswer(doc_id=document.record.id, sections=sections)
+    return OutlineAnswer(doc_id=document.record.id, sections=sections)
 
 
-def _describe(document: LibraryDocument) -> shapes.NamedDocument:
+def _describe(document: LibraryDocument) -> NamedDocument:
     record = document.record
-    return shapes.NamedDocument(
+    return NamedDocument(
         doc_id=record.id,
         title=record.title or record.file_name,
         edition=edition_of_record(record),
@@ -79,7 +295,7 @@ def _describe(document: LibraryDocument) -> shapes.NamedDocument:
 
 def compare_clauses(
     old: LibraryDocument, new: LibraryDocument, *, kinds: Sequence[str] = (), limit: int, offset: int = 0
-) -> shapes.ChangesAnswer:
+) -> ChangesAnswer:
     """Tell what became of each clause from one document to another, side by side where anything changed.
 
     Args:
@@ -93,7 +309,7 @@ def compare_clauses(
     chosen = checked_kinds(kinds)
     found = _compared(old, new)
     selected = select(found.changes, chosen)
-    return shapes.ChangesAnswer(
+    return ChangesAnswer(
         old=_describe(old),
         new=_describe(new),
         summary=count_changes(found.changes),
@@ -116,7 +332,7 @@ def _compared(old: LibraryDocument, new: LibraryDocument) -> ComparedPair:
 
 def touched_by(
     library: SharedLibrary, old: LibraryDocument, new: LibraryDocument, *, limit: int, offset: int = 0
-) -> shapes.ImpactAnswer:
+) -> ImpactAnswer:
     """List the places of other documents that refer to what changed from one edition to another.
 
     Args:
@@ -132,7 +348,7 @@ def touched_by(
     family = Editions(records).family_of(new.record.id)
     family = family if family is not None and old.record in family.records else None
     found = impact_of(_AllDocuments(library), EditionPair(old.record, new.record, family), changes)
-    return shapes.ImpactAnswer(
+    return ImpactAnswer(
         old=_describe(old),
         new=_describe(new),
         total=len(found.touched),
@@ -159,8 +375,8 @@ class _AllDocuments:
         return ()
 
 
-def _place(each: Touched) -> shapes.TouchedPlace:
-    return shapes.TouchedPlace.of(
+def _place(each: Touched) -> TouchedPlace:
+    return TouchedPlace.of(
         each,
         doc_id=each.document_id,
         became=each.change.link.kind.value if each.change is not None else "",
@@ -168,9 +384,9 @@ def _place(each: Touched) -> shapes.TouchedPlace:
     )
 
 
-def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weights: Weights) -> shapes.ChangedClause:
+def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weights: Weights) -> ChangedClause:
     clause = each.link.new or each.link.old
-    return shapes.ChangedClause(
+    return ChangedClause(
         became=each.link.kind,
         level=clause.level if clause is not None else 1,
         old=_side(each.link.old, old),
@@ -181,10 +397,10 @@ def _clause(each: ClauseChange, old: LibraryDocument, new: LibraryDocument, weig
     )
 
 
-def _side(clause: Clause | None, document: LibraryDocument) -> shapes.ClauseSide | None:
+def _side(clause: Clause | None, document: LibraryDocument) -> ClauseSide | None:
     if clause is None:
         return None
-    return shapes.ClauseSide(
+    return ClauseSide(
         label=clause.label if clause.label != document.record.id else document.record.title,
         citation=cited_clause(clause, document.record),
         passage=_passage_at(document.chunks, clause.span.start),
@@ -226,7 +442,7 @@ def run_review(
 
 def trace_between(
     source: LibraryDocument, target: LibraryDocument, propose: Proposer, decided: Mapping[tuple[str, str], bool]
-) -> shapes.TraceAnswer:
+) -> TraceAnswer:
     """Trace the requirements of one document to those of another; clauses where one has none.
 
     Args:
@@ -241,15 +457,15 @@ def trace_between(
     found = trace([each for each, _ in sources], [each for each, _ in targets], propose, decided)
     places = ({each.id: place for each, place in sources}, {each.id: place for each, place in targets})
     items = ({each.id: each for each, _ in sources}, {each.id: each for each, _ in targets})
-    return shapes.TraceAnswer(
-        source=shapes.TracedDocument.of(_describe(source), items=len(sources)),
-        target=shapes.TracedDocument.of(_describe(target), items=len(targets)),
+    return TraceAnswer(
+        source=TracedDocument.of(_describe(source), items=len(sources)),
+        target=TracedDocument.of(_describe(target), items=len(targets)),
         threshold=round(found.threshold, 4),
         warning="" if found.related else UNRELATED_SETS,
         summary=dict(Counter(link.verdict.value for link in found.links)),
         links=[_link(link, *places, accepted=(link.source.id, link.target.id) in decided) for link in found.links],
         rejected=[
-            shapes.RejectedLink(source=_item(items[0][one], places[0]), target=_item(items[1][two], places[1]))
+            RejectedLink(source=_item(items[0][one], places[0]), target=_item(items[1][two], places[1]))
             for (one, two), accepted in decided.items()
             if not accepted and one in items[0] and two in items[1]
         ],
@@ -266,11 +482,11 @@ def check_between(
     records: Sequence[DocumentRecord],
     seek: Seeks,
     marks: Sequence[RowMark],
-) -> shapes.CheckAnswer:
+) -> CheckAnswer:
     """Tell what a document says of each obligation of another; arguments and errors as `check_against`."""
     name = standard.record.title or standard.record.file_name
     found = check_against(name, _reading(standard), _reading(document), seek, records, marks)
-    return shapes.CheckAnswer(
+    return CheckAnswer(
         document=_describe(document),
         standard=_describe(standard),
         warning="" if found.related else UNRELATED,
@@ -280,7 +496,7 @@ def check_between(
     )
 
 
-def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: Progress) -> shapes.ConflictsAnswer:
+def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: Progress) -> ConflictsAnswer:
     """Tell what contradicts or doubles what, and which terms are defined in two ways; as `conflicts_in`."""
     places: tuple[list[_Place], list[_Place]] = ([], [])
 
@@ -294,7 +510,7 @@ def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: 
             yield reading
 
     found, compared = conflicts_in(readings(), count, progress)
-    return shapes.ConflictsAnswer(
+    return ConflictsAnswer(
         documents=count,
         compared=compared,
         summary=dict(Counter(each.kind.value for each in found)),
@@ -303,25 +519,25 @@ def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: 
     )
 
 
-def _conflict(each: Conflict, places: Sequence[_Place]) -> shapes.ListedConflict:
-    def side(demand: Demand) -> shapes.ConflictSide:
+def _conflict(each: Conflict, places: Sequence[_Place]) -> ListedConflict:
+    def side(demand: Demand) -> ConflictSide:
         description, passage = places[demand.place]
-        return shapes.ConflictSide.of(demand, **description.sent(), passage=passage)
+        return ConflictSide.of(demand, **description.sent(), passage=passage)
 
-    return shapes.ListedConflict.of(
+    return ListedConflict.of(
         each, one=side(each.one), other=side(each.other), also_in=[side(other) for other in each.also_in]
     )
 
 
-def _checked_row(row: CheckRow, document: LibraryDocument, standard: LibraryDocument) -> shapes.CheckedRow:
+def _checked_row(row: CheckRow, document: LibraryDocument, standard: LibraryDocument) -> CheckedRow:
     obligation = row.obligation
-    return shapes.CheckedRow.of(
+    return CheckedRow.of(
         row,
         row=obligation.id,
         requirement=obligation.text,
         citation=obligation.citation,
         passage=_passage_with(standard, obligation.text),
-        quotes=[shapes.QuotedEvidence.of(each, passage=_passage_with(document, each.quote)) for each in row.evidence],
+        quotes=[QuotedEvidence.of(each, passage=_passage_with(document, each.quote)) for each in row.evidence],
         checks=[check_line(each) for each in row.checks],
         mark=row.mark or "",
     )
@@ -338,8 +554,8 @@ def _reading(document: LibraryDocument) -> ReadDocument:
 
 def _link(
     link: TraceLink, sources: dict[str, int | None], targets: dict[str, int | None], *, accepted: bool
-) -> shapes.TracedLink:
-    return shapes.TracedLink(
+) -> TracedLink:
+    return TracedLink(
         verdict=link.verdict,
         probability=round(link.probability, 4),
         source=_item(link.source, sources, text=link.evidence.from_text),
@@ -349,9 +565,9 @@ def _link(
     )
 
 
-def _item(item: TraceItem, places: dict[str, int | None], *, text: str | None = None) -> shapes.TracedItem:
+def _item(item: TraceItem, places: dict[str, int | None], *, text: str | None = None) -> TracedItem:
     title = item.title or item.text[:_LONGEST]
-    return shapes.TracedItem.of(
+    return TracedItem.of(
         id=item.id, title=title, citation=item.citation, passage=places[item.id], text=text, keep=["text"]
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from knowledge_mcp.cli.knowledge.clients.install import client
+from knowledge_mcp.cli.knowledge.clients import client
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, command_group, guard, reading_of

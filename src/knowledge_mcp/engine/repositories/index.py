@@ -1,4 +1,4 @@
-"""One indexing of one repository: which files may have changed, what becomes of each, and what is said of it meanwhile.
+"""One indexing of one repository: its files, which may have changed, what becomes of each, and what is said of it.
 
 The manifest says `indexing` before the first file changes and `ready` after the last. A run that ends in between leaves
 every file's passages whole, old or new; the next run looks at all files by their hashes and finishes the work.
@@ -12,11 +12,13 @@ import functools
 import hashlib
 import json
 import logging
+import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from knowledge_mcp.engine.core.base import Base, base_of, counts_of
@@ -31,16 +33,89 @@ from knowledge_mcp.engine.repositories.manifest import (
     write_manifest,
 )
 from knowledge_mcp.engine.repositories.metrics import Metrics
-from knowledge_mcp.engine.repositories.source import RepositoryFiles, is_plain, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.values import IndexResult, RepositoryParts
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk, text_key
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
-from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport
-from knowledge_mcp.model.source import Checkout
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.source import Checkout, SourceItem
+from knowledge_mcp.ports import Source
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.wording import how_many
+
+
+def is_plain(path: str) -> bool:
+    """Tell whether a path of Git's is written in a scan as it is: no byte in it that is escaped there."""
+    return path.isprintable() and "\\" not in path and not any("\ud800" <= sign <= "\udfff" for sign in path)
+
+
+class RepositoryFiles:
+    """Label the files that a scan finds, and keep apart what it passes over (`ports.Source`).
+
+    Args:
+        scan: finds them.
+        copy: where they are from.
+        only: paths that may have changed; None for all.
+
+    Attributes:
+        hashes: by uri of each file found, the hash of its bytes; whole once `items` has run.
+        skipped: files passed over.
+    """
+
+    def __init__(self, scan: Source, copy: Checkout, only: Collection[str] | None) -> None:
+        self._scan = scan
+        self._copy = copy
+        self._only = only
+        self._dirty = frozenset(change.path for change in copy.dirty)
+        self.hashes: dict[str, str] = {}
+        self.skipped: list[SkippedFile] = []
+
+    def items(self) -> Iterator[SourceItem | SkippedFile]:
+        """Yield the files in the order of the scan."""
+        for entry in self._scan.items():
+            if isinstance(entry, SkippedFile):
+                self.skipped.append(entry)
+            elif self._only is None or entry.name in self._only:
+                self.hashes[entry.uri] = entry.sha256
+                yield dataclasses.replace(entry, labels=tuple(self._labels(entry).items()), document_id=entry.uri)
+
+    def _labels(self, item: SourceItem) -> dict[str, str]:
+        labels = {
+            "repository": self._copy.name,
+            "path": item.name,
+            "extension": PurePosixPath(item.name).suffix,
+            "commit": self._copy.commit,
+        }
+        if item.name in self._dirty:
+            labels["uncommitted"] = "true"
+        if item.path is not None:
+            try:
+                modified = datetime.fromtimestamp(item.path.stat().st_mtime, UTC)
+                labels["modified_at"] = modified.isoformat(timespec="seconds").replace("+00:00", "Z")
+            except OSError:
+                return labels  # it has just gone; reading it will say so
+        return labels
+
+
+def uncommitted_fingerprint(copy: Checkout) -> str:
+    """Hash what differs from the commit, with sizes and times, so that a later change shows; empty where nothing does.
+
+    Args:
+        copy: the files.
+    """
+    if not copy.dirty:
+        return ""
+    digest = hashlib.sha256()
+    for change in copy.dirty:
+        digest.update(os.fsencode(f"{change.kind}\0{change.path}\0"))
+        try:
+            status = (copy.folder / change.path).lstat()
+            digest.update(f"{status.st_size}\0{status.st_mtime_ns}\n".encode())
+        except OSError:
+            digest.update(b"gone\n")
+    return digest.hexdigest()
+
 
 FILES_AT_ONCE = 50
 """Most files whose passages are embedded in one call (C 11.4)."""

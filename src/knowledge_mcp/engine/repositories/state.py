@@ -13,7 +13,7 @@ from typing import Literal, Self
 from knowledge_mcp.engine.core.base import Base, counts_of, snapshot
 from knowledge_mcp.engine.core.seen import copy_with
 from knowledge_mcp.engine.jobs.journal import SignsOfLife
-from knowledge_mcp.engine.repositories.index import HOST
+from knowledge_mcp.engine.repositories.index import HOST, uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.manifest import (
     PREFIX,
     SHADOW,
@@ -21,7 +21,6 @@ from knowledge_mcp.engine.repositories.manifest import (
     collection_name,
     read_manifest,
 )
-from knowledge_mcp.engine.repositories.source import uncommitted_fingerprint
 from knowledge_mcp.engine.repositories.values import Freshness, RepositoryInfo, RepositoryParts
 from knowledge_mcp.model.errors import ConnectionFailedError, KnowledgeError, NotFoundError
 from knowledge_mcp.ports import Store

@@ -1,7 +1,7 @@
 """In the child: HTML to headings and blocks, by one walk over the tree without recursion.
 
 What a reader of the page sees is kept: words, lists, tables, code, alternative texts of pictures; links become
-references. Scripts, styles and comments say nothing and are left out; what the page hides, `html_hidden` takes out.
+references. Scripts, styles and comments say nothing and are left out; what the page hides, `hidden` takes out.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import ChromaRow, FoundEntry, Where
 from knowledge_mcp.stores.shared.filters import clause_prefixes, kind_of, simple_filters
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, chunk_to_json, sealed, unsealed
-from knowledge_mcp.stores.shared.words import counted_terms
+from knowledge_mcp.stores.shared.ranking import counted_terms
 
 LAYOUT = "knowledge-mcp/1"
 PART_CHARACTERS = 1_000_000

@@ -16,8 +16,8 @@ from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.chroma.view import ChromaView
 from knowledge_mcp.stores.chroma.writing import document_entry, structure_entries, visible_generations
 from knowledge_mcp.stores.shared.payload import parts_from, record_from_json
+from knowledge_mcp.stores.shared.ranking import printed_terms
 from knowledge_mcp.stores.shared.rules import by_value, in_order
-from knowledge_mcp.stores.shared.words import printed_terms
 from knowledge_mcp.support.batches import batches
 
 _AT_ONCE = 500

@@ -14,7 +14,7 @@ from knowledge_mcp.stores.postgres.tables import SCHEMA, PostgresPlace, Postgres
 from knowledge_mcp.stores.postgres.writing import IndexedBlock, add_document, prepare, write_block
 from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
-from knowledge_mcp.stores.shared.words import counted_terms
+from knowledge_mcp.stores.shared.ranking import counted_terms
 from knowledge_mcp.support.wording import how_many
 
 _SAMPLED_CHUNKS, _AT_ONCE = 200, 2_000

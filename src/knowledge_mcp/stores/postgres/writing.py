@@ -19,8 +19,8 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres.tables import SCHEMA, Extension, PostgresPlace, PostgresSession, PostgresVector, Row
 from knowledge_mcp.stores.shared.filters import field_value
 from knowledge_mcp.stores.shared.payload import chunk_to_json, record_to_json, structure_to_json
+from knowledge_mcp.stores.shared.ranking import DefinedName, counted_terms, defined_names
 from knowledge_mcp.stores.shared.rules import as_kept, checked_renames
-from knowledge_mcp.stores.shared.words import DefinedName, counted_terms, defined_names
 
 ENTRY = np.dtype([("offset", "<u4"), ("count", "u1"), ("length", "<u4")])
 """A posting: the chunk's key from its block's first one on, how often it holds the term, and its length in terms."""

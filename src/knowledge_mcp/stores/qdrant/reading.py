@@ -18,8 +18,8 @@ from knowledge_mcp.stores.qdrant.connection import PAGE, QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
 from knowledge_mcp.stores.qdrant.points import all_of, any_of, equals, to_bytes
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
+from knowledge_mcp.stores.shared.ranking import printed_terms
 from knowledge_mcp.stores.shared.rules import by_value, in_order, no_collection
-from knowledge_mcp.stores.shared.words import printed_terms
 from knowledge_mcp.support.batches import batches
 
 MARKS = ("home", "chunk_id", "document_id", "generation", "state")

@@ -11,7 +11,7 @@ N, df and the mean length count the visible chunks of the whole collection, what
 
 A *slot* is a chunk's number in what a process holds of a collection; chunks that are gone have slots too. SQLite and
 ChromaDB fill them each in its own way; what is held of every slot, what a filter keeps, BM25 and the choice of the best
-are here.
+are here. So are the words that every store keeps of a chunk: the terms of the lexical leg, and the names it defines.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults, NotIn
+from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import Simple, absent_in, keeps_value, simple_filters
 
 Mask = NDArray[np.bool_]
@@ -325,3 +326,44 @@ def _run_leg(run: Leg, failures: Sequence[type[Exception]], *, alone: bool) -> t
         if alone:
             raise
         return None, exc.message if isinstance(exc, KnowledgeError) else f"{type(exc).__name__}: {exc}"
+
+
+class DefinedName(NamedTuple):
+    """One name that a chunk defines.
+
+    Attributes:
+        term_key: by which it is looked up.
+        alias: 0 for the term itself, 1 for another name of it.
+        document_id, position, place: of the chunk and of the definition in it, by which names are sorted.
+        term: as printed.
+    """
+
+    term_key: str
+    alias: int
+    document_id: str
+    position: int
+    place: int
+    term: str
+
+
+def counted_terms(chunk: Chunk, analyser: Analyser) -> dict[str, int]:
+    """Count the terms of a chunk; its length is the sum of these counts."""
+    return term_counts(analyser.document_terms(chunk.embedding_text))
+
+
+def defined_names(chunk: Chunk, analyser: Analyser) -> list[DefinedName]:
+    """List the terms that a chunk defines, and their aliases."""
+    return [
+        DefinedName(analyser.term_key(term), int(number > 0), chunk.document_id, chunk.index, place, term)
+        for place, each in enumerate(chunk.definitions)
+        for number, term in enumerate((each.term, *each.aliases))
+    ]
+
+
+def printed_terms(definitions: Iterable[tuple[str, Sequence[str]]], analyser: Analyser) -> dict[str, str]:
+    """Map keys to terms as printed: a term before an alias, an earlier definition before a later one."""
+    found = list(definitions)
+    terms: dict[str, str] = {}
+    for name in (*(term for term, _ in found), *(alias for _, aliases in found for alias in aliases)):
+        terms.setdefault(analyser.term_key(name), name)
+    return terms

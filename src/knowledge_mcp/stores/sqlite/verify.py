@@ -12,7 +12,7 @@ from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, has_check_sums, record_from_json
-from knowledge_mcp.stores.shared.words import counted_terms
+from knowledge_mcp.stores.shared.ranking import counted_terms
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, all_postings, drop_segments
 from knowledge_mcp.stores.sqlite.reading import document_chunks, parts, records
 from knowledge_mcp.stores.sqlite.tables import Session

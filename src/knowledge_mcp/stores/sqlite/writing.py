@@ -18,8 +18,8 @@ from knowledge_mcp.model.errors import sound
 from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import kind_of
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json, record_to_json, structure_to_json
+from knowledge_mcp.stores.shared.ranking import DefinedName, counted_terms, defined_names
 from knowledge_mcp.stores.shared.rules import as_kept, checked_renames
-from knowledge_mcp.stores.shared.words import DefinedName, counted_terms, defined_names
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, drop_segments, renumber_postings
 from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits

@@ -1,7 +1,12 @@
-"""The tools that hold documents against each other, beyond the specification: links, evidence, conflicts."""
+"""The tools that hold documents against each other, beyond the specification: links, evidence, conflicts.
+
+Their runs outlive the call that began them: they are jobs, found by what was asked, whoever asks again.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 from pydantic import Field
 
 from knowledge_mcp.engine.changes.comparing import document_named
-from knowledge_mcp.engine.jobs.jobs import RESULT
+from knowledge_mcp.engine.jobs.jobs import RESULT, Jobs, error_of
+from knowledge_mcp.engine.jobs.journal import Job, JobState
 from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark
 from knowledge_mcp.engine.tracing.conflicts import Conflict
 from knowledge_mcp.engine.tracing.decisions import Reviews, as_mark_kind
@@ -18,19 +24,87 @@ from knowledge_mcp.engine.tracing.links import TraceItem, TraceLink, Verdict, tr
 from knowledge_mcp.engine.tracing.readings import items_in, read_ingested
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, conflicts_in
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
+from knowledge_mcp.surfaces.following import watch
 from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
-from knowledge_mcp.surfaces.standards.runs import UnderWay, outcome
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.knowledge import LocalKnowledge
+
+PATIENCE = 45.0
+"""Seconds after which a caller is answered that a run goes on: many clients give up after a minute."""
+
+_waiting = Counter[str]()
+"""How many callers wait for each job."""
+_waiting_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """Tell how far a run is that goes on: its job, hundredths, and words."""
+
+    job_id: str
+    done: float
+    words: str
+
+
+def _outcome_of_job(
+    jobs: Jobs, request: Mapping[str, Any], records: Sequence[DocumentRecord], call: Call
+) -> dict[str, Any] | _UnderWay:
+    """Return what came of a request over documents, started now unless it is known; how far it is after a while.
+
+    A caller that gives up ends the run, unless another one waits for it. The next call starts a failed one again.
+
+    Raises:
+        CancelledError: the caller gave up, or somebody cancelled the job.
+        KnowledgeError: as the work says.
+    """
+    job = jobs.once(request, list(records))
+    due = time.monotonic() + PATIENCE
+
+    def ended(seconds: float) -> bool:
+        nonlocal job
+        if not job.state.is_final:
+            job = jobs.wait(job.id, seconds)
+        return job.state.is_final or time.monotonic() >= due
+
+    def give_up() -> CancelledError:
+        with _waiting_lock:
+            alone = _waiting[job.id] == 1
+        if alone:
+            jobs.cancel(job.id)
+        return CancelledError("The caller gave up.")
+
+    with _waiting_lock:
+        _waiting[job.id] += 1
+    try:
+        watch(ended, lambda: _state(job), call, give_up=give_up, failed=lambda: job.state is not JobState.DONE)
+    finally:
+        with _waiting_lock:
+            _waiting[job.id] -= 1
+            if not _waiting[job.id]:
+                del _waiting[job.id]
+    if not job.state.is_final:
+        return _UnderWay(job.id, *_state(job))
+    if job.state is not JobState.DONE:
+        raise error_of(job)
+    try:
+        return jobs.result(job.id)
+    except NotFoundError:
+        jobs.forget(job.id)
+        raise
+
+
+def _state(job: Job) -> tuple[float, str]:
+    return (100.0 * min(job.done / job.total, 1.0) if job.total else 0.0), job.message
+
 
 R = TypeVar("R", bound=Response)
 _LONGEST = 300
@@ -200,21 +274,21 @@ def _run_tool(knowledge: Knowledge, request: Mapping[str, Any], call: Call) -> d
 
 def _outcome(
     knowledge: Knowledge, request: Mapping[str, Any], records: Sequence[DocumentRecord], call: Call
-) -> dict[str, Any] | UnderWay:
+) -> dict[str, Any] | _UnderWay:
     """Return what came of a request over documents as they are now; it is a job where jobs are kept."""
     reviews = _reviews(knowledge)
     if reviews is None:
         return _run_tool(knowledge, request, call)
     rights: Rights = getattr(knowledge, "rights", FULL_RIGHTS)
     restriction = {} if rights.are_full else {"read": list(rights.read), "groups": list(rights.groups)}
-    return outcome(reviews.jobs, {**request, **restriction}, records, call)
+    return _outcome_of_job(reviews.jobs, {**request, **restriction}, records, call)
 
 
 def _reviews(knowledge: Knowledge) -> Reviews | None:
     return getattr(knowledge, "reviews", None)
 
 
-def _still_running(response: type[R], run: UnderWay) -> R:
+def _still_running(response: type[R], run: _UnderWay) -> R:
     state = f"{run.words}. " if run.words else ""
     message = f"{state}Job {run.job_id} goes on; ask again with the same arguments for the result."
     return response.of(running=True, message=message)
@@ -239,7 +313,7 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     ]
     job_request = {"tool": "trace", "from": source.id, "to": [each.id for each in targets], "decided": decided}
     found = _outcome(knowledge, job_request, [source, *targets], call or Call())
-    if isinstance(found, UnderWay):
+    if isinstance(found, _UnderWay):
         return _still_running(TraceResponse, found)
     message = "" if found["related"] else UNRELATED_SETS
     name, kind = ("gaps", GapFound) if request.gaps else ("links", LinkFound)
@@ -306,7 +380,7 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
         "marks": [[each.row, each.text, each.kind.value if each.kind else "", each.note] for each in marks],
     }
     found = _outcome(knowledge, job_request, records, call or Call())
-    if isinstance(found, UnderWay):
+    if isinstance(found, _UnderWay):
         return _still_running(CheckResponse, found)
     chosen = {**found, "rows": [row for row in found["rows"] if request.verdict in {None, row["verdict"]}]}
     editions: list[str] = [] if request.cursor else found["editions"][:_PAGE]
@@ -361,7 +435,7 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     chosen = list(dict.fromkeys(document_named(records, each) for each in request.documents or ())) or records
     job_request = {"tool": "conflicts", "documents": [each.id for each in chosen]}
     found = _outcome(knowledge, job_request, chosen, call or Call())
-    if isinstance(found, UnderWay):
+    if isinstance(found, _UnderWay):
         return _still_running(ConflictsResponse, found)
     message = "Advice only: what says the same, or the opposite, in other words is not found."
     pairs = {**found, "conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}

@@ -16,15 +16,17 @@ from knowledge_mcp.model.library import DEFAULT_COLLECTION
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.answers import compact
 from knowledge_mcp.surfaces.redline import KINDS
-from knowledge_mcp.surfaces.view_shapes import (
+from knowledge_mcp.surfaces.viewing import (
     ChangesAnswer,
     CheckAnswer,
     ConflictsAnswer,
     ImpactAnswer,
     OutlineAnswer,
     TraceAnswer,
+    compare_clauses,
+    outline_of,
+    touched_by,
 )
-from knowledge_mcp.surfaces.viewing import compare_clauses, outline_of, touched_by
 from knowledge_mcp.transports.rest.answers import (
     BEARER,
     AcceptedAnswer,
