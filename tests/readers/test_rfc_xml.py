@@ -118,6 +118,37 @@ def test_words_lists_code_and_tables_of_the_newer_form_are_read() -> None:
     ]
 
 
+def test_captions_spans_and_what_a_printer_writes_are_read() -> None:
+    document = read(
+        """<!DOCTYPE rfc [<!ENTITY nbsp "&#160;"><!ENTITY nbhy "&#8209;">]>
+<rfc docName="draft-crane-02"><front><title>Cranes</title></front><middle>
+ <section anchor="load"><name>Loads</name>
+  <t>A hook
+   MUST&nbsp;NOT be a SET&nbhy;HOOK.</t>
+  <ul><li><t>red</t></li></ul>
+  <figure title="A hook"><artwork>J</artwork></figure>
+  <texttable title="Loads"><ttcol>Name</ttcol><ttcol>See</ttcol><c>A</c><c><xref target="load"/></c></texttable>
+  <table><name>Masts</name><thead><tr><th colspan="2">Mast</th></tr></thead>
+   <tbody><tr><td>1</td><td>2</td></tr></tbody></table>
+ </section></middle>
+ <back><references><referencegroup anchor="BCP14"><reference anchor="RFC2119"><front><title>Key words</title></front>
+ </reference></referencegroup></references></back></rfc>"""
+    )
+    said = [block.span.of(document.text) for block in document.blocks if block.kind is not BlockKind.HEADING]
+    assert said == [
+        "A hook MUST NOT be a SET\u2011HOOK.",
+        "• red",
+        "A hook",
+        "J",
+        "Loads",
+        "| Name | See |\n| --- | --- |\n| A | Section 1 |",
+        "Masts",
+        "| Mast | |\n| --- | --- |\n| 1 | 2 |",
+        "[RFC2119] Key words",
+    ]
+    assert next(block.lines for block in document.blocks if block.kind is BlockKind.PARAGRAPH) == (4, 5)
+
+
 def test_another_file_with_such_a_name_is_data() -> None:
     document = read("<rfc><size>5</size><front>left</front></rfc>")
     assert "size: 5" in document.text

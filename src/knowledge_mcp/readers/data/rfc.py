@@ -1,35 +1,25 @@
-"""In the child: documents of the IETF in their XML (RFC 7749 and 7991) to headings, paragraphs, lists, code, tables.
+"""In the child: documents of the IETF in their XML (RFC 7749 and 7991), made ready to be read as others in XML are.
 
-Sections have the numbers that their readers see: "1.2" in the middle, "A.1" at the back.
+What their readers see and the file leaves to the printer is written into the tree: the numbers of sections ("1.2" in
+the middle, "A.1" at the back), what references say, works that are cited. Elements of the older form are renamed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import html
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.model.document import BlockKind, ReferenceKind
-from knowledge_mcp.readers.shared.pieces import (
-    Piece,
-    at_lines,
-    facts,
-    heading,
-    piece,
-    rich_piece,
-    table_piece,
-    with_anchors,
-)
-from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
+from knowledge_mcp.readers.data.prose import said
+from knowledge_mcp.readers.shared.pieces import Piece, facts
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
 
-_LISTS = frozenset({"list", "ul", "ol", "dl"})
-_CODE = frozenset({"artwork", "sourcecode"})
-_TABLES = frozenset({"table", "texttable"})
-_BLOCKS = _LISTS | _CODE | _TABLES | {"t", "figure", "aside", "blockquote", "note"}
-_SILENT = frozenset({"name", "iref", "cref", "seriesInfo"})
-"""What is said elsewhere, or seen by nobody."""
+_ENTITIES = {"&nbhy;": "\u2011", "&wj;": "\u2060", "&zwsp;": "\u200b"}
+"""Those that documents of the IETF declare and HTML does not know."""
+_COUNTED = ("numbers", "letters", "format")
+"""What the styles of numbered lists begin with in the older form."""
 
 
 def is_rfc(root: Element) -> bool:
@@ -37,190 +27,142 @@ def is_rfc(root: Element) -> bool:
     return root.tag == "rfc" and root.find("front") is not None and root.find("middle") is not None
 
 
-def rfc_pieces(root: Element) -> Iterator[Piece]:
-    """Write the whole document."""
-    writer = _Writer(root)
-    front = root.find("front")
-    assert front is not None
-    title = _words(front.find("title"))
-    authors = [each.get("fullname") or _words(each.find("organization")) for each in front.iterfind("author")]
-    date = front.find("date")
+def rfc_facts(root: Element) -> Piece:
+    """Tell title, designation, authors and date."""
+    authors = [each.get("fullname") or _words(each.find("organization")) for each in root.iterfind("front/author")]
+    date = root.find("front/date")
     day = [date.get(part) or "" for part in ("day", "month", "year")] if date is not None else []
     known = {
         "designation": f"RFC {root.get('number')}" if root.get("number") else root.get("docName") or "",
         "author": ", ".join(filter(None, authors)),
         "date": " ".join(filter(None, day)),
     }
-    yield facts(title=title, metadata={name: value for name, value in known.items() if value})
-    line = front.sourceline or 1
-    yield at_lines(heading(title or "Untitled", 1), line, line)
-    for part in front.iterfind("abstract"):
-        yield writer.headed(part, "Abstract", 2)
-        yield from writer.inside(part)
-    for part in front.iterfind("note"):
-        yield writer.headed(part, _title(part) or "Note", 2)
-        yield from writer.inside(part)
-    for name in ("middle", "back"):
-        part = root.find(name)
-        if part is not None:
-            yield from writer.sections(part, "", 2, is_back=name == "back")
+    metadata = {name: value for name, value in known.items() if value}
+    return facts(title=_words(root.find("front/title")), metadata=metadata)
 
 
-class _Writer:
-    """Write elements as pieces; `root` is looked through for what references lead to."""
+def complete_rfc(root: Element) -> None:
+    """Write into a document what its printer would add to it."""
+    from lxml import etree
 
-    def __init__(self, root: Element) -> None:
-        self._shown: dict[str, str] = {}
-        for part in root.iterfind("middle"):
-            self._shown |= dict(_numbered(part, "", is_back=False))
-        for part in root.iterfind("back"):
-            self._shown |= dict(_numbered(part, "", is_back=True))
-
-    def headed(self, element: Element, title: str, level: int) -> Piece:
-        """Write the heading of an element, with the names that lead to it."""
-        line = element.sourceline or 1
-        names = [name for name in (element.get("anchor"),) if name]
-        return with_anchors(at_lines(heading(title, level), line, line), names)
-
-    def sections(self, parent: Element, above: str, level: int, *, is_back: bool) -> Iterator[Piece]:
-        """Write the sections and lists of references right below an element."""
-        count = 0
-        for each in parent.iterchildren("section", "references"):
-            number = ""
-            if each.tag == "section" and each.get("numbered") != "false":
-                count += 1
-                number = _number(above, count, is_back=is_back)
-            title = _title(each) or ("References" if each.tag == "references" else "")
-            label = f"Appendix {number}." if is_back and not above and number else number
-            yield self.headed(each, f"{label} {title}".strip() or "Untitled", level)
-            if each.tag == "references":
-                yield from self._references(each)
-            else:
-                yield from self.inside(each)
-            yield from self.sections(each, number, level + 1, is_back=is_back)
-
-    def _references(self, parent: Element) -> Iterator[Piece]:
-        for each in parent.iterfind("reference"):
-            series = [f"{info.get('name')} {info.get('value')}" for info in each.iter("seriesInfo")]
-            named = [_words(each.find("front/title")), *series, each.get("target") or ""]
-            text = f"[{each.get('anchor')}] {', '.join(filter(None, named))}"
-            line = each.sourceline or 1
-            yield at_lines(piece(BlockKind.PARAGRAPH, text), line, line)
-
-    def inside(self, parent: Element, marker: str = "", depth: int = 0) -> Iterator[Piece]:
-        """Write what stands in an element, but for its sections; words between blocks are paragraphs."""
-        line = parent.sourceline or 1
-        rich = RichText()
-        kind = BlockKind.LIST_ITEM if marker or depth else BlockKind.PARAGRAPH
-        first = marker
-
-        def flush() -> Iterator[Piece]:
-            nonlocal rich, first
-            if not rich.is_blank:
-                text = RichText(f"{first} ") if first else RichText()
-                shift = len(text)
-                text.add(rich.text)
-                for mark in rich.marks:
-                    text.marks.append(type(mark)(mark.start + shift, mark.end + shift, mark.kind, mark.target))
-                yield at_lines(rich_piece(kind, text, marker=first, depth=depth), line, line)
-                first = ""
-            rich = RichText()
-
-        rich.add(parent.text or "")
-        for each in parent:
-            if isinstance(each.tag, str) and each.tag in _BLOCKS:
-                yield from flush()
-                yield from self._block(each, depth, first)
-                first = ""
-            elif isinstance(each.tag, str) and each.tag not in {"section", "references"}:
-                self._inline(rich, each)
-            rich.add(each.tail or "")
-        yield from flush()
-
-    def _block(self, element: Element, depth: int, marker: str) -> Iterator[Piece]:
-        tag, line = str(element.tag), element.sourceline or 1
-        if tag in _CODE:
-            text = "".join(map(str, element.itertext())).strip("\n").rstrip()
-            if text:
-                yield at_lines(piece(BlockKind.CODE, text), line, line + text.count("\n"))
-        elif tag in _TABLES:
-            rows = _rows(element)
-            if rows:
-                yield at_lines(table_piece(rows), line, line)
-        elif tag in _LISTS:
-            yield from self._list(element, depth)
-        else:
-            yield from self.inside(element, marker, depth)
-
-    def _list(self, element: Element, depth: int) -> Iterator[Piece]:
-        is_counted = element.tag == "ol" or element.get("style", "").startswith(("numbers", "letters", "format"))
-        count = 0
-        term = ""
-        for each in element.iterchildren("t", "li", "dt", "dd"):
-            if each.tag == "dt":
-                term = _words(each)
-                continue
-            count += 1
-            hanging = term or each.get("hangText") or ""
-            term = ""
-            marker = f"{hanging.rstrip(':')}:" if hanging else f"{count}." if is_counted else "•"
-            yield from self.inside(each, marker, depth + 1)
-
-    def _inline(self, rich: RichText, element: Element) -> None:
-        """Add what an element within a line says, with the place that it leads to."""
-        tag, start = str(element.tag), len(rich)
-        if tag in _SILENT:
-            return
-        if tag in {"sup", "sub"}:
-            rich.add(raised_or_lowered(_words(element), tag))
-        elif tag == "br":
-            rich.add(" ")
-        elif tag == "xref":
-            rich.add(self._led_to(element))
-            target = element.get("target") or ""
-            if target in self._shown:
-                rich.mark(start, None, f"#{target}")
-        elif tag == "eref":
-            rich.add(_words(element) or element.get("target") or "")
-            rich.mark(start, ReferenceKind.LINK, element.get("target") or "")
-        else:
-            rich.add(element.text or "")
-            for each in element:
-                if isinstance(each.tag, str):
-                    self._inline(rich, each)
-                rich.add(each.tail or "")
-
-    def _led_to(self, element: Element) -> str:
-        """Say what a reference says: its own words, the section that it leads to, or the document."""
-        words, target = _words(element), element.get("target") or ""
-        if words:
-            return words
-        cited = self._shown.get(target, f"[{target}]")
-        section = element.get("section") or ""
-        if not section:
-            return cited
-        return section if element.get("sectionFormat") == "bare" else f"Section {section} of {cited}"
+    shown = _complete_sections(root)
+    for each in list(root.iter("reference")):
+        _cite(each)
+    etree.strip_elements(root, "iref", "cref", with_tail=False)
+    for each in list(root.iter(etree.Entity)):
+        _resolve(each)
+    for each in root.iter("xref"):
+        if not said(each):
+            each.text = _led_to(each, shown)
+        if each.get("target") not in shown:
+            each.attrib.pop("target", None)
+    for each in root.iter("eref"):
+        each.text = each.text or ("" if len(each) else each.get("target"))
+    for each in list(root.iter("list")):
+        _rename_list(each)
+    for each in list(root.iter("texttable")):
+        _rename_table(each)
 
 
-def _number(above: str, count: int, *, is_back: bool) -> str:
-    if above:
-        return f"{above}.{count}"
-    return chr(ord("A") + (count - 1) % 26) if is_back else str(count)
+def _complete_sections(root: Element) -> dict[str, str]:
+    """Write titles and numbers; returns what references to sections say, by the names of these."""
+    for each in root.findall("front/title"):  # of all that follows
+        root.insert(0, each)
+    for each in [each for each in root.iterfind("front/*") if each.tag not in {"abstract", "note"}]:
+        _remove(each)
+    for each in root.iterfind("front/*"):
+        _entitle(each, _title(each) or ("Abstract" if each.tag == "abstract" else "Note"))
+    shown: dict[str, str] = {}
+    for part in root.iterchildren("middle", "back"):
+        shown |= dict(_number_sections(part, "", is_back=part.tag == "back"))
+    return shown
 
 
-def _numbered(parent: Element, above: str, *, is_back: bool) -> Iterator[tuple[str, str]]:
-    """Yield the names of sections with what a reference to them says."""
+def _number_sections(parent: Element, above: str, *, is_back: bool) -> Iterator[tuple[str, str]]:
+    """Write numbers before titles; yields the names of sections, each with what a reference to it says."""
     count = 0
-    for each in parent.iterchildren("section"):
-        number = ""
-        if each.get("numbered") != "false":
+    for each in parent.iterchildren("section", "references"):
+        number, title = "", _title(each)
+        if each.tag == "section" and each.get("numbered") != "false":
             count += 1
-            number = _number(above, count, is_back=is_back)
-        name = each.get("anchor")
-        if name:
-            word = "Appendix" if is_back else "Section"
-            yield name, f"{word} {number}" if number else _title(each)
-        yield from _numbered(each, number, is_back=is_back)
+            number = f"{above}.{count}" if above else chr(ord("A") + (count - 1) % 26) if is_back else str(count)
+        if each.tag == "references":
+            title = title or "References"
+        elif each.get("anchor"):
+            yield each.get("anchor", ""), f"{'Appendix' if is_back else 'Section'} {number}" if number else title
+        label = f"Appendix {number}." if is_back and not above and number else number
+        _entitle(each, f"{label} {title}".strip() or "Untitled")
+        yield from _number_sections(each, number, is_back=is_back)
+
+
+def _entitle(element: Element, words: str) -> None:
+    for old in element.findall("name"):
+        _remove(old)
+    element.attrib.pop("title", None)
+    name: Any = element.makeelement("name", {})  # lxml's stubs do not know that its line can be set
+    name.text, name.sourceline = words, element.sourceline
+    element.insert(0, name)
+
+
+def _cite(reference: Element) -> None:
+    """Make a line of a work that is cited."""
+    series = [f"{info.get('name')} {info.get('value')}" for info in reference.iter("seriesInfo")]
+    named = [_words(reference.find("front/title")), *series, reference.get("target") or ""]
+    for each in list(reference):
+        reference.remove(each)
+    reference.attrib.pop("target", None)
+    reference.tag, reference.text = "t", f"[{reference.get('anchor')}] {', '.join(filter(None, named))}"
+
+
+def _resolve(entity: Any) -> None:
+    """Put what an entity stands for in its place, where everybody knows it."""
+    words = _ENTITIES.get(entity.text) or html.unescape(entity.text)
+    above, before = entity.getparent(), entity.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + words + (entity.tail or "")
+    else:
+        above.text = (above.text or "") + words + (entity.tail or "")
+    above.remove(entity)
+
+
+def _led_to(element: Element, shown: dict[str, str]) -> str:
+    """Say what a reference without words says: the section that it leads to, or the document."""
+    target, section = element.get("target") or "", element.get("section") or ""
+    cited = shown.get(target, f"[{target}]")
+    if not section:
+        return cited
+    return section if element.get("sectionFormat") == "bare" else f"Section {section} of {cited}"
+
+
+def _rename_list(element: Element) -> None:
+    hanging = any(each.get("hangText") for each in element)
+    element.tag = "dl" if hanging else "ol" if element.get("style", "").startswith(_COUNTED) else "ul"
+    for each in list(element.iterchildren("t")):
+        each.tag = "dd" if hanging else "li"
+        if hanging:
+            term: Any = each.makeelement("dt", {})
+            term.text, term.sourceline = each.get("hangText", "").rstrip(":"), each.sourceline
+            each.addprevious(term)
+
+
+def _rename_table(element: Element) -> None:
+    """Make rows of the heads and cells of an older table."""
+    heads, cells = element.findall("ttcol"), element.findall("c")
+    width = max(len(heads), 1)
+    element.tag = "table"
+    for row in (heads, *(cells[at : at + width] for at in range(0, len(cells), width))):
+        line: Any = element.makeelement("tr", {})
+        line.sourceline = row[0].sourceline if row else element.sourceline
+        for each in row:
+            each.tag = "th" if each.tag == "ttcol" else "td"
+            line.append(each)
+        element.append(line)
+
+
+def _remove(element: Element) -> None:
+    above = element.getparent()
+    if above is not None:
+        above.remove(element)
 
 
 def _title(element: Element) -> str:
@@ -228,13 +170,4 @@ def _title(element: Element) -> str:
 
 
 def _words(element: Element | None) -> str:
-    return " ".join("".join(map(str, element.itertext())).split()) if element is not None else ""
-
-
-def _rows(element: Element) -> Sequence[Sequence[str]]:
-    """List the rows of a table: of either version of the format."""
-    heads = [_words(each) for each in element.iterfind("ttcol")]
-    if heads:
-        cells = [_words(each) for each in element.iterfind("c")]
-        return [heads, *(cells[at : at + len(heads)] for at in range(0, len(cells), len(heads)))]
-    return [[_words(cell) for cell in row.iterchildren("td", "th")] for row in element.iter("tr")]
+    return said(element) if element is not None else ""

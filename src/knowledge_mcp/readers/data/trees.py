@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.data.pages import as_page
 from knowledge_mcp.readers.data.prose import is_prose, title_of
-from knowledge_mcp.readers.data.rfc import is_rfc, rfc_pieces
+from knowledge_mcp.readers.data.rfc import complete_rfc, is_rfc, rfc_facts
 from knowledge_mcp.readers.html.job import nonblank_text_of, page
 from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.walk import walk_html
@@ -293,7 +293,7 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         yield {"pages": None}
         return
     if is_rfc(root):
-        yield from messages(rfc_pieces(root))
+        yield from messages(_rfc_pieces(root))
     else:
         yield from messages(_prose_pieces(root) if is_prose(root) else _xml_pieces(root))
 
@@ -327,6 +327,12 @@ def _damaged(error: Exception) -> Refusal:
     if "amplification" in said or ("entit" in said.lower() and "loop" in said.lower()):
         return Refusal("too_large", "It is made to exhaust its reader by its entities.", details=said[:300])
     return corrupted(_XML, error)
+
+
+def _rfc_pieces(root: Element) -> Iterator[Piece]:
+    yield rfc_facts(root)
+    complete_rfc(root)
+    yield from walk_html(as_page(root), line_of=source_line)
 
 
 def _prose_pieces(root: Element) -> Iterator[Piece]:
