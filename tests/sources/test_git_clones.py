@@ -112,7 +112,7 @@ def test_an_update_follows_changes_renames_and_deletions(
     assert found.commit == new
     assert clones.changes(found.folder, old.commit, new) == (
         FileChange(ChangeKind.DELETED, "a.py"),
-        FileChange(ChangeKind.RENAMED, "moved.py", "b.py", same=True),
+        FileChange(ChangeKind.RENAMED, "moved.py", "b.py"),
         FileChange(ChangeKind.ADDED, "new\nline.py"),
     )
     assert not (found.folder / "a.py").exists()

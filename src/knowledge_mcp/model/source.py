@@ -157,13 +157,11 @@ class FileChange:
         kind: what.
         path: where it is, or was if it is deleted, below the root; bytes that are no UTF-8 as surrogates.
         old_path: where a renamed file was, else empty.
-        same: whether a renamed file's bytes are unchanged.
     """
 
     kind: ChangeKind
     path: str
     old_path: str = ""
-    same: bool = False
 
 
 @dataclass(frozen=True, slots=True)

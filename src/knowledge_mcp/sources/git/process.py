@@ -411,7 +411,7 @@ def _parse_changes(output: bytes) -> Iterator[FileChange]:
         if status[0] in "RC":
             target = os.fsdecode(next(fields))
             if status[0] == "R":
-                yield FileChange(ChangeKind.RENAMED, target, path, same=status[1:] == "100")
+                yield FileChange(ChangeKind.RENAMED, target, path)
             else:
                 yield FileChange(ChangeKind.ADDED, target)
         else:

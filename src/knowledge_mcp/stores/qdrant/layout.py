@@ -202,10 +202,20 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
     dropped = aliases.get(records_of(name), "").removesuffix(SUFFIX)
     if dropped and look(connection, name) is not None:
         return
-    taken = {target.removesuffix(SUFFIX) for target in aliases.values()}
-    home, left = _free_home(connection, name, taken, meta)
+    named = {target.removesuffix(SUFFIX) for target in aliases.values()}
+    present = set(connection.names())
+    nameless = _nameless(connection, name, present, named)
+    states = {each: payload.get("state") for each, payload in nameless.items()}
+    if "ready" in states.values() and records_of(name) in connection.aliases():
+        return  # another process has made it meanwhile; else it has lost its names, but nobody has dropped it
+    home = next((each for each, state in states.items() if state not in {"ready", "dropping"}), None)
     if home is None:
-        return
+        homes = (f"{name}__{number}" for number in itertools.count(1))
+        home = next(each for each in homes if not {each, records_of(each)} & (named | present))
+    elif nameless[home] and any(
+        nameless[home].get(key) != meta[key] for key in ("layout", "space", "analyser", "lexical")
+    ):
+        _remove(connection, home)
     meta["home"] = home
     _made(connection, records_of(home), lambda client: _make_records(client, records_of(home), config))
     for field, kind in RECORD_INDEXES.items():
@@ -219,7 +229,7 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
         connection.index(home, field, schema_of(kind, on_disk=config.on_disk))
     _give_names(connection, {home: name})
     tell(connection, home, {"state": "ready"})
-    for each in (dropped, *left):
+    for each in (dropped, *(each for each, state in states.items() if state == "dropping")):
         if each:  # its number is not taken again before, so that nobody removes what another has just made
             _remove(connection, each)
 
@@ -257,35 +267,23 @@ def _fits(name: str) -> bool:
     return bool(name) and len(name) <= MOST_NAME and not FORBIDDEN & set(name) and not _RESERVED.search(name)
 
 
-def _free_home(
-    connection: QdrantConnection, name: str, taken: set[str], meta: Mapping[str, Any]
-) -> tuple[str | None, list[str]]:
-    """Find the name under which Qdrant is to hold a new collection, and what interrupted drops have left.
+def _nameless(
+    connection: QdrantConnection, name: str, present: set[str], named: set[str]
+) -> dict[str, Mapping[str, Any]]:
+    """Map homes that a collection was made under and that have no names, by number, to what describes each.
 
-    None where another process has made the collection meanwhile.
+    That is empty before it is written.
     """
-    present = set(connection.names())
     ours = re.compile(rf"{re.escape(name)}__(\d+){SUFFIX}")
-    left: list[str] = []
+    found: dict[str, Mapping[str, Any]] = {}
     for number in sorted(int(match[1]) for each in present if (match := ours.fullmatch(each))):
         home = f"{name}__{number}"
-        if home in taken:
+        if home in named:
             continue
         payload = _description(connection, home)
-        if payload is None or (payload and payload.get("kind") != "collection"):
-            continue  # another process has just removed it, or it is somebody else's
-        if payload and payload["state"] == "ready":
-            if records_of(name) in connection.aliases():
-                return None, left
-            continue  # it has lost its names, but nobody has dropped it
-        if payload and payload["state"] == "dropping":
-            left.append(home)
-            continue
-        if payload and any(payload.get(key) != meta[key] for key in ("layout", "space", "analyser", "lexical")):
-            _remove(connection, home)
-        return home, left
-    homes = (f"{name}__{number}" for number in itertools.count(1))
-    return next(each for each in homes if not {each, records_of(each)} & (taken | present)), left
+        if payload is not None and (not payload or payload.get("kind") == "collection"):  # else gone, or not ours
+            found[home] = payload
+    return found
 
 
 def _description(connection: QdrantConnection, home: str) -> Mapping[str, Any] | None:

@@ -321,12 +321,10 @@ class Holder:
     Attributes:
         name: the subject, else the client.
         groups: as the claim of groups tells them, sorted.
-        expires: seconds since 1970.
     """
 
     name: str
     groups: tuple[str, ...]
-    expires: float
 
 
 class TokenVerifier:
@@ -437,7 +435,7 @@ class TokenVerifier:
         name = next((each for each in names if isinstance(each, str) and each.strip()), "")
         if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
             raise TokenRefusedError("it names nobody")
-        return Holder(name, self._groups(claims), float(expires) + LEEWAY_SECONDS)
+        return Holder(name, self._groups(claims))
 
     def _groups(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
         found: object = claims.get(self._groups_claim)
