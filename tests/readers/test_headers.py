@@ -14,7 +14,7 @@ from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
-from knowledge_mcp.readers.shared.headers import Reach, header_texts
+from knowledge_mcp.readers.shared.tables import Reach, header_texts
 from tests.readers.docx_files import content_item, docx_bytes, p, table
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of, odt, presentation, workbook

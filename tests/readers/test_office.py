@@ -326,6 +326,26 @@ def test_comments_are_left_out_and_told(letter: Document) -> None:
     assert "1 comment was left out." in letter.warnings
 
 
+def test_cells_of_an_opendocument_table_keep_links_and_what_they_reach_over() -> None:
+    document = read(
+        odt(
+            """<table:table><table:table-header-rows><table:table-row>
+<table:table-cell table:number-columns-spanned="2"><text:p>Load</text:p></table:table-cell>
+<table:covered-table-cell><text:p>lost</text:p></table:covered-table-cell></table:table-row>
+<table:table-row><table:table-cell><text:p>kg</text:p></table:table-cell><table:table-cell><text:p>lb</text:p>
+</table:table-cell></table:table-row></table:table-header-rows>
+<table:table-row><table:table-cell table:number-rows-spanned="2"><text:p>1</text:p></table:table-cell>
+<table:table-cell><text:p>see <text:a xlink:href="https://example.org/x">x</text:a></text:p></table:table-cell>
+</table:table-row><table:table-row><table:covered-table-cell/><table:table-cell><text:p>3</text:p></table:table-cell>
+</table:table-row></table:table>"""
+        ),
+        "loads.odt",
+    )
+    assert document.text == "| Load / kg | lb |\n| --- | --- |\n| 1 | see x |\n| 1 | 3 |"
+    assert [(each.text, each.target) for each in document.references] == [("x", "https://example.org/x")]
+    assert sum(count for _, count in document.hidden) == len("lost")
+
+
 # ---- Outlook --------------------------------------------------------------------------------------------------------
 
 

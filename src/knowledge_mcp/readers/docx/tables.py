@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from knowledge_mcp.readers.docx.inline import visible_children
 from knowledge_mcp.readers.docx.package import Element, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.headers import Reach, repeated, with_one_header
 from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.tables import Reach, repeated, with_one_header
 
 _MAX_SPAN = 200
 _MAX_NESTING = 8

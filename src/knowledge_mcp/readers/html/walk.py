@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
-from knowledge_mcp.readers.html.tables import MARKER, TableCells, is_data_table, lists_of_tables
+from knowledge_mcp.readers.html.tables import MARKER, is_data_table, lists_of_tables
 from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -29,6 +29,7 @@ from knowledge_mcp.readers.shared.pieces import (
     with_anchors,
 )
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
+from knowledge_mcp.readers.shared.tables import TableCells
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
@@ -378,7 +379,8 @@ class _Walk:
             self._table.row()
         elif tag in {"td", "th"}:
             self._stray()
-            self._table.open(element.get("colspan"), element.get("rowspan"), is_head=tag == "th")
+            wide, deep = (_whole(element.get(name), 1) for name in ("colspan", "rowspan"))
+            self._table.open(wide, deep, is_head=tag == "th")
         elif tag == "thead":
             self._table.in_head = True
         elif tag == "caption":

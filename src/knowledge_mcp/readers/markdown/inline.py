@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.readers.html.tables import TableCells
 from knowledge_mcp.readers.markdown.pages import BREAK
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
+from knowledge_mcp.readers.shared.tables import TableCells, span_of
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -74,7 +74,8 @@ class _Collector(HTMLParser):
         elif tag in {"td", "th"} and self._table is not None:
             self._words.clear()
             attributes = dict(attrs)
-            self._table.open(attributes.get("colspan"), attributes.get("rowspan"), is_head=tag == "th")
+            wide, deep = (span_of(attributes.get(name)) for name in ("colspan", "rowspan"))
+            self._table.open(wide, deep, is_head=tag == "th")
         elif tag in _BLOCKS and self._table is None:
             self.flush()
             heading = _HEADING.fullmatch(tag)

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.readers.html.tables import TableCells
 from knowledge_mcp.readers.shared.pieces import Piece
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
+from knowledge_mcp.readers.shared.tables import TableCells
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _ATTRIBUTE = re.compile(r"\\?\{(?P<name>\w[\w-]{0,60})\}")
@@ -171,7 +171,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
         for row in csv.reader(io.StringIO("\n".join(inside)), delimiter=kind):
             cells.row()
             for words in row:
-                cells.open(None, None)
+                cells.open()
                 cells.close(inline.rich(words))
         return cells.piece()
     found = list(_cells("\n".join(inside).replace("!", "|") if line[0] == "!" else "\n".join(inside)))
@@ -190,7 +190,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
             while at < columns and reaching[at]:
                 reaching[at] -= 1
                 at += 1
-        cells.open(str(wide), str(deep))
+        cells.open(wide, deep)
         cells.close(inline.rich(words))
         for column in range(at, min(at + wide, columns)):
             reaching[column] = deep - 1

@@ -21,7 +21,6 @@ from knowledge_mcp.readers.shared.containers import (
     open_archive,
     parse_xml,
 )
-from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach, worded_header
 from knowledge_mcp.readers.shared.hidden import nonblank_length, unaccepted_changes
 from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
@@ -30,12 +29,11 @@ from knowledge_mcp.readers.shared.pieces import (
     heading,
     hidden_piece,
     messages,
-    piece,
     rich_piece,
-    table_piece,
     with_anchors,
 )
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
+from knowledge_mcp.readers.shared.tables import TableCells
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 
@@ -202,56 +200,52 @@ class _Walk:
                 yield from self.blocks(box, depth + 1)
 
     def _table(self, element: Element) -> Piece:
-        rows: list[list[str]] = []
-        reaches: dict[int, Reach] = {}
-        reaching: dict[int, tuple[int, str]] = {}  # by column, rows that a text above still reaches into
-        marked = 0
+        table = TableCells()
         for row in element.iter(f"{_TABLE}table-row"):
             if next(row.iterancestors(f"{_TABLE}table"), None) is not element or self._is_unseen(row):
                 continue
-            cells: list[str] = []
-            reach = Reach()
-            for cell in row:
-                if local_name(cell) not in {"table-cell", "covered-table-cell"}:
-                    continue
-                times = min(_number(cell.get(f"{_TABLE}number-columns-repeated"), 1), _MOST_REPEATED)
-                text, at = self._cell(cell), len(cells)
-                wide = min(_number(cell.get(f"{_TABLE}number-columns-spanned"), 1), _MOST_REPEATED)
-                deep = min(_number(cell.get(f"{_TABLE}number-rows-spanned"), 1), _MOST_REPEATED)
-                reach.across.update(dict.fromkeys(range(at + 1, at + wide), at))
-                if deep > 1:
-                    reaching[at] = (deep, text if len(text) <= LONGEST_REPEATED else "")
-                cells.extend([text] * times)
-            if not any(cell.strip() for cell in cells):
-                cells = []
-            for column, (left, text) in [*reaching.items()]:
-                if cells and column < len(cells) and not cells[column]:
-                    cells[column] = text
-                    reach.down.add(column)
-                reaching[column] = (left - 1, text)
-                if left < 2:
-                    del reaching[column]
-            if not cells:
-                continue
             above = row.getparent()
-            marked += marked == len(rows) and above is not None and local_name(above) == "table-header-rows"
-            reaches[len(rows)] = reach
-            times = min(_number(row.get(f"{_TABLE}number-rows-repeated"), 1), _MOST_REPEATED)
-            rows.extend([cells] * times)
-        return table_piece(worded_header(rows, reaches, marked)) if rows else piece(BlockKind.TABLE, "")
+            table.in_head = above is not None and local_name(above) == "table-header-rows"
+            cells = list(self._cells(row))
+            for _ in range(_repeated(row, "number-rows-repeated") if cells else 0):
+                table.row()
+                for text, wide, deep in cells:
+                    table.open(wide, deep)
+                    table.close(text)
+        return table.piece()
 
-    def _cell(self, cell: Element) -> str:
-        texts: list[str] = []
+    def _cells(self, row: Element) -> Iterator[tuple[RichText, int, int]]:
+        """Read a row's cells up to the last one with words, with the columns and rows that they reach over.
+
+        A cell that another one reaches over is not shown.
+        """
+        blank: list[tuple[RichText, int, int]] = []
+        for cell in row:
+            if local_name(cell) == "covered-table-cell":
+                self.hidden[HiddenReason.NOT_DISPLAYED] += length_of(cell)
+            if local_name(cell) != "table-cell":
+                continue
+            text = self._cell(cell)
+            reaches = (_repeated(cell, "number-columns-spanned"), _repeated(cell, "number-rows-spanned"))
+            blank += [(text, *reaches)] * _repeated(cell, "number-columns-repeated")
+            if not text.is_blank:
+                yield from blank
+                blank = []
+
+    def _cell(self, cell: Element) -> RichText:
+        rich = RichText()
         for part in cell.iter(f"{_TEXT}p", f"{_TEXT}h"):
             # the words of a note or a comment stand elsewhere or nowhere
             if any(local_name(above) in {"note", "annotation"} for above in part.iterancestors()):
                 continue
             reason = next(filter(None, map(unseen_element, _between(part, cell))), None)
             if reason is None:
-                texts.append(self._inline(part).text.strip())
+                words = self._inline(part)
+                rich.add(" " if len(rich) and len(words) else "")
+                rich.extend(words)
             else:
                 self.hidden[reason] += length_of(part)
-        return " ".join(texts)
+        return rich
 
     def _inline(self, element: Element) -> RichText:
         rich = RichText()
@@ -321,6 +315,11 @@ def _between(inner: Element, outer: Element) -> Iterator[Element]:
         if above is outer:
             return
         yield above
+
+
+def _repeated(element: Element, name: str) -> int:
+    """Read how often a row or a cell stands there, or how far it reaches."""
+    return min(_number(element.get(f"{_TABLE}{name}"), 1), _MOST_REPEATED)
 
 
 def _number(text: str | None, default: int) -> int:

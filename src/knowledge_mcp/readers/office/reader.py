@@ -52,7 +52,7 @@ class OfficeReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "office-8"
+    label = "office-9"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.markitdown:epub",

@@ -26,7 +26,6 @@ from knowledge_mcp.readers.office.sheets_hidden import (
 )
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import OLE, core_properties, corrupted, magic_of, ole_refusal, open_archive
-from knowledge_mcp.readers.shared.headers import MOST_HEADER_ROWS, Reach, is_number, worded_header
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -37,6 +36,7 @@ from knowledge_mcp.readers.shared.pieces import (
     piece,
     table_piece,
 )
+from knowledge_mcp.readers.shared.tables import MOST_HEADER_ROWS, Reach, is_number, worded_header
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 

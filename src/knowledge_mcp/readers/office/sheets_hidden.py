@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, nonblank_length
+from knowledge_mcp.readers.shared.tables import LONGEST_REPEATED, Reach
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _UNSURE = re.compile(rb"<(?:\w+:)?(?:conditionalFormatting|tableParts|picture)[\s>/]")

@@ -14,8 +14,9 @@ from typing import Any, BinaryIO
 
 from markitdown.converters import PptxConverter
 
-from knowledge_mcp.readers.shared.headers import LONGEST_REPEATED, Reach, worded_header
-from knowledge_mcp.readers.shared.pieces import escaped, table_piece
+from knowledge_mcp.readers.shared.pieces import escaped
+from knowledge_mcp.readers.shared.richtext import RichText, table_text
+from knowledge_mcp.readers.shared.tables import TableCells
 
 ITEM = "\ufdd0"
 """Before the words of a list item: one for each level, a number where it has one, and one more."""
@@ -40,22 +41,14 @@ class SlideConverter(PptxConverter):
         return super().convert(file_stream, stream_info, **kwargs)
 
     def _convert_table_to_markdown(self, table: Any, **kwargs: Any) -> str:
-        rows: list[list[str]] = []
-        reaches: dict[int, Reach] = {}
-        for index, row in enumerate(table.rows):
-            cells = list(row.cells)
-            rows.append([escaped(" ".join(cell.text.split())).replace("\\|", "|") for cell in cells])
-            for column, cell in enumerate(cells):
-                if not cell.is_merge_origin:
-                    continue
-                across = range(column + 1, column + cell.span_width)
-                reaches.setdefault(index, Reach()).across.update(dict.fromkeys(across, column))
-                for below in range(index + 1, index + cell.span_height):
-                    reaches.setdefault(below, Reach()).down.add(column)
-            for column in reaches.get(index, Reach()).down:
-                above = rows[index - 1][column] if column < len(rows[index - 1]) else ""
-                rows[index][column] = rows[index][column] or (above if len(above) <= LONGEST_REPEATED else "")
-        return f"\n{table_piece(worded_header(rows, reaches))['text']}\n\n"
+        cells = TableCells()
+        for row in table.rows:
+            cells.row()
+            for cell in row.cells:
+                if not cell.is_spanned:
+                    cells.open(cell.span_width, cell.span_height)
+                    cells.close(RichText(escaped(" ".join(cell.text.split())).replace("\\|", "|")))
+        return f"\n{table_text(cells.rows()).text}\n\n"
 
 
 def _texts(shapes: Iterable[Any]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Headers of tables that stand in several rows: which rows they are, and what each column is called."""
+"""Tables whose cells reach over others, and headers that stand in several rows: what each column is called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
+from knowledge_mcp.readers.shared.richtext import RichText, table_text
 
 _NUMBER = re.compile(r"[-+−(]?(?=[.,\s]*\d)[\d.,\s]*+%?\)?")
 MOST_HEADER_ROWS = 4
@@ -129,3 +131,95 @@ def repeated(text: RichText) -> RichText:
         again.extend(text)
         again.hidden.clear()
     return again
+
+
+_MOST_SPANNED = 100
+_MOST_COLUMNS = 1000
+
+
+def span_of(text: str | None) -> int:
+    """Read how many columns or rows a page says that a cell reaches over; 1 where it says nothing of use."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else 1
+
+
+class TableCells:
+    """Collect rows and cells; `depth` counts tables within this one, whose words stay in their cell."""
+
+    def __init__(self) -> None:
+        self.depth = 1
+        self.in_head = False
+        self._rows: list[list[RichText]] = []
+        self._reaches: dict[int, Reach] = {}
+        self._spanned: dict[int, int] = {}
+        self._above: dict[int, RichText] = {}
+        self._heads: list[bool] = []
+        self._own: list[bool] = []
+        self._columns = 1
+        self._deep = 1
+
+    def row(self) -> None:
+        """Begin a row; a short text of a cell above that reaches into it is said again."""
+        self._end_row()
+        self._rows.append([])
+        self._heads.append(self.in_head)
+        self._skip()
+
+    def open(self, columns: int = 1, rows: int = 1, *, is_head: bool = False) -> None:
+        """Begin a cell, which reaches over so many columns and rows."""
+        if not self._rows:
+            self.row()
+        self._own.append(is_head)
+        self._columns, self._deep = (min(max(each, 1), _MOST_SPANNED) for each in (columns, rows))
+
+    def close(self, rich: RichText) -> None:
+        """End a cell."""
+        if not self._rows:
+            self.row()
+        row = self._rows[-1]
+        first = len(row)
+        for extra in range(self._columns):
+            if len(row) >= _MOST_COLUMNS and extra:
+                break
+            if self._deep > 1:
+                self._spanned[len(row)] = self._deep - 1
+                self._above[len(row)] = rich if not extra else RichText()
+            if extra:
+                self._reach().across[len(row)] = first
+            row.append(rich if not extra else RichText())
+        self._skip()
+        self._columns = self._deep = 1
+
+    def piece(self) -> Piece:
+        """Write the table."""
+        rows = self.rows()
+        return rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
+
+    def rows(self) -> list[list[RichText]]:
+        """Give the rows that say anything, the header as one."""
+        self._end_row()
+        rows: list[list[RichText]] = []
+        reaches: dict[int, Reach] = {}
+        marked = 0
+        for index, (row, is_head) in enumerate(zip(self._rows, self._heads, strict=True)):
+            reach = self._reaches.get(index, Reach())
+            if any(not cell.is_blank for at, cell in enumerate(row) if at not in reach.down):
+                marked += is_head and marked == len(rows)
+                reaches[len(rows)] = reach
+                rows.append(row)
+        return with_one_header(rows, reaches, marked)
+
+    def _end_row(self) -> None:
+        """Take a row for one of the header where all its cells are marked so, and they are several."""
+        if len(self._own) > 1 and all(self._own):
+            self._heads[-1] = True
+        self._own = []
+
+    def _reach(self) -> Reach:
+        return self._reaches.setdefault(len(self._rows) - 1, Reach())
+
+    def _skip(self) -> None:
+        row = self._rows[-1]
+        while self._spanned.get(len(row), 0) > 0:
+            self._spanned[len(row)] -= 1
+            self._reach().down.add(len(row))
+            row.append(repeated(self._above.get(len(row), RichText())))
