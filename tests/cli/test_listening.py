@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from knowledge_mcp.cli.serve.starting import is_loopback, listening_problems, read_tokens
+from knowledge_mcp.cli.serve.starting import listening_problems, read_tokens
 from knowledge_mcp.settings import Settings
+from knowledge_mcp.settings.access import AccessSettings, signing_on_problems
+from knowledge_mcp.support.hosts import is_loopback
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,7 @@ def test_a_file_of_tokens_that_all_can_read_is_warned_of(tmp_path: Path, caplog:
         ("127.1.2.3", True),
         ("0.0.0.0", False),
         ("10.0.0.1", False),
+        ("127.example.org", False),
     ],
 )
 def test_loopback_addresses_are_known(host: str, *, loopback: bool) -> None:
@@ -78,3 +81,19 @@ def test_loopback_addresses_are_known(host: str, *, loopback: bool) -> None:
     assert bool(listening_problems(host, tokens=False, allowed=False)) is not loopback
     assert listening_problems(host, tokens=True, allowed=False) == []
     assert listening_problems(host, tokens=False, allowed=True) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "accepted"),
+    [
+        ("https://id.example.org", True),
+        ("http://127.0.0.1:8080", True),
+        ("http://[::1]:8080", True),
+        ("http://localhost", True),
+        ("http://127.example.org", False),
+        ("http://id.example.org", False),
+    ],
+)
+def test_an_issuer_is_asked_over_http_on_this_machine_only(url: str, *, accepted: bool) -> None:
+    settings = AccessSettings(oauth_issuer=url, oauth_resource="https://rag.example.org")
+    assert (signing_on_problems(settings) == []) is accepted

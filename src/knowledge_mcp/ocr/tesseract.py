@@ -366,7 +366,7 @@ def _list(names: tuple[str, ...]) -> str:
 
 _SMALL = 900
 _REACH = 15.0
-_BLACK, _WHITE = 0, 255
+_WHITE = 255
 
 
 def look(path: str) -> Iterator[dict[str, float]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
 import json
 import logging
 import threading
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, TimedOutError
 from knowledge_mcp.remote.failures import SERVICE, Failed, failure_of_answer, failure_of_transport
 from knowledge_mcp.support.distribution import Secret, install_command
+from knowledge_mcp.support.hosts import is_loopback
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def _check(url: str, key: str) -> tuple[str, bool]:
         raise ConfigError(
             "RAG_API_KEY holds blanks or signs that no header can carry.", suggestion="Check RAG_API_KEY."
         )
-    local = _is_loopback(host)
+    local = is_loopback(host) or host.endswith(".localhost")
     if parts.scheme == "http" and not local:
         _warn_of(host)
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", "")), local
@@ -320,13 +320,6 @@ def _check(url: str, key: str) -> tuple[str, bool]:
 @functools.cache
 def _warn_of(host: str) -> None:
     _logger.warning("the RAG API at %s is asked over http: key and documents travel unencrypted", host)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _payload(content: bytes) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, SecretStr
 
 from knowledge_mcp.settings.groups import Words, setting
+from knowledge_mcp.support.hosts import is_loopback
 
 _sign = partial(setting, group="Signing on")
 
@@ -81,6 +82,5 @@ def _is_address(url: str) -> bool:
         host = parts.hostname or ""
     except ValueError:
         return False
-    here = host in {"localhost", "::1"} or host.startswith("127.")
     plain = url.isascii() and url.isprintable() and not set(url) & set(' "\\?#') and parts.username is None
-    return bool(host) and plain and (parts.scheme == "https" or (parts.scheme == "http" and here))
+    return bool(host) and plain and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))

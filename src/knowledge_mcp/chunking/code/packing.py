@@ -104,7 +104,6 @@ def _add(unit: Unit, position: int, role: str) -> None:
 _HOLDERS = frozenset(
     "class interface trait impl struct object enum record protocol module annotation namespace heading table".split()
 )
-_COMMENTS = frozenset({"comment", "doc"})
 _COMMENT_PENALTY = 6
 _LEAST_SHARE = 0.5
 """Of an even share, how much a piece has at least, so that its end can be at the shallowest place."""

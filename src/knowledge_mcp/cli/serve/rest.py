@@ -17,7 +17,6 @@ from knowledge_mcp.cli.serve.starting import (
     add_log_level,
     allowed_folders,
     audit_of,
-    is_loopback,
     list_own_hosts,
     listening_problems,
     log_access,
@@ -32,6 +31,7 @@ from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.hosts import is_loopback
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, print_failure
 from knowledge_mcp.model.errors import ConfigError, InternalError, KnowledgeError, reason_of
+from knowledge_mcp.support.hosts import LOOPBACK_HOSTS, is_loopback
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Settings
@@ -118,7 +119,6 @@ def raise_problems(problems: list[str], found: Sequence[KnowledgeError]) -> None
         raise kind(f"{len(found)} things keep the server from starting.", details="\n".join(lines))
 
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 
@@ -127,11 +127,6 @@ def allowed_folders(settings: Settings, *, unset: _T) -> tuple[Path, ...] | _T:
     if settings.allowed_roots is None:
         return unset
     return tuple(Path(each).expanduser() for each in settings.allowed_roots)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address is reached from this machine only."""
-    return host.lower() in {"localhost", "::1"} or host.startswith("127.")
 
 
 def read_tokens(settings: Settings, problems: list[str]) -> KeyRing:
@@ -196,7 +191,7 @@ def listening_problems(host: str | None, *, tokens: bool, allowed: bool, setting
 def list_own_hosts(host: str, port: int) -> tuple[str, ...]:
     """List the Host names by which a server is reached without anybody configuring them."""
     literal = f"[{host}]" if ":" in host else host
-    names = _LOOPBACK if host in _EVERYWHERE else dict.fromkeys((*_LOOPBACK, literal))
+    names = LOOPBACK_HOSTS if host in _EVERYWHERE else dict.fromkeys((*LOOPBACK_HOSTS, literal))
     return tuple(f"{name}:{port}" for name in names)
 
 

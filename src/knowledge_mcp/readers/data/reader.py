@@ -7,13 +7,6 @@ from typing import ClassVar
 
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
-MEDIA_TYPES = {
-    ".csv": "text/csv",
-    ".json": "application/json",
-    **dict.fromkeys((".xml", ".dbk", ".dita", ".nxml"), "application/xml"),
-}
-"""Media types of the files that this reader reads, by extension."""
-
 
 class DataReader(ConvertingReader):
     """Read CSV as one table, JSON and XML as sections with their paths, documents in XML as pages. Thread-safe.

@@ -12,9 +12,6 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 from knowledge_mcp.support.sandbox import Sandbox
 
-MEDIA_TYPES = {".htm": "text/html", ".html": "text/html", ".xhtml": "application/xhtml+xml"}
-"""Media types of the files that this reader reads, by extension."""
-
 
 class HtmlReader(ConvertingReader):
     """Read HTML and XHTML; headings make the sections, links become references, there are no pages. Thread-safe.
@@ -25,7 +22,9 @@ class HtmlReader(ConvertingReader):
     """
 
     label = "html-9"
-    jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(MEDIA_TYPES.values(), "knowledge_mcp.readers.html.job:page")
+    jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("text/html", "application/xhtml+xml"), "knowledge_mcp.readers.html.job:page"
+    )
 
     def __init__(self, *, main_text: bool = False, sandbox: Sandbox | None = None) -> None:
         super().__init__(sandbox=sandbox)

@@ -15,16 +15,6 @@ from knowledge_mcp.readers.scans.recognition import Recognition, ScanReading, op
 from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, run_isolated, unreadable
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 
-MEDIA_TYPES = {
-    ".bmp": "image/bmp",
-    ".jpeg": "image/jpeg",
-    ".jpg": "image/jpeg",
-    ".png": "image/png",
-    ".tif": "image/tiff",
-    ".tiff": "image/tiff",
-}
-"""Media types of the files that this reader reads, by extension."""
-
 _JOB = "knowledge_mcp.readers.images.job"
 
 

@@ -24,9 +24,6 @@ _ODT = "application/vnd.oasis.opendocument.text"
 _EPUB = "application/epub+zip"
 _EML = "message/rfc822"
 
-MEDIA_TYPES = {".eml": _EML, ".epub": _EPUB, ".msg": _MSG, ".odt": _ODT, ".pptx": _PPTX, ".xls": _XLS, ".xlsx": _XLSX}
-"""Media types of the files that this reader reads, by extension."""
-
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     _EPUB: ("markitdown",),
     _MSG: ("olefile",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from email.message import Message as HeaderReader
@@ -19,8 +18,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knowledge_mcp.transports.rest.errors import RefusedRequest, from_http, send_failure
-
-logger = logging.getLogger(__name__)
 
 MAX_DEPTH = 16
 """Most levels of nesting; nothing that is asked for has more than three."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import logging
 import math
 import shutil
 import tempfile
@@ -141,9 +140,6 @@ class Streaming(Response):
         finally:
             self._end()  # whoever reads on, and however slowly, holds no files
             lines.close()
-
-
-logger = logging.getLogger(__name__)
 
 
 def tool_of(surface: Surface, name: str) -> Tool:

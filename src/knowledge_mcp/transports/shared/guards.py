@@ -18,11 +18,12 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from knowledge_mcp.support.hosts import LOOPBACK_HOSTS
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LOOPBACK_ORIGINS = tuple(f"{scheme}://{host}:*" for scheme in ("http", "https") for host in LOOPBACK_HOSTS)
 BODY_SECONDS = 60.0
 """How long a request body may take to come in."""

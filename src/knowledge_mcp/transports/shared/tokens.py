@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
-import ipaddress
 import json
 import logging
 import threading
@@ -27,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from knowledge_mcp.support.events import log_event
+from knowledge_mcp.support.hosts import is_loopback
 
 logger = logging.getLogger(__name__)
 
@@ -82,14 +82,7 @@ def is_safe(url: str, *, loopback: bool = True) -> bool:
         return False
     if parts.username is not None or parts.fragment or not host:
         return False
-    return parts.scheme == "https" or (loopback and parts.scheme == "http" and _is_loopback(host))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return parts.scheme == "https" or (loopback and parts.scheme == "http" and is_loopback(host))
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -109,7 +102,7 @@ def fetch_json(
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     body = None if form is None else urllib.parse.urlencode(form).encode()
     handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
-    if _is_loopback(urllib.parse.urlsplit(url).hostname or ""):
+    if is_loopback(urllib.parse.urlsplit(url).hostname or ""):
         handlers.append(urllib.request.ProxyHandler({}))
     opener = urllib.request.build_opener(*handlers)
     deadline = time.monotonic() + FETCH_SECONDS
