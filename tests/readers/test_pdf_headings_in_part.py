@@ -82,6 +82,20 @@ def test_labels_among_rows_of_figures_are_no_headings() -> None:
     assert not {"Liabilities", "Equity"} & {title for _, title, _ in found_in(filing())}
 
 
+def test_a_label_below_the_years_of_a_statement_is_no_heading() -> None:
+    made = filing()
+    made.turn()
+    made.line("Statement of Berths", bold=True, font="Arial-Bold", gap=14)
+    made.line("2023 2022 2021", x=300, gap=8)
+    made.line("Quays let", bold=True, font="Arial-Bold", gap=8)
+    for number in range(1, 9):
+        made.line(f"Quay {number}", gap=8)
+        made.line(f"{number * 17} {number * 19} {number * 23}", x=300, beside=True)
+    titles = {title for _, title, _ in found_in(made)}
+    assert "Statement of Berths" in titles
+    assert "Quays let" not in titles
+
+
 def test_what_the_contents_do_not_name_stands_below_what_they_do() -> None:
     levels = {title: level for _, title, level in found_in(filing())}
     assert levels["Overview"] == levels["Review of the Year"] + 1

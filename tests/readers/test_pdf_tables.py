@@ -74,6 +74,34 @@ def test_a_shaded_column_of_figures_is_no_table_without_the_names_beside_it() ->
     assert tables(read(pages)) == [rows]
 
 
+def test_columns_of_figures_that_no_line_parts_are_columns_though_lines_part_the_rows() -> None:
+    rows = [["Sales 2023", "2,777", "897", "3,673", "11,154", "3,540"],
+            ["Sales 2022", "2,967", "942", "3,909", "11,151", "3,393"],
+            ["Growth", "(6)", "(5)", "(6)", "1", "4"], ["Volume", "7", "4", "6", "4", "5"],
+            ["Price", "2", "3", "1", "8", "9"]]  # fmt: skip
+    pages = sheet()
+    for number, row in enumerate(rows):
+        for x, text in zip((LEFT, 200, 250, 300, 360, 410), row, strict=True):
+            pages.at(x, 120 + 18 * number, text)
+    rules = [106.0, *(124.0 + 18 * number for number in range(1, 5))]  # none between the first two rows
+    lines(pages, *((LEFT - 6, y, 450, y) for y in rules), *((x, rules[0], x, rules[-1]) for x in (LEFT - 6, 345, 450)))
+    assert tables(read(pages)) == [rows]
+
+
+def test_two_lines_of_a_cell_are_one_row_where_few_columns_have_two_figures() -> None:
+    rows = [["Temperature\nrange", "-40\n85", "-20\n70"], ["Mass", "7", "9"], ["Width", "4", "5"], ["Height", "2", "3"]]
+    pages = sheet()
+    y = 120
+    for row in rows:
+        high = 30 if "\n" in row[0] else 18
+        for column, text in enumerate(row):
+            box(pages, LEFT + 80 * column, y, 80, high)
+            for at, words in enumerate(text.split("\n")):
+                pages.at(LEFT + 80 * column + 4, y + 12 + 12 * at, words)
+        y += high
+    assert tables(read(pages))[0][0] == ["Temperature range", "-40 85", "-20 70"]
+
+
 def test_a_row_of_a_form_between_its_texts_is_a_table() -> None:
     labels = ["4. Date", "5. Office", "6. Form"]
     pages = sheet()

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field, replace
 
 from knowledge_mcp.chunking.prose.headings import Headlines
 from knowledge_mcp.chunking.prose.passages import BlockRun, Piece, slices, token_starts
-from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
+from knowledge_mcp.chunking.prose.tables import (
+    announcement,
+    caption_of,
+    column_names,
+    groups_of,
+    names_columns,
+    printed_above,
+    table_notes,
+)
+from knowledge_mcp.language.sentences import LEADS, sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span
 from knowledge_mcp.ports import TokenMeasure
 from knowledge_mcp.support.checkpoints import check_each, checkpoint
@@ -69,7 +78,6 @@ class Above:
 _PROSE = frozenset(
     {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.NOTE, BlockKind.EXAMPLE, BlockKind.QUOTE, BlockKind.FOOTNOTE}
 )
-_RULE = re.compile(r"[ \t|:+=-]+\Z")
 _LINE = re.compile(r"[^\n]+")
 _LITTLE = 5
 """Part of a chunk, counted in such parts, that may stand before the headline of a page."""
@@ -149,14 +157,16 @@ class Cutter:
 
     def _atoms(self, blocks: Sequence[_Measured], capacity: int) -> Iterator[_Atom]:
         above = Above(self.text)
+        around = [each.block for each in blocks]
         for position, item in enumerate(check_each(blocks)):
-            words, count = self._join_within(above.take(item.block), capacity // 3)
+            leads = above.take(item.block) or printed_above(self.text, around, position)
+            words, count = self._join_within(leads, capacity // 3)
             after = blocks[position + 1].block.kind if position + 1 < len(blocks) else None
             glued = self._wants_next(item, after)
             if item.tokens <= capacity - count:
                 yield _Atom(item.block.span, item.tokens, position, glued, False, words, count)
             elif item.block.kind is BlockKind.TABLE:
-                yield from self._rows(blocks, position, capacity)
+                yield from self._rows(item, around, position, capacity)
             elif item.block.kind is BlockKind.CODE:
                 announced = self._code_lead(blocks, position, capacity)
                 yield from self._parts(item, position, _lines(self.text, item.block.span), capacity, announced)
@@ -172,6 +182,8 @@ class Cutter:
             return after in {BlockKind.TABLE, BlockKind.CODE}
         if kind in {BlockKind.TABLE, BlockKind.CODE}:
             return after is BlockKind.CAPTION
+        if after is BlockKind.TABLE and item.block.pages and names_columns(self.text, item.block):
+            return True
         return (
             after in {BlockKind.LIST_ITEM, BlockKind.CODE, BlockKind.TABLE}
             and LEADS.search(item.block.span.of(self.text)) is not None
@@ -226,16 +238,19 @@ class Cutter:
         yield from self._fit(Span(span.start, middle).trimmed(self.text), room)
         yield from self._fit(Span(middle, span.end).trimmed(self.text), room)
 
-    def _rows(self, blocks: Sequence[_Measured], position: int, capacity: int) -> Iterator[_Atom]:
-        item = blocks[position]
+    def _rows(self, item: _Measured, around: Sequence[Block], position: int, capacity: int) -> Iterator[_Atom]:
         lines = _lines(self.text, item.block.span)
-        head = 2 if len(lines) > 2 and _RULE.match(lines[1].of(self.text)) else 1
-        caption = _caption(self.text, blocks, position)
-        header = lines[0].of(self.text).strip()
-        resume, count = self._called(caption, header, capacity // 3)
-        below, size = self._join_within(_table_notes(self.text, lines[head:], blocks, position), capacity // _BELOW)
+        head, names = column_names(self.text, lines, around, position)
+        caption, header = caption_of(self.text, around, position), "\n".join(names)
+        notes = table_notes(self.text, lines[head:], around, position)
+        below, size = self._join_within(notes, capacity // _BELOW)
+        groups = [*[""] * head, *groups_of(self.text, lines[head:])]
+        called = {
+            group: self._called(caption, "\n".join(filter(None, (header, group))), capacity // 3)
+            for group in set(groups)
+        }
         for number, line in enumerate(lines):
-            words, extra = (resume, count) if number >= head else ("", 0)
+            words, extra = called[groups[number]] if number >= max(head, 1) else ("", 0)
             for part, atom in enumerate(self._parts(item, position, [line], capacity, (words, extra))):
                 glued = number < head and part == 0 and len(lines) > head
                 yield replace(atom, glued=glued, resume=words, resume_tokens=extra, below=below, below_tokens=size)
@@ -277,7 +292,7 @@ class Cutter:
         if above is None or above.kind is BlockKind.HEADING:
             return "", 0
         if above.kind not in {BlockKind.EXAMPLE, BlockKind.CAPTION}:
-            return self._join_within([_announcing(self.text, above)], capacity // 3)
+            return self._join_within([announcement(self.text, above)], capacity // 3)
         sentences = sentence_spans(self.text, above.span.start, above.span.end)
         words = " ".join(sentences[0].of(self.text).split()) if sentences else ""
         return self._join_within([words], capacity // 3)
@@ -302,7 +317,7 @@ class Cutter:
         while position < len(clusters):
             checkpoint()
             first = clusters[position][0]
-            headline, headline_tokens = self._headline(first.span.start, capacity) if position else ("", 0)
+            headline, headline_tokens = self._headline(first.span.start, capacity)
             cap = capacity - (first.resume_tokens if position else 0) - headline_tokens - below
             needed = sum(a.tokens for a in clusters[position])
             start, repeated = self._overlap(blocks, before, first, cap - needed)
@@ -380,61 +395,8 @@ def _lines(text: str, span: Span) -> list[Span]:
     return [line for line in lines if line.of(text).strip()]
 
 
-_NOTE_OF_TABLE = re.compile(
-    r"(?:NOTE|Notes?|Anmerkung(?:en)?|ANMERKUNG|Remarques?|REMARQUE|Notas?|NOTA)\b"
-    r"|(?:[a-z]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])\)?\s+(?=\S)|\[\^?\w{1,3}\]"
-)
-"""How a note of a table begins, by its label or by its mark."""
-_MOST_NOTES = 8
 _BELOW = 6
 """Part of a chunk that notes of its table may take: with a third for the header, half is left for rows at the least."""
 
-
-def _table_notes(text: str, rows: Sequence[Span], blocks: Sequence[_Measured], position: int) -> list[str]:
-    """List what restricts all rows of a table: notes in its last rows, across all columns, and right behind it."""
-    notes: list[str] = []
-    for row in reversed(rows):
-        first, *others = (" ".join(cell.of(text).split()) for cell in row_cells(row.start, row.of(text)))
-        if any(others) or not _NOTE_OF_TABLE.match(first):
-            break
-        notes.insert(0, first)
-    for item in blocks[position + 1 :]:
-        words = " ".join(item.block.span.of(text).split())
-        kind = item.block.kind
-        marked = kind is BlockKind.PARAGRAPH and _NOTE_OF_TABLE.match(words)
-        if marked or kind in {BlockKind.NOTE, BlockKind.FOOTNOTE}:
-            notes.append(words)
-        elif kind is not BlockKind.CAPTION:
-            break
-    return notes[:_MOST_NOTES]
-
-
 _FEWEST_WORDS = 3
 """Words of a caption that say nothing without more of it: "Table 13. Mean"."""
-_LEGENDS = 2
-"""Blocks that may stand between a caption and its table: a legend of units or signs, and the top row of the header that
-a page prints across its columns."""
-_STOP = re.compile(r"[.:;?!][)\]\"'”]?\Z")
-
-
-def _caption(text: str, blocks: Sequence[_Measured], position: int) -> str:
-    """Return what a table is called: its caption, beside it or above its legend, else what announces it."""
-    for near in (position - 1, position + 1):
-        if 0 <= near < len(blocks) and blocks[near].block.kind is BlockKind.CAPTION:
-            return " ".join(blocks[near].block.span.of(text).split())
-    for place in range(position - 1, max(position - 2 - _LEGENDS, -1), -1):
-        block = blocks[place].block
-        words = " ".join(block.span.of(text).split())
-        if block.kind is BlockKind.CAPTION and not words.casefold().startswith(("figure", "fig.")):
-            return words
-        if block.kind is not BlockKind.PARAGRAPH or (words[:1] not in "[(" and _STOP.search(words)):
-            break
-    return _announcing(text, blocks[position - 1].block) if position else ""
-
-
-def _announcing(text: str, block: Block) -> str:
-    """Return the last sentence of a block of text where it leads on to what follows, else nothing."""
-    prose = block.kind not in {BlockKind.HEADING, BlockKind.TABLE, BlockKind.CODE}
-    sentences = sentence_spans(text, block.span.start, block.span.end) if prose else []
-    last = " ".join(sentences[-1].of(text).split()) if sentences else ""
-    return last if LEADS.search(last) else ""

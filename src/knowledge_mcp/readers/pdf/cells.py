@@ -168,15 +168,20 @@ def _with_rows(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
 
 
 def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid:
-    """Cut columns of rows that no line parts, where figures stand beside one another in one cell.
+    """Cut columns of figures that no line parts, where they stand beside one another in one cell, or in several below.
 
     Cells above and below are cut only where they hold figures as well; of others `_with_columns` tells.
     """
-    cut_rows = [row for row in range(len(grid.tops) - 1) if _heights_between(grid, row, items)]
+    cut_rows = {row for row in range(len(grid.tops) - 1) if _heights_between(grid, row, items)}
     edges: set[float] = set()
     for cell in grid.cells:
         if cell.row in cut_rows and cell.down == 1 and cell.across == 1:
             edges |= _strips([item for item in items if _holds(cell, item)])
+    for column in range(len(grid.edges) - 1):
+        below = _lines_of_figures(grid, column, items)
+        if found := _strips(list(itertools.chain.from_iterable(below.values()))):
+            edges |= found
+            cut_rows |= below.keys()
     if not edges:
         return grid
     every = sorted({*grid.edges, *edges})
@@ -191,6 +196,17 @@ def _with_inner_columns(grid: RuledGrid, items: Sequence[TextItem]) -> RuledGrid
             box = (every[one], top, every[other], bottom)
             cells.append(RuledCell(cell.row, one, cell.down, other - one, box))
     return RuledGrid(cells, tuple(every), grid.tops)
+
+
+def _lines_of_figures(grid: RuledGrid, column: int, items: Sequence[TextItem]) -> dict[int, list[TextItem]]:
+    """List by row the items of one column in the lines that end in a figure, where lines part every few of them."""
+    found: dict[int, list[TextItem]] = {}
+    for cell in grid.cells:
+        if cell.column == column and cell.down == 1 and cell.across == 1:
+            lines = rows_of([item for item in items if _holds(cell, item) and not is_rotated(item)])
+            if figures := [item for line in lines if line and is_figures(line[-1].text) for item in line]:
+                found[cell.row] = figures
+    return found
 
 
 def _holds(cell: RuledCell, item: TextItem) -> bool:
@@ -223,7 +239,7 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
     inside = [item for item in items if top <= item.y + item.height / 2 <= bottom]
     own = [cell for cell in grid.cells if cell.row == row and cell.down == 1]
     lines = rows_of(inside) if len(inside) >= 2 * _FEWEST_FIGURES and not any(map(is_rotated, inside)) else []
-    if len(lines) < _FEWEST_FIGURES or len(own) < 2:
+    if len(lines) < 2 or len(own) < 2:
         return []
     columns = [
         [next((item.text for item in reversed(line) if cell.box[0] <= item.x + item.width / 2 < cell.box[2]), "")
@@ -231,10 +247,13 @@ def _heights_between(grid: RuledGrid, row: int, items: Sequence[TextItem]) -> li
         for cell in own
     ]  # fmt: skip
     counts = [_count_figures(column) for column in columns[1:]]
+    fewest = min(_FEWEST_FIGURES, len(lines))
+    if len(lines) < _FEWEST_FIGURES and (counts.count(fewest) < _FEWEST_FIGURES or not all(columns[0])):
+        return []  # two values below one another are two rows only where many columns have two, and a name for each
     most = max(counts)
     named = sum(any(column[at] for column in columns[1:]) and bool(columns[0][at]) for at in range(len(lines)))
-    enough = most >= _SURE or sum(count >= _FEWEST_FIGURES for count in counts) > 1
-    if most < _FEWEST_FIGURES or not enough or named < _FIGURES * most:
+    enough = most >= _SURE or sum(count >= fewest for count in counts) > 1
+    if most < fewest or not enough or named < _FIGURES * most:
         return []
     return [
         (max(item.y + item.height for item in above) + min(item.y for item in below)) / 2

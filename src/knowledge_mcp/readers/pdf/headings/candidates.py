@@ -111,6 +111,7 @@ class HeadingCandidate:
         prose: lines of running text on its page.
         flush: running text on its page begins where it does.
         figures: rows of figures above it on its page, in print that is not smaller.
+        below_years: right above it stand years, which name the columns of the figures below it.
         cut: characters of `text` that are heading where running text follows on the same line, None otherwise.
         score: what speaks for it as a link of the numbering.
         line: the one that sets the style: the largest of them, the last among equals.
@@ -129,6 +130,7 @@ class HeadingCandidate:
     prose: int = 0
     flush: bool = False
     figures: int = 0
+    below_years: bool = False
     cut: int | None = None
     score: float = 0.0
     line: Line = field(init=False)
@@ -235,6 +237,7 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
             prose=len(prose),
             flush=any(round(used[0].x0) + step in starts for step in (-1, 0, 1)),
             figures=figures[id(used[0])],
+            below_years=index > 0 and _YEARS.fullmatch(lines[index - 1].text) is not None,
             cut=cut,
         )
         index = end
@@ -257,6 +260,8 @@ def _key(numbered: NumberedTitle) -> NumberKey | None:
     return number_key(numbered.number, numbered.keyword) if numbered.number else None
 
 
+_YEARS = re.compile(r"(?:\W{0,9}(?:19|20)\d\d(?!\d)){1,12}\W{0,9}")
+"""The years over the columns of a statement."""
 _COLUMN, _LEADING = 0.3, 1.6
 """Share of the page's width that a line of a column fills, and times its size that the next one begins below it."""
 

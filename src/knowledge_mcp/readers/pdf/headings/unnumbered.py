@@ -335,7 +335,8 @@ def _stands_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity
         return False  # a cover is set in large print, too: only pages of running text have headings on them
     if findings.numbers(candidate.page) and not known:
         return _stands_among_numbered(candidate, findings, purity)
-    if candidate.figures >= _ROWS and candidate.prose < _PROSE and line.size < body.size + 1.4:
+    among_rows = candidate.figures >= _ROWS or candidate.below_years
+    if among_rows and candidate.prose < _PROSE and line.size < body.size + 1.4:
         return False  # it is one of the rows of a statement
     if alike >= 2 and (line.bold or (line.size > body.size + 0.4 and (gap > 0.25 or line.size >= body.size + 1.4))):
         return True

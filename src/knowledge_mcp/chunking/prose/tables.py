@@ -1,0 +1,185 @@
+"""What the rows of a cut table are read with: what it is called, what names its columns, its group, its notes.
+
+A page prints more above a table than a reader takes into it. The years of a statement stand in a line of their own,
+its units in another one, and the first row that was read is a row of figures like all others. Rows that are cut off
+from these lines are figures of nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
+from knowledge_mcp.model.document import Block, BlockKind, Span
+
+RULE = re.compile(r"[ \t|:+=-]+\Z")
+"""The line below the header of a Markdown table."""
+
+_NOTE_OF_TABLE = re.compile(
+    r"(?:NOTE|Notes?|Anmerkung(?:en)?|ANMERKUNG|Remarques?|REMARQUE|Notas?|NOTA)\b"
+    r"|(?:[a-z]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])\)?\s+(?=\S)|\[\^?\w{1,3}\]"
+)
+"""How a note of a table begins, by its label or by its mark."""
+_MOST_NOTES = 8
+
+
+def table_notes(text: str, rows: Sequence[Span], blocks: Sequence[Block], position: int) -> list[str]:
+    """List what restricts all rows of a table: notes in its last rows, across all columns, and right behind it."""
+    notes: list[str] = []
+    for row in reversed(rows):
+        first, *others = _cells(text, row)
+        if any(others) or not _NOTE_OF_TABLE.match(first):
+            break
+        notes.insert(0, first)
+    for block in blocks[position + 1 : position + 1 + 2 * _MOST_NOTES]:
+        words = _words(text, block.span)
+        marked = block.kind is BlockKind.PARAGRAPH and _NOTE_OF_TABLE.match(words)
+        if marked or block.kind in {BlockKind.NOTE, BlockKind.FOOTNOTE}:
+            notes.append(words)
+        elif block.kind is not BlockKind.CAPTION:
+            break
+    return notes[:_MOST_NOTES]
+
+
+_LEGENDS = 2
+"""Blocks that may stand between a caption and its table: a legend of units or signs, and the top row of the header that
+a page prints across its columns."""
+_STOP = re.compile(r"[.:;?!][)\]\"'”]?\Z")
+
+
+def caption_of(text: str, blocks: Sequence[Block], position: int) -> str:
+    """Return what a table is called: its caption, beside it or above its legend, else what announces it."""
+    for near in (position - 1, position + 1):
+        if 0 <= near < len(blocks) and blocks[near].kind is BlockKind.CAPTION:
+            return _words(text, blocks[near].span)
+    for place in range(position - 1, max(position - 2 - _LEGENDS, -1), -1):
+        words = _words(text, blocks[place].span)
+        if blocks[place].kind is BlockKind.CAPTION and not words.casefold().startswith(("figure", "fig.")):
+            return words
+        if blocks[place].kind is not BlockKind.PARAGRAPH or (words[:1] not in "[(" and _STOP.search(words)):
+            break
+    return announcement(text, blocks[position - 1]) if position else ""
+
+
+def announcement(text: str, block: Block) -> str:
+    """Return the last sentence of a block of text where it leads on to what follows, else nothing."""
+    prose = block.kind not in {BlockKind.HEADING, BlockKind.TABLE, BlockKind.CODE}
+    sentences = sentence_spans(text, block.span.start, block.span.end) if prose else []
+    last = _words(text, sentences[-1]) if sentences else ""
+    return last if LEADS.search(last) else ""
+
+
+# ---- what names the columns -----------------------------------------------------------------------------------------
+
+_LONGEST_LINE = 30
+"""Words of a line of column names at most: four dates in words, twice."""
+_REACH = 40
+"""Blocks above a table among which the line that names the columns of its page is looked for: as many as a full page
+has lines, so that a document of tables alone is not read again for each."""
+
+_YEAR = r"(?:19|20)\d\d"
+_ENDS_IN_YEAR = re.compile(rf"\b{_YEAR}[^\w.:;?!]{{0,9}}\Z")
+_AMOUNT = re.compile(r"[($€£¥\s–—-]*+(?:\d[\d.,]*+)?[\s%)]*+")
+_CURRENCY = re.compile(r"[$€£¥]")
+
+
+def names_columns(text: str, block: Block) -> bool:
+    """Tell a line of print that names the columns of what stands below it by their years, or its units in brackets."""
+    if block.kind is not BlockKind.PARAGRAPH:
+        return False
+    words = _words(text, block.span)
+    return len(words.split()) <= _LONGEST_LINE and (_is_aside(words) or _ENDS_IN_YEAR.search(words) is not None)
+
+
+def _is_aside(words: str) -> bool:
+    return words[:1] == "(" and words[-1:] == ")"
+
+
+def column_names(text: str, lines: Sequence[Span], blocks: Sequence[Block], position: int) -> tuple[int, list[str]]:
+    """Find what names the columns of a table.
+
+    Args:
+        text: the canonical text.
+        lines: of the table, its rule among them.
+        blocks: of its passage.
+        position: the table's among them.
+
+    Returns:
+        How many of its lines do, the rule included; and what is to be written above rows that are cut off, one line
+        each. Of a page that prints years in a line above its figures these are that line and the units above it, and
+        the table's first row is a row like all others.
+    """
+    ruled = 1 + (len(lines) > 2 and RULE.match(lines[1].of(text)) is not None)
+    first = _cells(text, lines[0])
+    printed = printed_above(text, blocks, position)
+    if blocks[position].pages and _holds_figures(first) and (printed or _CURRENCY.search("".join(first[1:]))):
+        return 0, printed
+    if printed and not any(first[1:]):
+        return 0, printed
+    head = ruled
+    if len(lines) > head + 1 and _names_periods(_cells(text, lines[head])):
+        head += 1
+    own = [lines[0].of(text).strip(), *(line.of(text).strip() for line in lines[ruled:head])]
+    units = [words for words in printed if _is_aside(words)]
+    return head, [*units, *own]
+
+
+def printed_above(text: str, blocks: Sequence[Block], position: int) -> list[str]:
+    """List the lines that name the columns of a table on its page: the nearest ones above it, in order."""
+    table = blocks[position]
+    found: list[str] = []
+    for block in reversed(blocks[max(position - _REACH, 0) : position]) if table.kind is BlockKind.TABLE else ():
+        if not table.pages or block.pages != table.pages[:1] or block.kind is BlockKind.HEADING:
+            break
+        if names_columns(text, block):
+            found.insert(0, _words(text, block.span))
+        elif found:
+            break
+    return found
+
+
+def _holds_figures(cells: Sequence[str]) -> bool:
+    """Tell a row of figures, which names something, from a header of years or words."""
+    filled = [cell for cell in cells[1:] if cell]
+    return bool(cells[0] and filled) and all(_AMOUNT.fullmatch(cell) and not _is_year(cell) for cell in filled)
+
+
+def _names_periods(cells: Sequence[str]) -> bool:
+    """Tell a second row of a header: years below what they have in common, and no name but the units before them."""
+    if cells[0] and not _is_aside(cells[0]):
+        return False
+    filled = [cell for cell in cells[1:] if cell]
+    return bool(filled) and all(map(_is_year, filled))
+
+
+def _is_year(cell: str) -> bool:
+    return _ENDS_IN_YEAR.search(cell) is not None
+
+
+_TOTAL = re.compile(r"(?:sub-?|zwischen|sous-)?(?:totale?s?|summen?|gesamt|sommes?|sumas?)\b", re.IGNORECASE)
+
+
+def groups_of(text: str, rows: Sequence[Span]) -> list[str]:
+    """Name for each row the group that it stands in: the nearest row above with a label alone that leads on.
+
+    "Current assets:" is a group until its total, or the next label.
+    """
+    group, found = "", list[str]()
+    for row in rows:
+        first, *others = _cells(text, row)
+        is_label = bool(first) and not any(others)
+        found.append("" if is_label else group)
+        if is_label:
+            group = first if LEADS.search(first) else ""
+        elif _TOTAL.match(first):
+            group = ""
+    return found
+
+
+def _cells(text: str, row: Span) -> list[str]:
+    return [_words(text, cell) for cell in row_cells(row.start, row.of(text))]
+
+
+def _words(text: str, span: Span) -> str:
+    return " ".join(span.of(text).split())
