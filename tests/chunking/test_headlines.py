@@ -63,6 +63,18 @@ def test_every_piece_of_a_page_of_figures_tells_under_what_it_stands() -> None:
     assert not any(_is_told(chunk, _TITLE) for chunk in chunks if "pilots" in chunk.content)
 
 
+def test_the_first_piece_below_a_heading_of_the_page_tells_it_too() -> None:
+    first, *others = _cut(
+        _text(_TITLE),
+        Part(BlockKind.TABLE, _table(1, 3), page=1),
+        _heading("Northern Quays"),
+        Part(BlockKind.TABLE, _table(3, 14), page=1),
+    )
+    assert _TITLE in first.content
+    assert len(others) > 1
+    assert all(_TITLE in chunk.cut_from for chunk in others)
+
+
 def test_a_headline_begins_a_chunk() -> None:
     chunks = _cut(
         _heading("Opinion of the auditors"),

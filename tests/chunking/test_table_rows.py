@@ -50,9 +50,25 @@ def test_rows_carry_the_years_and_units_that_the_page_prints_above_their_table()
     assert "2021 2022" in chunks[0].content
 
 
-def test_a_first_row_of_figures_is_a_row_and_no_header() -> None:
-    chunks = _cut(_heading("Harbour dues"), _table("| Pilots | $ 17 | $ 19 |", *_dues()))
+@pytest.mark.parametrize("first", ["| Pilots | $ 17 | $ 19 |", "| Pilots | 1,700 | 19 |", "| Pilots | (17) | 19 |"])
+def test_a_first_row_of_amounts_is_a_row_and_no_header(first: str) -> None:
+    chunks = _cut(_heading("Harbour dues"), _table(first, *_dues()))
     assert all("Pilots" not in chunk.context for chunk in chunks)
+
+
+def test_rows_that_no_reader_took_for_a_table_carry_the_years_above_them() -> None:
+    rows = [_text(f"Berth fees of quay {number} {number * 17} {number * 19}") for number in range(1, 40)]
+    chunks = _cut(_heading("Harbour dues"), _text("(in thousands)"), _text("2021 2022"), *rows)
+    assert all(chunk.cut_from == "(in thousands)\n2021 2022" for chunk in chunks[1:])
+    prose = [_text(f"The fees of quay {number} were 17 and of others 19.") for number in range(1, 40)]
+    chunks = _cut(_heading("Harbour dues"), _text("(in thousands)"), _text("2021 2022"), *prose)
+    assert not any(chunk.cut_from for chunk in chunks)
+
+
+def test_a_remark_in_brackets_far_above_names_no_columns() -> None:
+    above = (_text("(Former name, if changed)"), _text("Dues"))
+    chunks = _cut(_heading("Harbour dues"), *above, _table("| Quay | Fees | Paid |", *_dues()))
+    assert chunks[-1].cut_from == "| Quay | Fees | Paid |"
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,11 @@ has lines, so that a document of tables alone is not read again for each."""
 _YEAR = r"(?:19|20)\d\d"
 _ENDS_IN_YEAR = re.compile(rf"\b{_YEAR}[^\w.:;?!]{{0,9}}\Z")
 _AMOUNT = re.compile(r"[($€£¥\s–—-]*+(?:\d[\d.,]*+)?[\s%)]*+")
-_CURRENCY = re.compile(r"[$€£¥]")
+_NO_NAME = re.compile(r"[$€£¥]|\d,\d{3}|\(\d")
+"""Amounts that name no column: of money, by thousands, negative. "100" and "5.5" may be sizes."""
+_ROW = re.compile(r"[^\W\d_](?:[^\w.;:?!]{1,9}\d[\d.,]{0,20}){2,12}[%)]{0,2}\Z")
+_LONGEST_ROW = 200
+"""Characters of such a line at most."""
 
 
 def names_columns(text: str, block: Block) -> bool:
@@ -113,7 +117,7 @@ def column_names(text: str, lines: Sequence[Span], blocks: Sequence[Block], posi
     ruled = 1 + (len(lines) > 2 and RULE.match(lines[1].of(text)) is not None)
     first = _cells(text, lines[0])
     printed = printed_above(text, blocks, position)
-    if blocks[position].pages and _holds_figures(first) and (printed or _CURRENCY.search("".join(first[1:]))):
+    if blocks[position].pages and _holds_figures(first) and (printed or _NO_NAME.search(" ".join(first[1:]))):
         return 0, printed
     if printed and not any(first[1:]):
         return 0, printed
@@ -126,17 +130,31 @@ def column_names(text: str, lines: Sequence[Span], blocks: Sequence[Block], posi
 
 
 def printed_above(text: str, blocks: Sequence[Block], position: int) -> list[str]:
-    """List the lines that name the columns of a table on its page: the nearest ones above it, in order."""
-    table = blocks[position]
+    """List the lines that name the columns of a table on its page: the nearest ones above it, in order.
+
+    Units count right above the table or beside the years. A row of figures that no reader took for one of a table has
+    such lines, too.
+    """
+    rows = blocks[position]
+    if not rows.pages or (rows.kind is not BlockKind.TABLE and not _is_row(text, rows)):
+        return []
     found: list[str] = []
-    for block in reversed(blocks[max(position - _REACH, 0) : position]) if table.kind is BlockKind.TABLE else ():
-        if not table.pages or block.pages != table.pages[:1] or block.kind is BlockKind.HEADING:
+    for block in reversed(blocks[max(position - _REACH, 0) : position]):
+        if block.pages != rows.pages[:1] or block.kind is BlockKind.HEADING:
             break
-        if names_columns(text, block):
-            found.insert(0, _words(text, block.span))
+        words = _words(text, block.span)
+        if names_columns(text, block) and (found or not _is_aside(words) or block is blocks[position - 1]):
+            found.insert(0, words)
         elif found:
             break
     return found
+
+
+def _is_row(text: str, block: Block) -> bool:
+    """Tell a line of print that ends in two figures or more."""
+    if block.kind is not BlockKind.PARAGRAPH or len(block.span) > _LONGEST_ROW or names_columns(text, block):
+        return False
+    return _ROW.search(_words(text, block.span)) is not None
 
 
 def _holds_figures(cells: Sequence[str]) -> bool:
