@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
+from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_line_numbers
@@ -203,8 +204,8 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
             found = list(parsed.result.pages)
             hidden, layers = _as_printed(path, found, parser)
             take_line_numbers(found)
-            between = strips.of(found)
-            layouts = [lay_out(page, between.get(page.page_num, 0.0)) for page in found]
+            comments = strips.of(found)
+            layouts = [lay_out(page, comments.get(page.page_num, 0.0), strip_between_languages(page)) for page in found]
             for layout in layouts:
                 if layout.number in layers:
                     layout.doubt = "; ".join(filter(None, (LAYER_UNCHECKED, layout.doubt)))

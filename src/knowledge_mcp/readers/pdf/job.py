@@ -17,6 +17,7 @@ from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
+from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
 from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows
 from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
@@ -135,20 +136,23 @@ def compose(
         )
     settle_code(pages)
     join_tables(pages)
-    contents = take_contents(pages)
-    body = body_of(pages)
-    found = terms_pages(pages, _headings(pages, body, outline, tagged, listed_headings(contents.entries, pages)))
-    flows = _flows(pages, found)
-    found.begins.update(take_columns(flows, found.headings))
+    flows = in_languages(pages)
+    contents = [take_contents(some) for some in flows]
+    body = body_of(list(itertools.chain.from_iterable(flows)))
+    named = outline_headings(outline, pages) or tagged_headings(tagged, pages)
+    parts = [
+        _structured(some, body, named, listed_headings(listed.entries, some))
+        for some, listed in zip(flows, contents, strict=True)
+    ]
     if signs := sum(line.text.count(UNREAD) for page in pages for line in _lines(page)):
         yield {"warning": unread_pictures(signs)}
     yield {
         "facts": described["facts"],
         "headlines": _headlines(pages),
         "running": running,
-        "commented": flows is not pages,
+        "commented": any(page.strip for page in pages),
     }
-    items = blocks_of(flows, found.headings, body, found.begins)
+    items = itertools.chain.from_iterable(blocks_of(some, found.headings, body, found.begins) for some, found in parts)
     while some := list(itertools.islice(items, _PER_MESSAGE)):
         yield {"items": some}
     yield {
@@ -157,23 +161,9 @@ def compose(
         "blank": blank,
         "scanned": sorted(pictured.intersection(blank) | set(unread)),
         "recognised": sorted(taken),
-        "contents": contents.pages,
+        "contents": sorted({number for each in contents for number in each.pages}),
         "doubtful": [[page.number, page.doubt] for page in pages if page.doubt and page.number not in taken],
     }
-
-
-def _flows(pages: Sequence[PageLayout], found: TermsPages) -> Sequence[PageLayout]:
-    """Add the clauses without a title, and put comments beside clauses behind these: the pages where there are none."""
-    commented = any(page.strip for page in pages)
-    found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
-    flows = pages
-    if commented:
-        numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}
-        flows, begins = in_flows(pages, numbers)
-        found.begins.update(begins)
-        join_tables(flows)
-    found.headings = _in_order(flows, found.headings)
-    return flows
 
 
 def _lines(page: PageLayout) -> Iterator[Line]:
@@ -181,9 +171,27 @@ def _lines(page: PageLayout) -> Iterator[Line]:
         yield from element.lines if isinstance(element, Table) else (element,)
 
 
-def _in_order(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> list[Heading]:
+def _structured(
+    pages: Sequence[PageLayout], body: Body, named: Sequence[Heading], listed: Sequence[Heading]
+) -> tuple[Sequence[PageLayout], TermsPages]:
+    """Find the structure of a document, or of what it says in one language; returns its pages in reading order too.
+
+    Clauses without a title are added, and comments beside clauses stand behind these.
+    """
     place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    return sorted(headings, key=lambda heading: place[id(heading.lines[0])])
+    named = [each for each in named if id(each.lines[0]) in place]
+    found = terms_pages(pages, _headings(pages, body, named, listed))
+    commented = any(page.strip for page in pages)
+    found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
+    if commented:
+        numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}
+        pages, begins = in_flows(pages, numbers)
+        found.begins.update(begins)
+        join_tables(pages)
+        place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
+    found.headings.sort(key=lambda heading: place[id(heading.lines[0])])
+    found.begins.update(take_columns(pages, found.headings))
+    return pages, found
 
 
 def _pictured(path: str, numbers: Collection[int]) -> set[int]:
@@ -194,14 +202,9 @@ def _pictured(path: str, numbers: Collection[int]) -> set[int]:
 
 
 def _headings(
-    pages: Sequence[PageLayout],
-    body: Body,
-    outline: Sequence[engine.Bookmark],
-    tagged: Sequence[engine.TaggedHeading],
-    listed: Sequence[Heading],
+    pages: Sequence[PageLayout], body: Body, named: Sequence[Heading], listed: Sequence[Heading]
 ) -> list[Heading]:
-    """Take the outline, else the tags, and add what contents pages, numbering and typography tell beyond them."""
-    named = outline_headings(outline, pages) or tagged_headings(tagged, pages)
+    """Take the headings that the file names, and add what contents pages, numbering and typography tell beyond them."""
     detected = detect_headings(pages, body, listed, numbered_only=bool(named))
     put_in_annexes(detected, listed)
     return merge_headings(named, detected, pages)

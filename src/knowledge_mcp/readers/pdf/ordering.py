@@ -33,9 +33,9 @@ _Area = tuple[float, int, float, float, float, float]
 """A block's top, its index, its edges left, right and below with a point around them, its area."""
 
 
-def lay_out(parsed: ParsedPage, strip: float = 0.0) -> PageLayout:
-    """Make a page's lines and tables, in reading order; `strip` is as of `PageLayout`."""
-    page = PageLayout(parsed.page_num, parsed.width, parsed.height, strip=strip)
+def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0) -> PageLayout:
+    """Make a page's lines and tables, in reading order; `strip` and `between` are as of `PageLayout`."""
+    page = PageLayout(parsed.page_num, parsed.width, parsed.height, strip=strip, between=between)
     items = [item for item in parsed.text_items if item.text.strip()]
     blocks = with_long_tables([block for block in parsed.blocks or [] if block.bbox is not None], items)
     areas = _areas(blocks)
@@ -54,10 +54,10 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0) -> PageLayout:
     for table, taken in tables_between_rules(parsed.vector_graphics, items, blocks, page.number, places):
         tables.append(RuledTable([table], _around(table.lines), table.lines[0].block))
         items = [item for item in items if id(item) not in taken]
-    gutter = gutter_of(items, page.width, strip)
+    gutter = gutter_of(items, page.width, strip or between)
     if gutter is not None and not all(_is_drawn(block, tables) for block in blocks):
         apart, rest = _set_apart(items, blocks, drawn, tables, page.number, places)
-        gutter = gutter_of(rest, page.width, strip) if apart else gutter
+        gutter = gutter_of(rest, page.width, strip or between) if apart else gutter
         tables, items = ([*tables, *apart], rest) if gutter is not None else (tables, items)
     if gutter is not None:
         gutter = gutter.crossed(table.top for table in tables if table.left < gutter.x < table.box[2])

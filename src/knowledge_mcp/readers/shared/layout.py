@@ -152,7 +152,8 @@ class PageLayout:
     """Hold one page: its size in points, what stands on it in reading order, and why that order is doubtful if so.
 
     `heads` are the upper edges of the running lines at its top that were taken out. `strip` is the place, in points
-    from the left, of the free strip between clauses and the comments to their right; 0 where there is none.
+    from the left, of the free strip between clauses and the comments to their right, `between` that of the one between
+    two languages; 0 where there is none.
     """
 
     number: int
@@ -162,6 +163,7 @@ class PageLayout:
     doubt: str = ""
     heads: tuple[float, ...] = ()
     strip: float = 0.0
+    between: float = 0.0
 
     @property
     def lines(self) -> list[Line]:

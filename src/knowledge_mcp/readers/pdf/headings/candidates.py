@@ -74,7 +74,7 @@ _KEYWORD_ALONE = re.compile(
     re.IGNORECASE,
 )
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
-_STATUS = re.compile(r"\((?:informativ[eo]?|normativ[eo]?)\)", re.IGNORECASE)
+STATUS = re.compile(r"\((?:informativ[eo]?|normativ[eo]?)\)", re.IGNORECASE)
 _BARE_LETTER = re.compile(r"(?P<number>[A-Z])\s+(?P<title>[A-Z0-9].*)")
 _ANNEX = re.compile(ANNEX_WORDS)
 _FIRST_CLAUSE = re.compile(r"[01](?:\.\d{1,2})*\.?\s+[A-Z]")
@@ -375,7 +375,7 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
         return 1
     if announces and _FIRST_CLAUSE.match(other.text):  # no title: the annex begins with its first clause
         return 1
-    if _STATUS.fullmatch(other.text) and index + 2 < len(lines):  # "Annex A", "(informative)", its title
+    if STATUS.fullmatch(other.text) and index + 2 < len(lines):  # "Annex A", "(informative)", its title
         between, title = 0 < other.y0 - line.y1 < 2.5 * line.size, lines[index + 2]
         if between and 0 < title.y0 - other.y1 < 2.5 * line.size and _is_under(line, title):
             return 3

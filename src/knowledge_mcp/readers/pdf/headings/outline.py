@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
+from knowledge_mcp.readers.pdf.headings.candidates import STATUS
 from knowledge_mcp.readers.pdf.headings.contents import Entry
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
@@ -175,6 +176,10 @@ def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[in
         return None
     for count in range(1, min(5, len(lines) - index + 1)):
         line = lines[index + count - 1]
+        if count > 1 and STATUS.fullmatch(
+            line.text
+        ):  # contents may leave it out: "Annex A", "(informative)", its title
+            continue
         letters += letters_of(line.text)
         if letters == whole:
             return 0, count
