@@ -144,6 +144,30 @@ def test_pages_without_text_are_no_empty_answer_but_an_error_with_the_reason(fer
     assert read_place(scanned, ReadQuery("ferries", pages=(3, 4)), MEASURE).passages
 
 
+@pytest.mark.parametrize("budget", [50, 5000])
+def test_a_page_gives_its_own_text_where_that_of_another_stands_between(budget: int) -> None:
+    parts = [" ".join([word] * 60) for word in ("one", "two", "uno", "dos")]
+    text = "\n\n".join(parts)
+    spans = [Span(text.index(part), text.index(part) + len(part)) for part in parts]
+    pages = tuple(
+        PageCoverage(number, str(number), Span(a.start, b.end), "text_layer", 1, runs=(a, b))
+        for number, a, b in ((1, spans[0], spans[2]), (2, spans[1], spans[3]))
+    )
+    document = StoredDocument(_record(), text, replace(NO_STRUCTURE, pages=pages), ())
+    for number, words in ((1, {"one", "uno"}), (2, {"two", "dos"})):
+        found: list[str] = []
+        cursor: int | None = None
+        while cursor is not None or not found:
+            query = ReadQuery("made", pages=(number, number), max_tokens=budget, cursor=cursor)
+            answer = read_place(document, query, MEASURE)
+            found += said(answer).split()
+            cursor = answer.next_cursor
+        assert len(found) == 120
+        assert set(found) == words
+    both = read_place(document, ReadQuery("made", pages=(1, 2), max_tokens=5000), MEASURE)
+    assert said(both) == text
+
+
 def test_a_passage_is_read_with_its_neighbours_and_what_stands_above_it(world: World) -> None:
     chunks = world.knowledge.document_chunks("ferries")
     place = next(index for index, chunk in enumerate(chunks) if chunk.clause_number == "5.3.1")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import BlockKind, HeadingSource
+from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, split_clause_number
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.pdf_files import LEFT, SENTENCE, item_of, sheet
 from tests.readers.test_assembly import ITEM
 
 
@@ -133,3 +136,30 @@ def test_a_comment_stands_below_its_clause_and_the_clauses_beside_it() -> None:
 def test_requirements_that_are_numbered_like_comments_are_none_where_nothing_is_said_of_a_commentary() -> None:
     found = informative("# 1 Pump", "## 1.1 Flow", "R1.1 The flow shall be kept.", "## 1.2 Heat", "R1.2 It shall stay.")
     assert found == {"1": False, "1.1": False, "1.2": False}
+
+
+@pytest.mark.parametrize("by_contents", [True, False])
+def test_an_annex_is_informative_where_contents_or_bookmarks_leave_that_out(by_contents: bool) -> None:
+    made = sheet()
+    titles = ["1 Scope", "2 Tests", "3 Marks", "4 Records", "Annex A Guidance on use"]
+    if by_contents:
+        made.line("Contents", font="Helvetica-Bold")
+    for page, title in enumerate(titles, 2):
+        if by_contents:
+            made.at(LEFT, made.y, f"{title} {'.' * 60}")
+            made.at(490, made.y, str(page))
+            made.y += 13
+    for title in titles[:-1]:
+        made.next_page()
+        made.heading(title, bookmark=None if by_contents else 0)
+        made.paragraph(SENTENCE, SENTENCE)
+    made.next_page()
+    if not by_contents:
+        made.canvas.bookmarkHorizontal("annex", 0, 740)
+        made.canvas.addOutlineEntry(titles[-1], "annex", level=0)
+    for words in ("Annex A", "(informative)", "Guidance on use"):
+        made.line(words, size=13, font="Helvetica-Bold", x=230, step=18)
+    made.paragraph(SENTENCE, SENTENCE)
+    sections = PdfReader(sandbox=InProcessSandbox()).read(item_of(made.done())).sections
+    assert [each.label for each in sections] == [*titles[:-1], "A Guidance on use"]
+    assert [each.informative for each in sections] == [False, False, False, False, True]

@@ -181,7 +181,11 @@ class CitationCheck:
 def _pages_are_true(chunk: Chunk, text: str, structure: DocumentStructure) -> bool | None:
     if not chunk.page_numbers or not structure.pages:
         return None
-    numbers = {page.number for page in structure.pages if _share_words(page.span, chunk.span, text)}
+    numbers = {
+        page.number
+        for page in structure.pages
+        if any(_share_words(run, chunk.span, text) for run in page.runs or (page.span,))
+    }
     return numbers == set(chunk.page_numbers)
 
 

@@ -243,12 +243,12 @@ class Headlines:
 
 def _headlines(document: Document) -> Iterator[_Headline]:
     blocks = document.blocks
-    ends = {page.number: page.span.end for page in document.pages}
+    runs = {page.number: page.runs or (page.span,) for page in document.pages}
     for place, block in enumerate(check_each(blocks)):
         if len(block.pages) != 1 or block.kind not in {BlockKind.PARAGRAPH, BlockKind.HEADING}:
             continue
         first = place == 0 or block.pages[0] not in blocks[place - 1].pages
-        end = ends.get(block.pages[0], block.span.end)
+        end = next((run.end for run in runs.get(block.pages[0], ()) if run.contains(block.span)), block.span.end)
         below = blocks[place + 1 : place + 1 + _REACH]
         if block.kind is BlockKind.HEADING:
             if not _is_left_at_once(document, block, below):

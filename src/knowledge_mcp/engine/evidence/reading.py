@@ -25,10 +25,20 @@ _PASSAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What was asked for: its span, and the passages that it begins with, whose parents are the parents asked for."""
+    """What was asked for.
 
-    span: Span
+    Attributes:
+        parts: its spans in order; pages have several where text of other pages stands between their own.
+        chunks: the passages that it begins with, whose parents are the parents asked for.
+    """
+
+    parts: tuple[Span, ...]
     chunks: tuple[Chunk, ...]
+
+    @property
+    def span(self) -> Span:
+        """Return the whole, from its first part to its last."""
+        return Span(self.parts[0].start, self.parts[-1].end)
 
 
 def read(base: Base, query: ReadQuery) -> ReadAnswer:
@@ -59,17 +69,27 @@ def read_place(document: StoredDocument, query: ReadQuery, measure: TokenMeasure
     if query.parents and query.cursor is None:
         parents = _parents(document, place, left // 2, measure)
         left -= sum(measure.count_tokens(each.text) for each in parents)
-    rest = Span(start, whole.end).trimmed(document.text)
-    end = cut_within(document.text, rest, left, measure)
-    passages = [excerpt_at(document, span) for span in _split(document, Span(rest.start, end))]
-    further = Span(end, whole.end).trimmed(document.text)
+    passages: list[Excerpt] = []
+    further: Span | None = None
+    for part in place.parts:
+        rest = Span(max(start, part.start), max(start, part.end)).trimmed(document.text)
+        if not rest:
+            continue
+        if left < 1 and passages:
+            further = rest
+            break
+        end = cut_within(document.text, rest, left, measure)
+        passages += [excerpt_at(document, span) for span in _split(document, Span(rest.start, end))]
+        if further := Span(end, part.end).trimmed(document.text) or None:
+            break
+        left -= measure.count_tokens(rest.of(document.text))
     return ReadAnswer(
         document_id=document.record.id,
         document_title=document.record.title,
         passages=(*parents, *passages),
         tokens=sum(measure.count_tokens(each.text) for each in (*parents, *passages)),
         whole=whole,
-        next_cursor=further.start if further else None,
+        next_cursor=further.start if further is not None else None,
     )
 
 
@@ -100,12 +120,12 @@ def _place(document: StoredDocument, query: ReadQuery) -> _Place:
     if query.chunk_id is not None:
         return _around(document, query.chunk_id, query.before, query.after)
     if query.clause is not None:
-        span = find_section(document, query.clause).span
+        parts = (find_section(document, query.clause).span,)
     elif query.pages is not None:
-        span = _of_pages(document, *query.pages)
+        parts = _of_pages(document, *query.pages)
     else:
-        span = Span(0, len(document.text))
-    return _Place(span, tuple(chunk for chunk in document.chunks if chunk.span.overlaps(span)))
+        parts = (Span(0, len(document.text)),)
+    return _Place(parts, tuple(chunk for chunk in document.chunks if any(map(chunk.span.overlaps, parts))))
 
 
 def _around(document: StoredDocument, chunk_id: str, before: int, after: int) -> _Place:
@@ -117,11 +137,11 @@ def _around(document: StoredDocument, chunk_id: str, before: int, after: int) ->
         )
     chunks = document.chunks[max(index - before, 0) : index + after + 1]
     span = Span(min(chunk.span.start for chunk in chunks), max(chunk.span.end for chunk in chunks))
-    return _Place(span, chunks)
+    return _Place((span,), chunks)
 
 
-def _of_pages(document: StoredDocument, first: int, last: int) -> Span:
-    """Span the text of some pages.
+def _of_pages(document: StoredDocument, first: int, last: int) -> tuple[Span, ...]:
+    """List the spans of some pages' text, in order; what stands between two without words of other pages is one.
 
     Raises:
         NotFoundError: the document has no such page, or nothing was read from them; says why.
@@ -134,14 +154,20 @@ def _of_pages(document: StoredDocument, first: int, last: int) -> Span:
     if last > count:
         raise NotFoundError(f"'{name}' has no page {last}.", suggestion=f"Its pages are 1 to {count}.")
     requested = [page for page in known if first <= page.number <= last]
-    spans = [page.span for page in requested if len(page.span)]
+    spans = [run for page in requested for run in page.runs or (page.span,) if len(run)]
     if not known:
         spans = [chunk.span for chunk in document.chunks if any(first <= page <= last for page in chunk.page_numbers)]
     if not spans:
         pages = f"page {first}" if first == last else f"pages {first} to {last}"
         why = " ".join(dict.fromkeys(page.note for page in requested if page.note))
         raise NotFoundError(f"Nothing was read from {pages} of '{name}'. {why}".strip(), suggestion="Read other pages.")
-    return Span(min(span.start for span in spans), max(span.end for span in spans))
+    joined: list[Span] = []
+    for span in sorted(spans):
+        if joined and not document.text[joined[-1].end : span.start].strip():
+            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return tuple(joined)
 
 
 # ---- the passages
