@@ -126,14 +126,7 @@ def compose(
     bare = remove_furniture(without_copies(pages, taken) if taken else pages) if furniture else {}
     pictured = _pictured(path, {*textless, *bare}.difference(taken, unread))
     _restore(pages, bare, pictured)
-    blank = [page.number for page in pages if not page.elements]
-    if len(blank) == len(pages):
-        raise Refusal(
-            "empty",
-            "The file has no text: its pages are pictures, or blank.",
-            details=f"{len(pages)} pages without text of their own",
-            suggestion="Run text recognition (OCR) over it, then use the result.",
-        )
+    blank = _blank(pages)
     settle_code(pages)
     join_tables(pages)
     flows = in_languages(pages)
@@ -164,6 +157,23 @@ def compose(
         "contents": sorted({number for each in contents for number in each.pages}),
         "doubtful": [[page.number, page.doubt] for page in pages if page.doubt and page.number not in taken],
     }
+
+
+def _blank(pages: Sequence[PageLayout]) -> list[int]:
+    """List the pages without text.
+
+    Raises:
+        Refusal: none has any.
+    """
+    blank = [page.number for page in pages if not page.elements]
+    if len(blank) == len(pages):
+        raise Refusal(
+            "empty",
+            "The file has no text: its pages are pictures, or blank.",
+            details=f"{len(pages)} pages without text of their own",
+            suggestion="Run text recognition (OCR) over it, then use the result.",
+        )
+    return blank
 
 
 def _lines(page: PageLayout) -> Iterator[Line]:
