@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention, detect_convention, force_of
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.chunk import Modality
@@ -165,3 +166,23 @@ def test_statements_of_a_german_standard_leave_out_notes_forewords_and_informati
         ("Er sollte leicht sein.", _S, "5"),
         ("Der Lieferant muss: - die Prüfung aufzeichnen;", _R, "5"),
     ]
+
+
+@pytest.mark.parametrize("english_first", [True, False])
+def test_a_document_in_two_languages_obliges_in_both(english_first: bool) -> None:
+    english = "The pump is in a house by the well and shall be painted before it is used by the people. " * 40
+    french = "La pompe est dans une maison près du puits et doit être peinte avant son emploi par les gens. " * 40
+    text = f"{english}\n\n{french}" if english_first else f"{french}\n\n{english}"
+    convention = detect_convention(text)
+    for sentence in ("The valve of the pump shall be closed.", "Le robinet de la pompe doit être fermé."):
+        force = force_of(sentence, convention)
+        assert force is not None
+        assert force.modality is _R
+        (word,) = force_words(sentence, convention)
+        assert sentence[word.start : word.end] in {"shall", "doit"}
+
+
+def test_a_paragraph_in_another_language_makes_no_document_in_two() -> None:
+    english = "The pump is in a house by the well and shall be painted before it is used by the people. " * 200
+    french = "La pompe est dans une maison près du puits et doit être peinte avant son emploi par les gens. " * 10
+    assert detect_convention(f"{english}\n\n{french}").others == ()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, BlockKind, Document
 from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.lines import rows_of
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
 
@@ -113,3 +117,13 @@ def test_a_page_of_words_side_by_side_is_uncertain_and_ordinary_text_is_not(rows
         pages.paragraph(*_BODY)
     notes = [each.note for each in read(pages).pages]
     assert notes == [LAYOUT_UNCERTAIN if rows > 1 else "", ""]
+
+
+@pytest.mark.parametrize(("width", "rows"), [(200, [["one", "heading"], ["two"]]), (12, [["one", "two", "heading"]])])
+def test_two_lines_beside_a_larger_heading_are_two_lines(width: float, rows: list[list[str]]) -> None:
+    """What is as narrow as a letter may be a part of a formula."""
+    places = {"one": (72, 95.5, width, 11.1), "two": (72, 107.5, width, 11.1), "heading": (310, 100, 90, 14.3)}
+    items: list[Any] = [
+        SimpleNamespace(text=text, x=x, y=y, width=wide, height=height) for text, (x, y, wide, height) in places.items()
+    ]
+    assert [[item.text for item in row] for row in rows_of(items)] == rows

@@ -108,14 +108,15 @@ class PrintedMark:
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
     """List the words of force in order; where a document writes them in capitals, small ones do not count."""
-    if convention.language:
+    language = convention.language
+    if convention.others and (own := language_of(sentence)) in convention.others:
+        language = own
+    if language:
         inside = [
             PrintedMark(f"{modality.value} not" if negated else modality.value, sentence[start:end], start, end)
-            for modality, negated, start, end in forces(
-                masked(sentence), convention.language, capitals=convention.capitals
-            )
+            for modality, negated, start, end in forces(masked(sentence), language, capitals=convention.capitals)
         ]
-        if inside or language_of(sentence) == convention.language:
+        if inside or language_of(sentence) == language:
             return inside
     found: list[PrintedMark] = []
     for match in (_CAPITAL_FORCE if convention.capitals else _FORCE).finditer(sentence):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.multilingual.force import FORCEFUL, KEY_WORDS, forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
@@ -20,12 +21,14 @@ class Convention:
         can: CAN in capitals expresses possibility, as in publications that declare it beside SHALL and SHOULD.
         will: "will" obliges, as in lists of requirements that say "shall" and "will" by turns.
         language: whose words carry force, as ISO 639-1 code: `de`, `fr` or `es`; empty for English.
+        others: further languages of a document that says everything in several; their sentences have their own force.
     """
 
     capitals: bool = False
     can: bool = False
     will: bool = False
     language: str = ""
+    others: tuple[str, ...] = ()
 
 
 PLAIN = Convention()
@@ -122,6 +125,27 @@ _LOWER = re.compile(r"[a-z]")
 
 
 def detect_convention(text: str) -> Convention:
+    """Tell how a whole document marks force, in each of its languages; see `_first_convention`."""
+    first = _first_convention(text)
+    others = tuple(code for code in _languages(text) if code in FORCEFUL and code != first.language)
+    return replace(first, others=others) if others else first
+
+
+_PARTS, _PART_LENGTH = 16, 2000
+"""Parts of a text whose languages are told, and characters read of each: some dozen sentences."""
+_LEAST_SHARE = 0.5
+"""Times the parts of the first language that another has at least: translations are of about one length."""
+
+
+def _languages(text: str) -> list[str]:
+    """List the languages of a document that says everything in each of them; one for most documents."""
+    step = max(len(text) // _PARTS, _PART_LENGTH)
+    told = Counter(language_of(text[start : start + _PART_LENGTH]) for start in range(0, len(text), step))
+    del told[""]
+    return [code for code, count in told.items() if count >= _LEAST_SHARE * max(told.values())]
+
+
+def _first_convention(text: str) -> Convention:
     """Tell how a whole document marks force.
 
     Capitals count alone where the document declares BCP 14 or RFC 2119 and uses them, or where it uses them throughout:
@@ -168,6 +192,8 @@ def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
     plain mode the words inside an opening condition ("If it must be moved, ...") have none either.
     "need not" and "is not required" are negated permissions, "is not permitted" is a negated requirement.
     """
+    if convention.others and (code := language_of(sentence)) in convention.others:
+        return _forces_in(sentence, replace(convention, language=code, others=()))
     if convention.language:
         return _forces_in(sentence, convention)
     pattern = _CAPITALS if convention.capitals else _PLAIN

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _NUMBER_WIDTH = 14
+_TEXT_WIDTH = 3.0
+"""Times its height that a line of text is wide at least: the parts of a formula are narrower."""
 
 
 def is_rotated(item: TextItem) -> bool:
@@ -34,7 +36,8 @@ def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
     """Group items that share a baseline, top to bottom; each row left to right."""
     rows: list[list[TextItem]] = []
     for item in sorted(items, key=lambda item: (item.y + item.height / 2, item.x)):
-        if rows and any(_share_baseline(other, item) for other in rows[-1][-3:]):
+        beside = rows and any(_share_baseline(other, item) for other in rows[-1][-3:])
+        if beside and not any(_is_line_below(other, item) for other in rows[-1]):
             rows[-1].append(item)
         else:
             rows.append([item])
@@ -45,6 +48,13 @@ def _share_baseline(one: TextItem, other: TextItem) -> bool:
     top = max(one.y, other.y)
     bottom = min(one.y + one.height, other.y + other.height)
     return bottom - top > 0.5 * min(one.height, other.height)
+
+
+def _is_line_below(above: TextItem, item: TextItem) -> bool:
+    """Tell two lines of text, one below the other: larger print beside them may reach into both."""
+    shared = min(above.x + above.width, item.x + item.width) - max(above.x, item.x)
+    is_text = min(above.width, item.width) > _TEXT_WIDTH * max(above.height, item.height)
+    return is_text and shared > 0 and not _share_baseline(above, item)
 
 
 def parts_of(row: Sequence[TextItem], places: Mapping[int, float]) -> list[list[TextItem]]:
