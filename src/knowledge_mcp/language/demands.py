@@ -108,10 +108,7 @@ class PrintedMark:
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
     """List the words of force in order; where a document writes them in capitals, small ones do not count."""
-    language = convention.language
-    if convention.others and (own := language_of(sentence)) in convention.others:
-        language = own
-    if language:
+    if language := convention.language_in(sentence):
         inside = [
             PrintedMark(f"{modality.value} not" if negated else modality.value, sentence[start:end], start, end)
             for modality, negated, start, end in forces(masked(sentence), language, capitals=convention.capitals)

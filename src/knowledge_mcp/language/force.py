@@ -30,6 +30,11 @@ class Convention:
     language: str = ""
     others: tuple[str, ...] = ()
 
+    def language_in(self, sentence: str) -> str:
+        """Tell whose words carry force in a sentence, as `language`: its own where the document is in several."""
+        own = language_of(sentence) if self.others else ""
+        return own if own in self.others else self.language
+
 
 PLAIN = Convention()
 """Words carry force however they are written (ISO, MIL-STD)."""
@@ -192,10 +197,8 @@ def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
     plain mode the words inside an opening condition ("If it must be moved, ...") have none either.
     "need not" and "is not required" are negated permissions, "is not permitted" is a negated requirement.
     """
-    if convention.others and (code := language_of(sentence)) in convention.others:
-        return _forces_in(sentence, replace(convention, language=code, others=()))
-    if convention.language:
-        return _forces_in(sentence, convention)
+    if language := convention.language_in(sentence):
+        return _forces_in(sentence, language, capitals=convention.capitals)
     pattern = _CAPITALS if convention.capitals else _PLAIN
     if pattern.search(sentence) is None or _names_key_words(sentence) or _EXPLAINS.search(sentence):
         return []
@@ -208,12 +211,12 @@ def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
     return [force for force in found if force is not None]
 
 
-def _forces_in(sentence: str, convention: Convention) -> list[Force]:
+def _forces_in(sentence: str, language: str, *, capitals: bool) -> list[Force]:
     """List the forces of a sentence in another language; a sentence in English among them has its own."""
     plain = masked(_MASK.sub(lambda m: " " * len(m.group()), sentence))
-    found = [Force(*each) for each in check_each(forces(plain, convention.language, capitals=convention.capitals))]
+    found = [Force(*each) for each in check_each(forces(plain, language, capitals=capitals))]
     if not found and language_of(sentence) == "en":
-        return forces_of(sentence, Convention(capitals=convention.capitals))
+        return forces_of(sentence, Convention(capitals=capitals))
     return found
 
 

@@ -137,7 +137,7 @@ def compose(
         _structured(some, body, named, listed_headings(listed.entries, some))
         for some, listed in zip(flows, contents, strict=True)
     ]
-    if signs := sum(line.text.count(UNREAD) for page in pages for line in _lines(page)):
+    if signs := sum(line.text.count(UNREAD) for page in pages for line in page.all_lines):
         yield {"warning": unread_pictures(signs)}
     yield {
         "facts": described["facts"],
@@ -174,11 +174,6 @@ def _blank(pages: Sequence[PageLayout]) -> list[int]:
             suggestion="Run text recognition (OCR) over it, then use the result.",
         )
     return blank
-
-
-def _lines(page: PageLayout) -> Iterator[Line]:
-    for element in page.elements:
-        yield from element.lines if isinstance(element, Table) else (element,)
 
 
 def _structured(

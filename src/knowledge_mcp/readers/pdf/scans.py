@@ -17,7 +17,7 @@ from typing import Any
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, times
 from knowledge_mcp.readers.scans.layout import load_recognised
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
 _DEPTH = 8
 _MOST_OBJECTS = 200_000
@@ -233,7 +233,7 @@ def without_copies(pages: Sequence[PageLayout], taken: Collection[int]) -> list[
     originals: list[PageLayout] = []
     holders: defaultdict[str, set[int]] = defaultdict(set)
     for page in pages:
-        keys = {letters_of(line.text) for line in _lines(page)}
+        keys = {letters_of(line.text) for line in page.all_lines}
         shared = Counter(number for key in keys for number in holders[key])
         alike = max(shared.values(), default=0)
         if page.number in taken and alike >= max(8, 0.6 * len(keys)):
@@ -263,15 +263,8 @@ def _agree(page: PageLayout, found: PageLayout) -> bool:
 
 def _unseen(page: PageLayout, found: PageLayout) -> Collection[Line]:
     seen = letters_of(_text(found))
-    return [line for line in _lines(page) if not line.rotated and letters_of(line.text) not in seen]
+    return [line for line in page.all_lines if not line.rotated and letters_of(line.text) not in seen]
 
 
 def _text(page: PageLayout) -> str:
-    return "\n".join(line.text for line in _lines(page))
-
-
-def _lines(page: PageLayout) -> list[Line]:
-    lines: list[Line] = []
-    for element in page.elements:
-        lines.extend(element.lines if isinstance(element, Table) else [element])
-    return lines
+    return "\n".join(line.text for line in page.all_lines)

@@ -170,6 +170,16 @@ class PageLayout:
         """List the lines outside of tables."""
         return [element for element in self.elements if isinstance(element, Line)]
 
+    @property
+    def all_lines(self) -> list[Line]:
+        """List the lines, those of tables among them."""
+        return [line for element in self.elements for line in lines_of(element)]
+
+
+def lines_of(element: Line | Table) -> list[Line]:
+    """List the lines of a table, or a line itself."""
+    return element.lines if isinstance(element, Table) else [element]
+
 
 def unread_pictures(count: int) -> str:
     """Warn of pictures in the text that were not read."""

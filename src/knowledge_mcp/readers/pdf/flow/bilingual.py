@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf.lines import is_rotated
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage
@@ -42,11 +42,6 @@ class _Part:
     language: str = ""
 
     @property
-    def lines(self) -> Iterator[Line]:
-        for element in self.page.elements:
-            yield from element.lines if isinstance(element, Table) else [element]
-
-    @property
     def place(self) -> tuple[str, bool]:
         """Tell where it stands: the side of its page, and whether that is a left or a right one."""
         return self.side, self.page.number % 2 == 0
@@ -58,7 +53,7 @@ def in_languages(pages: Sequence[PageLayout]) -> list[list[PageLayout]]:
     words: Counter[str] = Counter()
     for part in parts:
         if part.language:
-            words[part.language] += sum(line.text.count(" ") + 1 for line in part.lines)
+            words[part.language] += sum(line.text.count(" ") + 1 for line in part.page.all_lines)
     most = max(words.values(), default=0)
     languages = [language for language, count in words.most_common() if count >= _LEAST_SHARE * most]
     if len(languages) < 2:
@@ -110,14 +105,14 @@ def _parts(page: PageLayout) -> Iterator[_Part]:
 
 
 def _side(element: Line | Table, strip: float) -> str:
-    lines = element.lines if isinstance(element, Table) else [element]
+    lines = lines_of(element)
     if max((line.x1 for line in lines), default=0.0) <= strip:
         return "left"
     return "right" if min((line.x0 for line in lines), default=0.0) >= strip else ""
 
 
 def _words(element: Line | Table) -> str:
-    return " ".join(line.text for line in element.lines) if isinstance(element, Table) else element.text
+    return " ".join(line.text for line in lines_of(element))
 
 
 def _settle(parts: Sequence[_Part], languages: Sequence[str]) -> None:
@@ -143,7 +138,9 @@ def _settle(parts: Sequence[_Part], languages: Sequence[str]) -> None:
 
 def _numbers(parts: Iterable[_Part]) -> set[str]:
     """List the numbers that lines begin with as clauses do."""
-    return {number for part in parts for line in part.lines if (number := split_clause_number(line.text).number)}
+    return {
+        number for part in parts for line in part.page.all_lines if (number := split_clause_number(line.text).number)
+    }
 
 
 def _are_alike(numbers: set[str], others: set[str]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
 from knowledge_mcp.readers.shared.numbering import NumberKey, clause_commented, number_key
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def in_flows(pages: Sequence[PageLayout], numbers: Mapping[int, str]) -> tuple[l
 
 def _is_comment(element: Line | Table, strip: float) -> bool:
     """Tell whether something stands to the right of a strip."""
-    lines = element.lines if isinstance(element, Table) else [element]
+    lines = lines_of(element)
     return strip > 0 and not lines[0].rotated and min(line.x0 for line in lines) > strip
 
 

@@ -137,11 +137,11 @@ def _readings(page: PageLayout) -> Iterator[list[_Row]]:
     whole = _rows(page)
     edge = _second_column(whole)
     if edge is not None:
-        lines = _all_lines(page)
+        lines = page.all_lines
         left, right = [line for line in lines if line.x0 < edge], [line for line in lines if line.x0 >= edge]
         yield [*_rows_of(left), *_rows_of(right)]
     yield whole
-    yield [_Row([line]) for line in _all_lines(page)]
+    yield [_Row([line]) for line in page.all_lines]
 
 
 def _second_column(rows: Sequence[_Row]) -> float | None:
@@ -247,15 +247,8 @@ def _entry_lines(rows: Sequence[_Row], first: int, last: int) -> Iterator[Line]:
             yield from row.lines
 
 
-def _all_lines(page: PageLayout) -> list[Line]:
-    lines: list[Line] = []
-    for element in page.elements:
-        lines.extend(element.lines if isinstance(element, Table) else [element])
-    return lines
-
-
 def _rows(page: PageLayout) -> list[_Row]:
-    return _rows_of(_all_lines(page))
+    return _rows_of(page.all_lines)
 
 
 def _rows_of(lines: Sequence[Line]) -> list[_Row]:
@@ -277,7 +270,7 @@ class _Later:
     def __init__(self, pages: Sequence[PageLayout]) -> None:
         self._pages: defaultdict[str, list[int]] = defaultdict(list)
         for page in pages:
-            lines = _all_lines(page)
+            lines = page.all_lines
             before: Line | None = None
             letters = ""
             for line in lines:
