@@ -137,6 +137,11 @@ class StoreIdentity:
     backend: str
     location: str
 
+    @property
+    def computes_here(self) -> bool:
+        """Tell whether searches compute in this process: more threads at once are then only in each other's way."""
+        return self.backend in {"memory", "sqlite"}
+
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:

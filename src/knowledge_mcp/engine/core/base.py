@@ -44,6 +44,13 @@ class _ThreadSnapshots(threading.local):
 
 _SNAPSHOTS = _ThreadSnapshots()
 
+_SEARCHES_AT_ONCE = 2
+"""Searches of one collection that compute in this process at a time. More take turns at the interpreter's lock and at
+cold caches of the file, and hold more memory (`benchmarks.rag_load`, two cores)."""
+
+_LOOK_EVERY = 5.0
+"""Seconds after which a search that waits for its turn looks whether its caller has left; it then waits behind all."""
+
 
 def opened(store: Store, name: str) -> Collection:
     """Give this thread's snapshot of a collection, or a handle on it where there is none."""
@@ -115,9 +122,13 @@ class KnownRecords:
     """List the records of one collection, asking the store no more than its state while nothing changes. Thread-safe.
 
     A reading that met damage is not kept: each answer has to name it.
+
+    Attributes:
+        turns: taken by those who search the collection, where its store computes in this process.
     """
 
     def __init__(self) -> None:
+        self.turns = threading.Semaphore(_SEARCHES_AT_ONCE)
         self._current: _Reading | None = None
         self._views: dict[object, tuple[str, Any]] = {}
 
@@ -260,6 +271,19 @@ class Base:
     def snapshot(self) -> AbstractContextManager[object]:
         """Let what this thread reads be of one state until the context ends, where the store can hold one."""
         return snapshot(self.store, self.collection) if self.exists() else nullcontext()
+
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Search when it is this thread's turn; it must not ask for another one before the end."""
+        if not self.store.identity.computes_here:
+            yield
+            return
+        while not self._known.turns.acquire(timeout=_LOOK_EVERY):
+            checkpoint()
+        try:
+            yield
+        finally:
+            self._known.turns.release()
 
     def records(self) -> tuple[DocumentRecord, ...]:
         """List all records by id; they are read once for each state of the collection."""

@@ -44,13 +44,10 @@ _AT_ONCE = 4
 _FOLDERS_AT_ONCE = 8
 """Working copies that git is asked about at the same time."""
 
-_IN_PROCESS = frozenset({"memory", "sqlite"})
-"""Stores that compute in this process: threads would only be in each other's way."""
-
 
 def lanes_over(store: Store) -> Lanes:
     """Make the threads on which the repositories of a store are described and searched."""
-    at_once = 1 if store.identity.backend in _IN_PROCESS else _AT_ONCE
+    at_once = 1 if store.identity.computes_here else _AT_ONCE
     return Lanes(at_once, "repositories", _closed_error)
 
 

@@ -409,7 +409,7 @@ def search_asked(base: Base, query: SearchQuery, question: EmbeddedQuery, *, by_
     """Find the best chunks for a question that was embedded; errors as `search`."""
     degraded, depth = list(question.degraded), _wanted(base, query)
     mode, text, also_asked = question.mode, question.text, question.also_asked
-    with base.snapshot():
+    with base.turn(), base.snapshot():  # a snapshot holds a connection and its memory
         editions = base.editions() if by_edition else None
         may_answer, choice = (query.filter, Choice()) if editions is None else filter_of(base, editions, query)
         query = dataclasses.replace(query, filter=may_answer)
