@@ -16,12 +16,12 @@ those of `benchmarks.stores`: PostgreSQL begins empty each time, a Qdrant server
 from __future__ import annotations
 
 import argparse
+import http.client
 import itertools
 import json
 import os
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -32,6 +32,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -147,17 +148,59 @@ def filled(store: str, folder: Path, chunks: int, per_document: int, *, is_kept:
                 server.drop_collection(COLLECTION)
 
 
-def ask(client: httpx.Client, urls: list[str], start: int, method: str, path: str, **body: Any) -> tuple[Any, int]:
+@dataclass
+class Answer:
+    """What a replica answered."""
+
+    status: int
+    text: str
+
+    def json(self) -> Any:
+        """Read the text as JSON."""
+        return json.loads(self.text)
+
+
+class User:
+    """Send requests over one connection to each replica.
+
+    Users and servers share the cores, and httpx took as much of them as a server; `http.client` takes 1 to 2 ms.
+    """
+
+    def __init__(self) -> None:
+        self._connections: dict[str, http.client.HTTPConnection] = {}
+
+    def send(self, url: str, method: str, path: str, body: object = None) -> Answer:
+        """Send one request and read the answer.
+
+        Raises:
+            OSError, http.client.HTTPException: the replica does not answer.
+        """
+        connection = self._connections.setdefault(url, http.client.HTTPConnection(urlsplit(url).netloc, timeout=60))
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.read().decode())
+        except (OSError, http.client.HTTPException):
+            connection.close()  # the next request opens it again
+            raise
+
+    def close(self) -> None:
+        """Close the connections."""
+        for each in self._connections.values():
+            each.close()
+
+
+def ask(user: User, urls: list[str], start: int, method: str, path: str, body: object = None) -> tuple[Answer, int]:
     """Send one request to a replica, to the next one where it fails in passing; returns the answer and the retries."""
     last: Exception | str = ""
     for attempt in range(2 * len(urls) + 1):
-        url = urls[(start + attempt) % len(urls)]
         try:
-            answer = client.request(method, url + path, **body)
-        except httpx.TransportError as exc:
+            answer = user.send(urls[(start + attempt) % len(urls)], method, path, body)
+        except (OSError, http.client.HTTPException) as exc:
             last = exc
         else:
-            if answer.status_code not in RETRIED:
+            if answer.status not in RETRIED:
                 return answer, attempt
             last = answer.text
         if attempt >= len(urls):
@@ -169,21 +212,17 @@ def search_for(seconds: float, users: int, urls: list[str]) -> Tally:
     """Let so many users ask for so long."""
     tally = Tally()
     asked = questions(500, seed=7)
-    certificates = ssl.create_default_context()  # read once: for each user they take as long as some searches
     ends = time.monotonic() + seconds
 
     def user(number: int) -> None:
-        limits = httpx.Limits(max_connections=4)
-        with httpx.Client(
-            timeout=60, limits=limits, verify=certificates, headers={"Authorization": f"Bearer {KEY}"}
-        ) as client:
+        with closing(User()) as client:
             for turn in itertools.count():
                 if time.monotonic() >= ends:
                     return
                 body = {"query": asked[(number * 31 + turn) % len(asked)], "collection": COLLECTION, "top_k": 5}
                 began = time.perf_counter()
                 try:
-                    answer, retries = ask(client, urls, number + turn, "POST", "/search", json=body)
+                    answer, retries = ask(client, urls, number + turn, "POST", "/search", body)
                 except RuntimeError as exc:
                     with tally.lock:
                         tally.failures.append(str(exc))
@@ -191,10 +230,10 @@ def search_for(seconds: float, users: int, urls: list[str]) -> Tally:
                 taken = time.perf_counter() - began
                 with tally.lock:
                     tally.retries += retries
-                    if answer.status_code == 200 and len(answer.json()["results"]) == 5:
+                    if answer.status == 200 and len(answer.json()["results"]) == 5:
                         tally.times.append(1000 * taken)
                     else:
-                        tally.failures.append(f"{answer.status_code}: {answer.text[:200]}")
+                        tally.failures.append(f"{answer.status}: {answer.text[:200]}")
 
     threads = [threading.Thread(target=user, args=(number,)) for number in range(users)]
     for each in threads:
@@ -211,10 +250,9 @@ def kill_under_load(replicas: list[Replica], users: int, seconds: float) -> dict
     waiting: list[str] = []
     failures: list[str] = []
     ends = time.monotonic() + seconds
-    headers = {"Authorization": f"Bearer {KEY}"}
 
     def ingest() -> None:
-        with httpx.Client(timeout=60, headers=headers) as client:
+        with closing(User()) as client:
             for number in itertools.count():
                 if time.monotonic() >= ends:
                     return
@@ -225,16 +263,16 @@ def kill_under_load(replicas: list[Replica], users: int, seconds: float) -> dict
                     "wait": number % 2 == 0,
                 }
                 try:
-                    answer, _ = ask(client, urls, number, "POST", "/ingest", json=body)
+                    answer, _ = ask(client, urls, number, "POST", "/ingest", body)
                 except RuntimeError as exc:
                     failures.append(str(exc))
                     continue
-                if answer.status_code == 200:
+                if answer.status == 200:
                     accepted[answer.json()["doc_id"]] = f"watchword{number}"
-                elif answer.status_code == 202:
+                elif answer.status == 202:
                     waiting.append(answer.json()["job_id"])
                 else:
-                    failures.append(f"{answer.status_code}: {answer.text[:200]}")
+                    failures.append(f"{answer.status}: {answer.text[:200]}")
 
     writer = threading.Thread(target=ingest)
     writer.start()
@@ -245,7 +283,7 @@ def kill_under_load(replicas: list[Replica], users: int, seconds: float) -> dict
     timer.join()
     left = urls[1:]
     lost: list[str] = []
-    with httpx.Client(timeout=60, headers=headers) as client:
+    with closing(User()) as client:
         for job in waiting:
             state = wait_for(client, left, job)
             if state.get("state") != "done":
@@ -254,8 +292,8 @@ def kill_under_load(replicas: list[Replica], users: int, seconds: float) -> dict
                 accepted[state["result"]["doc_id"]] = ""
         for document, word in accepted.items():
             answer, _ = ask(client, left, 0, "GET", f"/documents/{document}?text=true")
-            if answer.status_code != 200 or word not in answer.json()["text"]:
-                lost.append(f"document {document}: {answer.status_code}")
+            if answer.status != 200 or word not in answer.json()["text"]:
+                lost.append(f"document {document}: {answer.status}")
     return {
         "searches": len(tally.times),
         "retried": tally.retries,
@@ -266,7 +304,7 @@ def kill_under_load(replicas: list[Replica], users: int, seconds: float) -> dict
     }
 
 
-def wait_for(client: httpx.Client, urls: list[str], job: str) -> dict[str, Any]:
+def wait_for(client: User, urls: list[str], job: str) -> dict[str, Any]:
     """Ask for a job until it has ended, at most two minutes: those of the dead replica are taken up after one."""
     state: dict[str, Any] = {}
     ends = time.monotonic() + 180
