@@ -202,6 +202,7 @@ class Numbering:
         self._lists: dict[str, _List] = {}
         self._counters: dict[str, dict[int, int]] = {}
         self._started: set[tuple[str, int]] = set()
+        self._settled: dict[Element | None, Label | None] = {}
         for element in root if root is not None else ():
             if local_name(element) == "abstractNum":
                 levels = {_index(lvl): _read_level(lvl) for lvl in element if local_name(lvl) == "lvl"}
@@ -217,6 +218,8 @@ class Numbering:
             properties: the paragraph's `pPr`.
             style_id: its style.
         """
+        if properties in self._settled:
+            return self._settled[properties]
         placed = self._place(properties, style_id)
         if placed is None:
             return None
@@ -235,6 +238,23 @@ class Numbering:
 
         text = " ".join(_PLACEHOLDER.sub(printed, rule.text).split())
         return Label(text, level, is_bullet=False) if text else None
+
+    def counts(self, properties: Element | None, style_id: str | None) -> bool:
+        """Tell whether a paragraph has a number that Word counts; arguments as of `label`, which alone advances."""
+        placed = self._place(properties, style_id)
+        rule = placed[3].get(placed[1]) if placed is not None else None
+        return rule is not None and rule.format != "bullet" and bool(rule.text)
+
+    def settle(self, paragraph: Element, original: Element | None = None) -> None:
+        """Count a paragraph now, which is read later and in another order; a copy of another one has that one's number.
+
+        The same label is then given to each who asks for it.
+        """
+        properties = child(paragraph, "pPr")
+        if properties is None:
+            return
+        known = self._settled.get(child(original, "pPr"))
+        self._settled[properties] = known or self.label(properties, value(properties, "pStyle"))
 
     def _place(
         self, properties: Element | None, style_id: str | None

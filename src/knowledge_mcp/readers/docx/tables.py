@@ -106,7 +106,7 @@ class TableReader:
     def _content(self, cell: Element, depth: int = 0) -> RichText:
         """Read a cell on one line: paragraphs with blanks between, inner tables as "a: b; c: d"."""
         content = RichText()
-        for part in _cell_parts(cell):
+        for part in cell_parts(cell):
             text = self._inner_table(part, depth + 1) if local_name(part) == "tbl" else self._cell_text(part)
             if text.is_blank:
                 continue
@@ -138,13 +138,14 @@ def _parts(element: Element, name: str) -> list[Element]:
     return found
 
 
-def _cell_parts(cell: Element) -> list[Element]:
+def cell_parts(cell: Element) -> list[Element]:
+    """List the paragraphs and tables in a cell, those in content controls and tracked insertions too."""
     found: list[Element] = []
     for part in visible_children(cell):
         if local_name(part) in {"p", "tbl"}:
             found.append(part)
         elif local_name(part) in _TRANSPARENT:
-            found.extend(_cell_parts(part))
+            found.extend(cell_parts(part))
     return found
 
 

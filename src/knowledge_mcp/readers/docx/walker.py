@@ -6,6 +6,7 @@ and captions), headers and footers, comments, deleted and moved-away text.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, Re
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
+from knowledge_mcp.readers.docx.parallel import by_language
 from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
@@ -331,6 +333,10 @@ class DocxWalker:
             for row in grid.rows:
                 for cell in row:
                     self._feed_all(cell.element, depth)
+            return
+        if languages := by_language(grid, self._numbering):
+            for part in itertools.chain.from_iterable(languages):
+                self.feed(part, depth + 1)
             return
         boxes: list[Element] = []
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.shared.parallel import number_of, parallel_columns
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -15,6 +16,7 @@ MARKER = "{https://clausewise.invalid}marker"
 """Attribute with the mark of a list's item or a note, or a heading's number; no page has it, only what is made one."""
 _LONGEST_MARK = 8
 _BRACKETED = re.compile(r"\((?:[A-Z]{1,3}|[ivxlc]{1,6}|\d{1,3}[a-z]?)\)")
+_HEADINGS = [name for level in range(1, 7) for name in (f"h{level}", f"{{*}}h{level}")]
 _LAYOUT = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote", "form", "article", "section", "nav")
 
 
@@ -25,7 +27,7 @@ def is_data_table(table: Element) -> bool:
         return False
     cells = 0
     for rows, row in enumerate(table.iterdescendants("tr", "{*}tr"), 1):
-        cells = max(cells, sum(1 for cell in row if isinstance(cell.tag, str) and cell.tag[-2:] in {"td", "th"}))
+        cells = max(cells, len(_cells(row)))
         if rows >= 2 and cells >= 2:
             return True
     return False
@@ -45,6 +47,53 @@ def lists_of_tables(root: Element) -> None:
             row.set(MARKER, " ".join("".join(map(str, mark.itertext())).split()))
             row.remove(mark)
             beside.tag = "div"
+
+
+def languages_of_tables(root: Element) -> None:
+    """Lay out language by language tables that set the same headed clauses in several languages beside each other."""
+    from lxml import etree
+
+    for table in list(root.iter("table", "{*}table")):
+        if next(table.iterdescendants(*_HEADINGS), None) is None:
+            continue
+        rows = [_cells(row) for row in table.iter("tr", "{*}tr") if _table_of(row) is table]
+        width = max(map(len, rows), default=0)
+        whole = [row for row in rows if len(row) == width]
+        if 2 * len(whole) < len(rows):
+            continue
+        texts = [[_words(cell) for cell in row] for row in whole]
+        languages = parallel_columns(texts, [[number_of(words) for words in row] for row in texts])
+        if not languages:
+            continue
+        table.tag = "div"
+        for part in list(table):
+            table.remove(part)
+        for columns in languages:
+            part = etree.SubElement(table, "div")
+            for row in rows:
+                if len(row) == width:
+                    *numbers, own = (row[column] for column in columns)
+                    _number(own, _words(numbers[0]) if numbers else "")
+                    part.append(own)
+                elif columns is languages[0]:
+                    part.extend(row)
+            for cell in part:
+                cell.tag = "div"
+
+
+def _cells(row: Element) -> list[Element]:
+    return [cell for cell in row if isinstance(cell.tag, str) and cell.tag[-2:] in {"td", "th"}]
+
+
+def _number(cell: Element, number: str) -> None:
+    """Write a number that has a cell of its own before the words of another cell, in their heading if they have one."""
+    if number:
+        first = next(cell.iterdescendants(*_HEADINGS), cell)
+        first.text = f"{number} {first.text or ''}"
+
+
+def _words(cell: Element) -> str:
+    return " ".join(" ".join(map(str, cell.itertext())).split())
 
 
 def _table_of(row: Element) -> Element | None:

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
-from knowledge_mcp.readers.html.tables import MARKER, is_data_table, lists_of_tables
+from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
 from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -121,6 +121,7 @@ def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -
 
     found = next((element.get("href") for element in root.iter("{*}base", "base") if element.get("href")), None)
     lists_of_tables(root)
+    languages_of_tables(root)
     walk = _Walk(_joined(base, found or ""), line_of)
     for event, element in etree.iterwalk(root, events=("start", "end")):
         tag = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.openings import split_clause_number
+from knowledge_mcp.readers.pdf.flow.parallel_tables import opened
 from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
+from knowledge_mcp.readers.shared.parallel import LEAST_SHARE, have_the_same_clauses
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage
 
-_LEAST_SHARE = 0.5
-"""Times the words of the first language that another has at least: translations are of about one length, and a summary
-in another language is shorter."""
-_FEWEST = 4
-"""Clause numbers at least that two languages have both."""
-_ALIKE = 0.5
-"""Share of the numbers of the language with fewer that the other has too: a page may be missing in one of them."""
 _MIDDLE = (0.3, 0.7)
 """Between which shares of a page's width two columns of two languages meet."""
 _CROSSING = 0.2
@@ -49,18 +44,19 @@ class _Part:
 
 def in_languages(pages: Sequence[PageLayout]) -> list[list[PageLayout]]:
     """Part the pages of a document by language, each in the order of the pages; one language has them as they are."""
-    parts = [part for page in pages for part in _parts(page)]
+    shown, languages_of_lines = opened(pages)
+    parts = [part for page in shown for part in _parts(page, languages_of_lines)]
     words: Counter[str] = Counter()
     for part in parts:
         if part.language:
             words[part.language] += sum(line.text.count(" ") + 1 for line in part.page.all_lines)
     most = max(words.values(), default=0)
-    languages = [language for language, count in words.most_common() if count >= _LEAST_SHARE * most]
+    languages = [language for language, count in words.most_common() if count >= LEAST_SHARE * most]
     if len(languages) < 2:
         return [list(pages)]
     numbers = {language: _numbers(part for part in parts if part.language == language) for language in languages}
     first, *others = languages
-    languages = [first, *(each for each in others if _are_alike(numbers[first], numbers[each]))]
+    languages = [first, *(each for each in others if have_the_same_clauses(numbers[first], numbers[each]))]
     if len(languages) < 2:
         return [list(pages)]
     _settle(parts, languages)
@@ -85,8 +81,21 @@ def strip_between_languages(page: ParsedPage) -> float:
     return strip if left and right and left != right else 0.0
 
 
-def _parts(page: PageLayout) -> Iterator[_Part]:
-    """Part a page whose columns are in two languages; what runs across both stands with the one that it is in."""
+def _parts(page: PageLayout, languages: Mapping[int, str]) -> Iterator[_Part]:
+    """Part a page whose columns are in several languages; what runs across them stands with the one that it is in.
+
+    Args:
+        page: with the lines of opened tables.
+        languages: of these lines, by `id`.
+    """
+    known = [languages.get(id(element), "") for element in page.elements]
+    if own := list(dict.fromkeys(filter(None, known))):
+        told = (language or language_of(_words(each)) for each, language in zip(page.elements, known, strict=True))
+        known = [language if language in own else own[0] for language in told]
+        for language in own:
+            elements = [each for each, other in zip(page.elements, known, strict=True) if other == language]
+            yield _Part(replace(page, elements=elements), language, language)
+        return
     if not page.between:
         yield _Part(page, "", language_of(" ".join(map(_words, page.elements))))
         return
@@ -141,8 +150,3 @@ def _numbers(parts: Iterable[_Part]) -> set[str]:
     return {
         number for part in parts for line in part.page.all_lines if (number := split_clause_number(line.text).number)
     }
-
-
-def _are_alike(numbers: set[str], others: set[str]) -> bool:
-    """Tell whether two languages have the same clauses by their numbers."""
-    return len(numbers & others) >= max(_FEWEST, _ALIKE * min(len(numbers), len(others)))
