@@ -182,9 +182,7 @@ def _pages_are_true(chunk: Chunk, text: str, structure: DocumentStructure) -> bo
     if not chunk.page_numbers or not structure.pages:
         return None
     numbers = {
-        page.number
-        for page in structure.pages
-        if any(_share_words(run, chunk.span, text) for run in page.runs or (page.span,))
+        page.number for page in structure.pages if any(_share_words(run, chunk.span, text) for run in page.own_runs)
     }
     return numbers == set(chunk.page_numbers)
 

@@ -232,13 +232,18 @@ class PageCoverage:
     note: str = ""
     runs: tuple[Span, ...] = ()
 
+    @property
+    def own_runs(self) -> tuple[Span, ...]:
+        """Give the runs of its text, one where no text of other pages stands between."""
+        return self.runs or (self.span,)
+
     def holds(self, span: Span) -> bool:
         """Tell whether some of its text stands in a span."""
-        return any(run.overlaps(span) for run in self.runs or (self.span,))
+        return any(run.overlaps(span) for run in self.own_runs)
 
     def text(self, whole: str) -> str:
         """Cut its text out of that of its document."""
-        return "\n\n".join(run.of(whole) for run in self.runs or (self.span,))
+        return "\n\n".join(run.of(whole) for run in self.own_runs)
 
 
 @dataclass(frozen=True, slots=True)

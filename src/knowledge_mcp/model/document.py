@@ -186,9 +186,14 @@ class Page:
     note: str = ""
     runs: tuple[Span, ...] = ()
 
+    @property
+    def own_runs(self) -> tuple[Span, ...]:
+        """Give the runs of its text, one where no text of other pages stands between."""
+        return self.runs or (self.span,)
+
     def holds(self, span: Span) -> bool:
         """Tell whether some of its text stands in a span."""
-        return any(run.overlaps(span) for run in self.runs or (self.span,))
+        return any(run.overlaps(span) for run in self.own_runs)
 
 
 @dataclass(frozen=True, slots=True)

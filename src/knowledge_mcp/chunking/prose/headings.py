@@ -243,7 +243,7 @@ class Headlines:
 
 def _headlines(document: Document) -> Iterator[_Headline]:
     blocks = document.blocks
-    runs = {page.number: page.runs or (page.span,) for page in document.pages}
+    runs = {page.number: page.own_runs for page in document.pages}
     for place, block in enumerate(check_each(blocks)):
         if len(block.pages) != 1 or block.kind not in {BlockKind.PARAGRAPH, BlockKind.HEADING}:
             continue

@@ -184,7 +184,7 @@ class _Writer:
 
     def __init__(self, document: Document, pages: tuple[int, int] | None) -> None:
         self._document = document
-        self._runs = {page.number: page.runs or (page.span,) for page in document.pages}
+        self._runs = {page.number: page.own_runs for page in document.pages}
         numbers = self._runs.keys() | {page for block in document.blocks for page in block.pages}
         first, last = pages or (1, max(numbers, default=0))
         self._pages = [number for number in sorted(numbers) if first <= number <= last]

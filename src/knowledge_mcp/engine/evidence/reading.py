@@ -154,7 +154,7 @@ def _of_pages(document: StoredDocument, first: int, last: int) -> tuple[Span, ..
     if last > count:
         raise NotFoundError(f"'{name}' has no page {last}.", suggestion=f"Its pages are 1 to {count}.")
     requested = [page for page in known if first <= page.number <= last]
-    spans = [run for page in requested for run in page.runs or (page.span,) if len(run)]
+    spans = [run for page in requested for run in page.own_runs if len(run)]
     if not known:
         spans = [chunk.span for chunk in document.chunks if any(first <= page <= last for page in chunk.page_numbers)]
     if not spans:

@@ -64,7 +64,7 @@ def structure_of(document: Document) -> DocumentStructure:
                 label=each.label,
                 span=each.span,
                 method=each.method,
-                characters=sum(len(_BLANK.sub("", run.of(document.text))) for run in each.runs or (each.span,)),
+                characters=sum(len(_BLANK.sub("", run.of(document.text))) for run in each.own_runs),
                 tables=tables[each.number],
                 figures=figures[each.number],
                 note=each.note,
