@@ -16,6 +16,7 @@ from knowledge_mcp.model.document import HiddenReason, ReferenceKind
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, stands_in_line, unseen_drawing
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
@@ -161,55 +162,6 @@ def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
         return found or _UNKNOWN_SIGN
 
     return _PRIVATE.sub(letter, text), unknown
-
-
-_MAX_DEPTH = 60
-_PROPERTIES = frozenset(
-    {"rPr", "ctrlPr", "fPr", "radPr", "sSupPr", "sSubPr", "sSubSupPr", "naryPr", "dPr", "accPr", "mPr"}
-)
-
-
-def equation_text(element: Element, depth: int = 0) -> str:
-    """Write an `oMath` element, or any part of one, as text; "" where it has none."""
-    if depth > _MAX_DEPTH:
-        return ""
-    name = local_name(element)
-    if name == "t":
-        return element.text or ""
-    if name in _PROPERTIES:
-        return ""
-    if name in {"f", "rad", "sSup", "sSub", "sSubSup", "nary"}:
-        return _construct(element, name, depth)
-    inner = "".join(equation_text(part, depth + 1) for part in element)
-    if name == "d":
-        opening, closing = value(element, "dPr", "begChr"), value(element, "dPr", "endChr")
-        return f"{'(' if opening is None else opening}{inner}{')' if closing is None else closing}"
-    return f"{inner} " if name in {"mr", "oMathPara"} else inner
-
-
-def _construct(element: Element, name: str, depth: int) -> str:
-    if name == "f":
-        return f"{_group(_part(element, 'num', depth))}/{_group(_part(element, 'den', depth))}"
-    operand = _part(element, "e", depth)
-    if name == "rad":
-        return f"{_part(element, 'deg', depth)}√({operand})"
-    if name == "nary":
-        return f"{value(element, 'naryPr', 'chr') or '∫'}{_scripts(element, depth)} {operand}"
-    return operand + _scripts(element, depth)
-
-
-def _part(element: Element, name: str, depth: int) -> str:
-    found = child(element, name)
-    return equation_text(found, depth + 1) if found is not None else ""
-
-
-def _scripts(element: Element, depth: int) -> str:
-    low, high = _part(element, "sub", depth), _part(element, "sup", depth)
-    return (f"_{_group(low)}" if low else "") + (f"^{_group(high)}" if high else "")
-
-
-def _group(text: str) -> str:
-    return text if len(text) <= 1 or text.isalnum() else f"({text})"
 
 
 _HIDDEN_TAG = re.compile(

@@ -7,14 +7,14 @@ settled: slide texts, which it leaves as they are, are escaped, so that they com
 
 from __future__ import annotations
 
-import io
 import math
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from knowledge_mcp.readers.office.slides_completed import completed, usual_names, written_again
 from knowledge_mcp.readers.office.slides_hidden import seen_of
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
@@ -30,7 +30,7 @@ _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
 _IMAGE = re.compile(r"!\[(?P<words>[^\]]*)\]\([^)]*\)")
 _DEFAULT_NAME = re.compile(
-    r"(?:Picture|Image|Graphic|Bild|Grafik|(?:Content|Picture) Placeholder|Google Shape)[ ;]?\d+[;\w]{0,20}"
+    r"(?:Picture|Image|Ink|Graphic|Bild|Grafik|(?:Content|Picture) Placeholder|Google Shape)[ ;]?\d+[;\w]{0,20}"
     r"|\S{1,200}\.(?:png|jpe?g|gif|emf|wmf|svg|bmp|tiff?)",
     re.ASCII | re.IGNORECASE,
 )
@@ -48,15 +48,18 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is no presentation, locked, damaged, empty or too large.
     """
-    with open_archive(path, _PRESENTATION, needs=("ppt/presentation.xml",)) as archive:
+    with open_archive(path, _PRESENTATION, needs=("ppt/presentation.xml",)) as opened:
+        archive = usual_names(opened)
         slides, size = _slides(archive)
         if check:
             yield {"pages": len(slides)}
             return
         properties = core_properties(archive)
-        seen = seen_of(archive, slides, size)
+        written = completed(archive, slides)
+        seen = seen_of(archive, slides, size, written)
         has_comments = any(name.startswith("ppt/comments/") for name in archive.namelist())
-        changed = _changed(archive, seen.members) if seen.members else None
+        members = written | seen.members
+        changed = written_again(archive, members) if members or archive is not opened else None
     text = _converted(path, ".pptx", _PRESENTATION, source=changed)
     markdown, pictures = settled(text)
     slides = "Slide {} is" if len(seen.slides) == 1 else "Slides {} are"
@@ -90,17 +93,6 @@ def _slides(archive: zipfile.ZipFile) -> tuple[list[str], tuple[float, float]]:
     sides = [size.get(key, "") if size is not None else "" for key in ("cx", "cy")]
     known = all(side.isascii() and side.isdigit() and 0 < len(side) < 12 for side in sides)
     return names, (float(sides[0]), float(sides[1])) if known else (math.inf, math.inf)
-
-
-def _changed(archive: zipfile.ZipFile, members: Mapping[str, bytes]) -> BinaryIO:
-    """Write an archive again with some of its members changed."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as written:
-        for info in archive.infolist():
-            if not info.is_dir():
-                written.writestr(info.filename, members.get(info.filename) or archive.read(info))
-    target.seek(0)
-    return target
 
 
 def settled(text: str) -> tuple[str, int]:

@@ -49,7 +49,7 @@ class OfficeReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "office-9"
+    label = "office-10"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.markitdown:epub",

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from markitdown.converters import PptxConverter
 
+from knowledge_mcp.readers.shared.drawings import chart_parts
 from knowledge_mcp.readers.shared.pieces import escaped
 from knowledge_mcp.readers.shared.richtext import RichText, table_text
 from knowledge_mcp.readers.shared.tables import TableCells
@@ -49,6 +50,14 @@ class SlideConverter(PptxConverter):
                     cells.open(cell.span_width, cell.span_height)
                     cells.close(RichText(escaped(" ".join(cell.text.split())).replace("\\|", "|")))
         return f"\n{table_text(cells.rows()).text}\n\n"
+
+    def _convert_chart_to_markdown(self, chart: Any) -> str:
+        title, tables = chart_parts(chart._chartSpace)  # noqa: SLF001 - python-pptx knows no chart with depth
+        written = ["### " + " ".join(f"Chart: {title}".rstrip(": ").split())]
+        for rows in tables:
+            cells = [[RichText(escaped(cell).replace("\\|", "|")) for cell in row] for row in rows]
+            written.append(table_text(cells).text)
+        return "\n\n" + "\n\n".join(written) + "\n\n"
 
 
 def _texts(shapes: Iterable[Any]) -> Iterator[Any]:

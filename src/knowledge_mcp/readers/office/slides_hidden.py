@@ -59,20 +59,23 @@ class Seen:
     slides: list[int] = field(default_factory=list[int])
 
 
-def seen_of(archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, float]) -> Seen:
+def seen_of(
+    archive: zipfile.ZipFile, slides: Sequence[str], size: tuple[float, float], completed: Mapping[str, bytes]
+) -> Seen:
     """Take out of slides what nobody sees.
 
     Args:
         archive: the presentation.
         slides: names of the slides' parts, in order.
         size: width and height of a slide, in EMU.
+        completed: slides that something was written into, by the names of their parts.
     """
     from lxml import etree
 
     seen = Seen()
     sieve = _Sieve(archive, size, seen.hidden)
     for number, name in enumerate(slides, 1):
-        data = member(archive, name) or b""
+        data = completed.get(name) or member(archive, name) or b""
         if not _HINTS.search(data):
             continue
         slide = parse_xml(data, _EXPECTED)

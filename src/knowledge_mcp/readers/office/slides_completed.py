@@ -1,0 +1,178 @@
+"""In the child: what a presentation keeps in other parts or newer markup is written where slides are read.
+
+Diagrams become lists, equations text, and of alternatives the one that PowerPoint shows stays. Presentations of the
+strict dialect and shows (`.ppsx` under another name) get the names that python-pptx knows.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, BinaryIO
+
+from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml
+from knowledge_mcp.readers.shared.drawings import diagram_items
+from knowledge_mcp.readers.shared.equations import equation_text
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+_EXPECTED = "a PowerPoint presentation"
+_A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_P = "http://schemas.openxmlformats.org/presentationml/2006/main"
+_SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
+_HINTS = (b"AlternateContent", b"relIds", b"oMath", b"<p:sp>", b"<p:sp ")
+_STRICT = b"http://purl.oclc.org/ooxml/"
+_NAMES = (
+    (b"http://purl.oclc.org/ooxml/officeDocument/", b"http://schemas.openxmlformats.org/officeDocument/2006/"),
+    (b"http://purl.oclc.org/ooxml/drawingml/", b"http://schemas.openxmlformats.org/drawingml/2006/"),
+    (b"http://purl.oclc.org/ooxml/presentationml/", b"http://schemas.openxmlformats.org/presentationml/2006/"),
+)
+_TYPES = "[Content_Types].xml"
+_MAIN = b"presentationml.presentation.main+xml"
+_SHOWS = (b"presentationml.slideshow.main+xml", b"presentationml.template.main+xml")
+
+
+def usual_names(archive: zipfile.ZipFile) -> zipfile.ZipFile:
+    """Give a presentation with the names of the usual dialect; the archive itself where it has them."""
+    types = member(archive, _TYPES) or b""
+    is_strict = _STRICT in (member(archive, "ppt/presentation.xml") or b"")
+    if not is_strict and not any(each in types for each in _SHOWS):
+        return archive
+    for each in _SHOWS:
+        types = types.replace(each, _MAIN)
+    changed = {_TYPES: types}
+    if is_strict:
+        for info in archive.infolist():
+            if info.filename.endswith((".xml", ".rels")):
+                data = changed.get(info.filename) or archive.read(info)
+                for strict, usual in _NAMES:
+                    data = data.replace(strict, usual)
+                changed[info.filename] = data
+    return zipfile.ZipFile(written_again(archive, changed))
+
+
+def written_again(archive: zipfile.ZipFile, members: Mapping[str, bytes]) -> BinaryIO:
+    """Write an archive again with some of its members changed."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as written:
+        for info in archive.infolist():
+            if not info.is_dir():
+                written.writestr(info.filename, members.get(info.filename) or archive.read(info))
+    target.seek(0)
+    return target
+
+
+def completed(archive: zipfile.ZipFile, slides: Iterable[str]) -> dict[str, bytes]:
+    """Return the slides that something was written into, by the names of their parts."""
+    from lxml import etree
+
+    found: dict[str, bytes] = {}
+    for name in slides:
+        data = member(archive, name) or b""
+        if not any(hint in data for hint in _HINTS):
+            continue
+        slide = parse_xml(data, _EXPECTED)
+        tree = slide.find("{*}cSld/{*}spTree")
+        if tree is None:
+            continue
+        _choose(tree)
+        for equation in list(tree.iter("{http://schemas.microsoft.com/office/drawing/2010/main}m")):
+            _replace(equation, _run(f" {' '.join(map(equation_text, equation))} "))
+        for frame in list(tree.iter(f"{{{_P}}}graphicFrame")):
+            _write_diagram(archive, name, frame)
+        for shape in tree.iter(f"{{{_P}}}sp"):
+            _give_outline(shape)
+        found[name] = etree.tostring(slide)
+    return found
+
+
+def _choose(tree: Element) -> None:
+    """Put what PowerPoint shows in place of alternatives: the newer shape or equation where it is one that is read."""
+    for alternative in reversed(list(tree.iter("{*}AlternateContent"))):
+        options = [part for part in alternative if local_name(part) in {"Choice", "Fallback"} and _is_read(part)]
+        parent = alternative.getparent()
+        if parent is None:
+            continue
+        place = parent.index(alternative)
+        for part in reversed(options[0]) if options else ():
+            parent.insert(place, part)
+        parent.remove(alternative)
+
+
+def _is_read(option: Element) -> bool:
+    return any(local_name(part) in _SHAPES or local_name(part) in {"m", "r"} for part in option)
+
+
+def _replace(old: Element, new: Element) -> None:
+    parent = old.getparent()
+    if parent is not None:
+        parent.replace(old, new)
+
+
+def _run(text: str) -> Element:
+    from lxml import etree
+
+    run = etree.Element(f"{{{_A}}}r")
+    etree.SubElement(run, f"{{{_A}}}t").text = text
+    return run
+
+
+def _write_diagram(archive: zipfile.ZipFile, slide: str, frame: Element) -> None:
+    """Put a text box with a diagram's words as a list in place of its frame."""
+    from lxml import etree
+
+    marks = next(frame.iter("{*}relIds"), None)
+    keys = [str(text) for key, text in marks.attrib.items() if str(key).endswith("}dm")] if marks is not None else []
+    data = member(archive, _target(archive, slide, keys[0])) if keys else None
+    items = diagram_items(parse_xml(data, _EXPECTED)) if data else []
+    if not items:
+        return
+    shape = etree.Element(f"{{{_P}}}sp")
+    about = etree.SubElement(shape, f"{{{_P}}}nvSpPr")
+    known = frame.find("{*}nvGraphicFramePr/{*}cNvPr")
+    name = etree.SubElement(about, f"{{{_P}}}cNvPr", {"id": "0", "name": ""})
+    for key, text in known.attrib.items() if known is not None else ():
+        name.set(key, text)
+    etree.SubElement(about, f"{{{_P}}}cNvSpPr", {"txBox": "1"})
+    etree.SubElement(about, f"{{{_P}}}nvPr")
+    settings = etree.SubElement(shape, f"{{{_P}}}spPr")
+    place = frame.find("{*}xfrm")
+    if place is not None:
+        place.tag = f"{{{_A}}}xfrm"
+        settings.append(place)
+    body = etree.SubElement(shape, f"{{{_P}}}txBody")
+    etree.SubElement(body, f"{{{_A}}}bodyPr")
+    for level, text in items:
+        paragraph = etree.SubElement(body, f"{{{_A}}}p")
+        bullet = etree.SubElement(paragraph, f"{{{_A}}}pPr", {"lvl": str(level)})
+        etree.SubElement(bullet, f"{{{_A}}}buChar", {"char": "•"})
+        paragraph.append(_run(text))
+    _replace(frame, shape)
+
+
+def _target(archive: zipfile.ZipFile, part: str, key: str) -> str:
+    """Name the part that a slide leads to by the id of a relation."""
+    folder, _, file = part.rpartition("/")
+    data = member(archive, f"{folder}/_rels/{file}.rels")
+    for relation in parse_xml(data, _EXPECTED) if data else ():
+        if relation.get("Id") == key:
+            target = relation.get("Target", "")
+            return target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+    return ""
+
+
+def _give_outline(shape: Element) -> None:
+    """Make a shape without an outline a rectangle: python-pptx knows no shape without one."""
+    from lxml import etree
+
+    settings = shape.find("{*}spPr")
+    marks = shape.find("{*}nvSpPr/{*}nvPr")
+    is_placeholder = marks is not None and marks.find("{*}ph") is not None
+    if settings is None or is_placeholder or any(local_name(part) in {"prstGeom", "custGeom"} for part in settings):
+        return
+    outline = etree.Element(f"{{{_A}}}prstGeom", {"prst": "rect"})
+    etree.SubElement(outline, f"{{{_A}}}avLst")
+    settings.insert(1 if settings.find("{*}xfrm") is not None else 0, outline)

@@ -1,0 +1,224 @@
+"""Equations as text, from the XML of Office files (OMML) and from MathML.
+
+What stands above, below or beside something else is told apart by signs: a fraction is "a/b", a raised part "x^2", a
+lowered one "x_i", a row of a matrix ends with ";". So no two numbers run into one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from knowledge_mcp.readers.shared.containers import local_name
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
+
+_MAX_DEPTH = 60
+_PROPERTIES = frozenset(
+    "rPr ctrlPr fPr radPr sSupPr sSubPr sSubSupPr sPrePr naryPr dPr accPr barPr mPr eqArrPr funcPr limLowPr limUppPr"
+    " groupChrPr boxPr borderBoxPr phantPr argPr oMathParaPr del moveFrom annotation annotation-xml".split()
+)
+_OPEN, _CLOSE = "(", ")"
+
+
+def equation_text(element: Element, depth: int = 0) -> str:
+    """Write an `oMath` or `math` element, or any part of one, as text; "" where it has none."""
+    name = local_name(element)
+    if depth > _MAX_DEPTH or name in _PROPERTIES:
+        return ""
+    if name in _LETTERS:
+        return " ".join("".join(map(str, element.itertext())).split()) if name != "t" else element.text or ""
+    written = _FORMS.get(name)
+    if written is not None:
+        return written(element, depth + 1)
+    inner = "".join(_inside(element, depth + 1))
+    return f"{inner} " if name == "oMathPara" else inner
+
+
+_LETTERS = frozenset({"t", "mi", "mn", "mo", "ms", "mtext"})
+
+
+def _inside(element: Element, depth: int) -> list[str]:
+    return [equation_text(part, depth) for part in element]
+
+
+def _group(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= 1 or text.isalnum() else f"({text})"
+
+
+def _child(element: Element, name: str) -> Element | None:
+    return next((part for part in element if local_name(part) == name), None)
+
+
+def _value(element: Element, *path: str) -> str | None:
+    found: Element | None = element
+    for name in path:
+        found = _child(found, name) if found is not None else None
+    if found is None:
+        return None
+    return next((str(text) for key, text in found.attrib.items() if str(key).rpartition("}")[2] == "val"), None)
+
+
+def _part(element: Element, name: str, depth: int) -> str:
+    found = _child(element, name)
+    return equation_text(found, depth) if found is not None else ""
+
+
+def _scripted(base: str, low: str, high: str) -> str:
+    return base + (f"_{_group(low)}" if low.strip() else "") + (f"^{_group(high)}" if high.strip() else "")
+
+
+# ---- Office ---------------------------------------------------------------------------------------------------------
+
+
+def _fraction(element: Element, depth: int) -> str:
+    return f"{_group(_part(element, 'num', depth))}/{_group(_part(element, 'den', depth))}"
+
+
+def _root(element: Element, depth: int) -> str:
+    return f"{_part(element, 'deg', depth)}√({_part(element, 'e', depth)})"
+
+
+def _operator(element: Element, depth: int) -> str:
+    sign = _value(element, "naryPr", "chr")
+    low, high = _part(element, "sub", depth), _part(element, "sup", depth)
+    return f"{_scripted('∫' if sign is None else sign, low, high)} {_part(element, 'e', depth)}"
+
+
+def _scripts(element: Element, depth: int) -> str:
+    return _scripted(_part(element, "e", depth), _part(element, "sub", depth), _part(element, "sup", depth))
+
+
+def _scripts_before(element: Element, depth: int) -> str:
+    before = _scripted("", _part(element, "sub", depth), _part(element, "sup", depth))
+    return f"{before} {_part(element, 'e', depth)}"
+
+
+def _limit(element: Element, depth: int) -> str:
+    mark = "_" if local_name(element) == "limLow" else "^"
+    return f"{_part(element, 'e', depth)}{mark}{_group(_part(element, 'lim', depth))}"
+
+
+def _function(element: Element, depth: int) -> str:
+    return f"{_part(element, 'fName', depth)} {_part(element, 'e', depth)}"
+
+
+def _brackets(element: Element, depth: int) -> str:
+    opening, closing = _value(element, "dPr", "begChr"), _value(element, "dPr", "endChr")
+    between = _value(element, "dPr", "sepChr")
+    parts = [equation_text(part, depth) for part in element if local_name(part) == "e"]
+    inner = ("|" if between is None else between).join(parts)
+    return f"{_OPEN if opening is None else opening}{inner}{_CLOSE if closing is None else closing}"
+
+
+def _accent(element: Element, depth: int) -> str:
+    base = _part(element, "e", depth)
+    if local_name(element) == "bar":
+        is_above = _value(element, "barPr", "pos") == "top"
+        return base + ("\u0305" if is_above else "\u0332") if len(base) == 1 else base
+    sign = _value(element, "accPr", "chr")
+    return base + ("\u0302" if sign is None else sign) if len(base) == 1 else base
+
+
+def _matrix(element: Element, depth: int) -> str:
+    rows = [" ".join(_inside(row, depth)) for row in element if local_name(row) == "mr"]
+    return "; ".join(rows)
+
+
+def _lines(element: Element, depth: int) -> str:
+    return "; ".join(equation_text(part, depth) for part in element if local_name(part) == "e")
+
+
+# ---- MathML ---------------------------------------------------------------------------------------------------------
+
+
+def _parts(element: Element, depth: int) -> list[str]:
+    """Write the children, four at least, so that a damaged formula loses a part and not the whole."""
+    found = [equation_text(part, depth) for part in element if isinstance(part.tag, str)]
+    return [*found, *([""] * (4 - len(found)))]
+
+
+def _m_fraction(element: Element, depth: int) -> str:
+    over, under, *_ = _parts(element, depth)
+    return f"{_group(over)}/{_group(under)}"
+
+
+def _m_root(element: Element, depth: int) -> str:
+    if local_name(element) == "msqrt":
+        return f"√({''.join(_inside(element, depth))})"
+    base, index, *_ = _parts(element, depth)
+    return f"{index}√({base})"
+
+
+def _m_scripts(element: Element, depth: int) -> str:
+    name = local_name(element)
+    base, first, second, *_ = _parts(element, depth)
+    if name in {"msub", "munder"}:
+        return _scripted(base, first, "")
+    if name == "msup" or (name == "mover" and not _is_accent(first)):
+        return _scripted(base, "", first)
+    if name == "mover":
+        return base + _ACCENTS.get(first, "") if len(base) == 1 else base
+    return _scripted(base, first, second)
+
+
+_ACCENTS = {"¯": "\u0305", "‾": "\u0305", "^": "\u0302", "ˆ": "\u0302", "~": "\u0303", "˜": "\u0303", "˙": "\u0307",
+            "¨": "\u0308", "→": "\u20d7", "⃗": "\u20d7", "_": "\u0305", "―": "\u0305", "ˇ": "\u030c"}  # fmt: skip
+
+
+def _is_accent(sign: str) -> bool:
+    return sign in _ACCENTS
+
+
+def _m_fenced(element: Element, depth: int) -> str:
+    between = (element.get("separators") or ",").strip()[:1]
+    opening, closing = element.get("open", _OPEN), element.get("close", _CLOSE)
+    return f"{opening}{between.join(_inside(element, depth))}{closing}"
+
+
+def _m_table(element: Element, depth: int) -> str:
+    rows: Sequence[Element] = [row for row in element if local_name(row) in {"mtr", "mlabeledtr"}]
+    return "; ".join(" ".join(_inside(row, depth)) for row in rows)
+
+
+def _m_meaning(element: Element, depth: int) -> str:
+    first = next((part for part in element if isinstance(part.tag, str)), None)
+    return equation_text(first, depth) if first is not None else ""
+
+
+def _nothing(_element: Element, _depth: int) -> str:
+    return ""
+
+
+def _blank(_element: Element, _depth: int) -> str:
+    return " "
+
+
+_FORMS: dict[str, Callable[[Element, int], str]] = {
+    "f": _fraction,
+    "rad": _root,
+    "nary": _operator,
+    "sSup": _scripts,
+    "sSub": _scripts,
+    "sSubSup": _scripts,
+    "sPre": _scripts_before,
+    "limLow": _limit,
+    "limUpp": _limit,
+    "func": _function,
+    "d": _brackets,
+    "acc": _accent,
+    "bar": _accent,
+    "m": _matrix,
+    "eqArr": _lines,
+    "mfrac": _m_fraction,
+    "msqrt": _m_root,
+    "mroot": _m_root,
+    **dict.fromkeys(("msub", "msup", "msubsup", "munder", "mover", "munderover"), _m_scripts),
+    "mfenced": _m_fenced,
+    "mtable": _m_table,
+    "semantics": _m_meaning,
+    "mphantom": _nothing,
+    "mspace": _blank,
+}
