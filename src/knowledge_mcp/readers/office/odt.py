@@ -9,10 +9,12 @@ from __future__ import annotations
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
+from knowledge_mcp.readers.office.odt_numbers import Lists, OpenList, Outline, whole
 from knowledge_mcp.readers.shared.containers import (
     core_properties,
     corrupted,
@@ -21,8 +23,9 @@ from knowledge_mcp.readers.shared.containers import (
     open_archive,
     parse_xml,
 )
+from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length, unaccepted_changes
-from knowledge_mcp.readers.shared.numbering import counted
+from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     facts,
@@ -44,6 +47,7 @@ _EXPECTED = "an OpenDocument text"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _MOST_DEPTH = 100
 _MOST_REPEATED = 1000
@@ -52,6 +56,10 @@ _PASSED = frozenset(
     "text section index-body index-title table-of-content illustration-index table-index object-index user-index"
     " alphabetical-index bibliography frame text-box body list-header g page-sequence numbered-paragraph".split()
 )
+_SHAPES = frozenset(
+    "custom-shape rect ellipse circle polygon polyline path line connector caption regular-polygon measure".split()
+)
+"""What is drawn, and may hold words of its own."""
 _INDEXES = frozenset({"table-of-content", "illustration-index", "table-index", "object-index", "alphabetical-index"})
 
 
@@ -86,7 +94,8 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     properties = core_properties(archive, "meta.xml")
     data = member(archive, "styles.xml")
     styles = parse_xml(data, _EXPECTED) if data else None
-    walk = _Walk(_Numbers(styles), OdtLooks(root for root in (styles, content) if root is not None))
+    roots = [root for root in (styles, content) if root is not None]
+    walk = _Walk(Outline(styles), Lists(roots), OdtLooks(roots), _Objects(archive))
     yield from walk.blocks(body, 0)
     yield hidden_piece(walk.hidden)
     warnings: list[str] = []
@@ -99,103 +108,109 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
         warnings.append(unaccepted_changes(insertions=inserted, deletions=deleted))
     if next(body.iter("{*}image"), None) is not None:
         warnings.append("Text in pictures is not read.")
+    if walk.objects.unread:
+        warnings.append("Embedded objects, such as charts, are not read.")
     yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
 
 
-class _Numbers:
-    """Count headings as the document's outline numbering does; nothing where it has none."""
+@dataclass(slots=True)
+class _Item:
+    """Hold an open list item: its list, its element, and what is printed before it; None before its first paragraph."""
 
-    def __init__(self, styles: Element | None) -> None:
-        self._levels: dict[int, tuple[str, str, str, int, int]] = {}
-        self._counts: dict[int, int] = {}
-        for level in styles.iter(f"{_TEXT}outline-level-style") if styles is not None else ():
-            form = level.get(f"{_STYLE}num-format", "")
-            if form in {"1", "a", "A", "i", "I"}:
-                self._levels[_number(level.get(f"{_TEXT}level"), 1)] = (
-                    form,
-                    level.get(f"{_STYLE}num-prefix", ""),
-                    level.get(f"{_STYLE}num-suffix", ""),
-                    _number(level.get(f"{_TEXT}display-levels"), 1),
-                    _number(level.get(f"{_TEXT}start-value"), 1),
-                )
+    within: OpenList
+    element: Element
+    label: str | None = None
 
-    def label(self, element: Element, level: int) -> str:
-        """Return a heading's number with its dress, empty without one."""
-        written = element.find(f"{_TEXT}number")
-        if level not in self._levels:
-            return (written.text or "") if written is not None else ""
-        if element.get(f"{_TEXT}is-list-header") == "true":
-            return ""
-        start = self._levels[level][4]
-        self._counts[level] = self._counts.get(level, start - 1) + 1
-        self._counts = {deep: count for deep, count in self._counts.items() if deep <= level}
-        _, prefix, suffix, shown, _ = self._levels[level]
-        parts = [
-            counted(self._counts.get(deep, self._levels[deep][4]), self._levels[deep][0])
-            for deep in range(max(level - shown + 1, 1), level + 1)
-            if deep in self._levels
-        ]
-        return f"{prefix}{'.'.join(parts)}{suffix}"
+
+class _Objects:
+    """Read what is embedded in a text: formulas; `unread` tells whether there is anything else."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self.unread = False
+
+    def formula(self, frame: Element) -> str:
+        """Return the formula in a frame as text, "" where it holds none."""
+        for each in frame.iterchildren(f"{_DRAW}object"):
+            path = (each.get(_LINK) or "").removeprefix("./").rstrip("/")
+            data = member(self._archive, f"{path}/content.xml") if path else None
+            root = parse_xml(data, _EXPECTED) if data else next(iter(each), None)
+            if root is not None and local_name(root) == "math":
+                return equation_text(root).strip() or UNREAD
+            self.unread = True
+        return ""
 
 
 class _Walk:
     """Write the blocks of a body; `hidden` counts what nobody sees."""
 
-    def __init__(self, numbers: _Numbers, looks: OdtLooks) -> None:
-        self._numbers = numbers
+    def __init__(self, outline: Outline, lists: Lists, looks: OdtLooks, objects: _Objects) -> None:
+        self._outline = outline
+        self._lists = lists
         self._looks = looks
+        self.objects = objects
         self.hidden: Counter[str] = Counter()
         self._notes: list[Piece] = []
 
-    def blocks(self, parent: Element, depth: int, marker: str = "", within: int = -1) -> Iterator[Piece]:
-        """Write what stands in an element; `marker` is the open list item's, `within` its nesting."""
+    def blocks(self, parent: Element, depth: int, item: _Item | None = None) -> Iterator[Piece]:
+        """Write what stands in an element; `item` is the list item that is open."""
         if depth > _MOST_DEPTH:
             raise Refusal("unsupported", f"It nests its parts more than {_MOST_DEPTH} levels deep.")
         for element in parent:
             name = local_name(element)
             if self._is_unseen(element):
                 continue
-            if name == "h" and within < 0:
-                yield from self._heading(element)
-            elif name in {"p", "h"}:
-                rich = self._inline(element)
-                if within >= 0:
-                    yield rich_piece(BlockKind.LIST_ITEM, rich, marker=marker, depth=within)
-                    marker = "" if not rich.is_blank else marker
+            if name in {"p", "h"}:
+                if item is not None and item.label is None:
+                    item.label = self._lists.label(item.within, item.element, element)
+                if name == "h":
+                    yield from self._heading(element, item)
                 else:
-                    yield rich_piece(BlockKind.PARAGRAPH, rich)
+                    yield self._paragraph(element, item)
                 yield from self._framed(element, depth)
             elif name == "list":
-                yield from self._list(element, depth, within + 1)
+                yield from self._list(element, depth, item.within if item is not None else None)
             elif name == "table":
                 yield self._table(element)
-            elif name in _PASSED and name not in _INDEXES:
-                yield from self.blocks(element, depth + 1, marker, within)
+            elif name in _SHAPES or (name in _PASSED and name not in _INDEXES):
+                yield from self.blocks(element, depth + 1, item)
             if self._notes:
                 notes, self._notes = self._notes, []
                 yield from notes
 
-    def _heading(self, element: Element) -> Iterator[Piece]:
-        level = _number(element.get(f"{_TEXT}outline-level"), 1)
-        words = self._inline(element).text.strip()
-        if words:
-            label = self._numbers.label(element, level)
-            names = [
-                mark.get(f"{_TEXT}name", "") for mark in element.iter(f"{_TEXT}bookmark", f"{_TEXT}bookmark-start")
-            ]
-            yield with_anchors(heading(f"{label} {words}".strip(), level), [name for name in names if name])
-        yield from self._framed(element, 0)
+    def _paragraph(self, element: Element, item: _Item | None) -> Piece:
+        rich = self._inline(element)
+        if item is None:
+            return rich_piece(BlockKind.PARAGRAPH, rich)
+        written = rich_piece(BlockKind.LIST_ITEM, rich, marker=item.label or "", depth=item.within.level - 1)
+        if not rich.is_blank:
+            item.label = ""
+        return written
 
-    def _list(self, element: Element, depth: int, within: int) -> Iterator[Piece]:
-        for item in element:
-            if local_name(item) in {"list-item", "list-header"}:
-                yield from self.blocks(item, depth + 1, "•", within)
+    def _heading(self, element: Element, item: _Item | None) -> Iterator[Piece]:
+        level = whole(element.get(f"{_TEXT}outline-level"), 1)
+        words = self._inline(element).text.strip()
+        if not words:
+            return
+        if item is None:
+            label = self._outline.label(element, level)
+        else:
+            label, item.label = (item.label or "").strip("•"), ""
+        names = [mark.get(f"{_TEXT}name", "") for mark in element.iter(f"{_TEXT}bookmark", f"{_TEXT}bookmark-start")]
+        yield with_anchors(heading(f"{label} {words}".strip(), level), [name for name in names if name])
+
+    def _list(self, element: Element, depth: int, outer: OpenList | None) -> Iterator[Piece]:
+        here = self._lists.open(element, outer)
+        for part in element:
+            if local_name(part) in {"list-item", "list-header"} and not self._is_unseen(part):
+                yield from self.blocks(part, depth + 1, _Item(here, part))
 
     def _framed(self, element: Element, depth: int) -> Iterator[Piece]:
-        """Write the text boxes that are anchored in a paragraph, behind it."""
-        for box in element.iter("{*}text-box"):
+        """Write the text boxes and shapes with words that are anchored in a paragraph, behind it."""
+        for box in element.iter("{*}text-box", *(f"{_DRAW}{name}" for name in _SHAPES)):
             # a box within a box is written with the outer one
-            outer = next((a for a in box.iterancestors() if a is element or local_name(a) == "text-box"), element)
+            inside = {"text-box", *_SHAPES}
+            outer = next((a for a in box.iterancestors() if a is element or local_name(a) in inside), element)
             if outer is element and not any(map(self._is_unseen, _between(box, element))):
                 yield from self.blocks(box, depth + 1)
 
@@ -234,17 +249,29 @@ class _Walk:
 
     def _cell(self, cell: Element) -> RichText:
         rich = RichText()
-        for part in cell.iter(f"{_TEXT}p", f"{_TEXT}h"):
+        opened: dict[Element, OpenList] = {}
+        items: set[Element] = set()
+        for part in cell.iter(f"{_TEXT}list", f"{_TEXT}p", f"{_TEXT}h"):
             # the words of a note or a comment stand elsewhere or nowhere
             if any(local_name(above) in {"note", "annotation"} for above in part.iterancestors()):
                 continue
+            if local_name(part) == "list":
+                opened[part] = self._lists.open(part, next(filter(None, map(opened.get, part.iterancestors())), None))
+                continue
             reason = next(filter(None, map(unseen_element, _between(part, cell))), None)
-            if reason is None:
-                words = self._inline(part)
-                rich.add(" " if len(rich) and len(words) else "")
-                rich.extend(words)
-            else:
+            if reason is not None:
                 self.hidden[reason] += length_of(part)
+                continue
+            item, label = part.getparent(), ""
+            around = item.getparent() if item is not None else None
+            within = opened.get(around) if around is not None else None
+            if item is not None and within is not None and item not in items:
+                items.add(item)
+                label = self._lists.label(within, item, part)
+            words = self._inline(part)
+            rich.add(" " if len(rich) and len(words) else "")
+            rich.add(f"{label} " if label and len(words) else "")
+            rich.extend(words)
         return rich
 
     def _inline(self, element: Element) -> RichText:
@@ -289,8 +316,9 @@ class _Walk:
                 rich.mark(start, None if target.startswith("#") else ReferenceKind.LINK, target)
             elif name == "frame":
                 titles = [found.text or "" for found in child.iterchildren("{*}title", "{*}desc")]
-                rich.add(" ".join(titles))
-            elif name not in _SKIPPED and not self._is_unseen(child):
+                formula = self.objects.formula(child)
+                rich.add(f" {formula} " if formula else " ".join(titles))
+            elif name not in _SKIPPED and name not in _SHAPES and not self._is_unseen(child):
                 own = self._looks.behind(child, self._looks.span(child).over(look)) if name == "span" else look
                 self._collect(rich, child, depth + 1, own)
             self._show(rich, child.tail, look)
@@ -319,8 +347,4 @@ def _between(inner: Element, outer: Element) -> Iterator[Element]:
 
 def _repeated(element: Element, name: str) -> int:
     """Read how often a row or a cell stands there, or how far it reaches."""
-    return min(_number(element.get(f"{_TABLE}{name}"), 1), _MOST_REPEATED)
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
+    return min(whole(element.get(f"{_TABLE}{name}"), 1), _MOST_REPEATED)
