@@ -30,6 +30,7 @@ from knowledge_mcp.readers.shared.containers import (
     mislabelled,
     without_namespace,
 )
+from knowledge_mcp.readers.shared.equations import write_equations
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece, table_piece
 from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -292,6 +293,7 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if check:
         yield {"pages": None}
         return
+    write_equations(root)
     if is_rfc(root):
         yield from messages(_rfc_pieces(root))
     else:

@@ -252,9 +252,14 @@ def _is_around(element: Element, body: Element) -> bool:
     return len(words) <= _MOST_NAMES and not _AROUND_NAMES.isdisjoint(words.split())
 
 
+def _is_drawing(element: Element) -> bool:
+    return local_name(element).lower() == "svg"
+
+
 def _described(root: Element) -> tuple[str, dict[str, str]]:
     """Return the page's title, and what it says of itself."""
-    found = next((element.text for element in root.iter("title", "{*}title")), "")
+    titles = (each for each in root.iter("title", "{*}title") if not any(map(_is_drawing, each.iterancestors())))
+    found = next((element.text for element in titles), "")
     metadata: dict[str, str] = {}
     for element in root.iter("meta", "{*}meta"):
         key = _META.get((element.get("name") or element.get("property") or "").lower())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.readers.html.completed import complete
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
 from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
@@ -73,6 +74,7 @@ def parse_html(text: str) -> Element:
     data = text.encode("utf-8", "replace")
     strict = _xhtml(text) if _XHTML in data[:2000] else None
     if strict is not None:
+        complete(strict, parse_html)
         return strict
     parser = etree.HTMLParser(
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True, no_network=True, recover=True
@@ -89,6 +91,7 @@ def parse_html(text: str) -> Element:
     if root is None:
         raise Refusal("empty", "The page has no text.")
     found: Element = root
+    complete(found, parse_html)
     return found
 
 

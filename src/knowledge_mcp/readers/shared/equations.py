@@ -27,8 +27,10 @@ def equation_text(element: Element, depth: int = 0) -> str:
     name = local_name(element)
     if depth > _MAX_DEPTH or name in _PROPERTIES:
         return ""
-    if name in _LETTERS:
-        return " ".join("".join(map(str, element.itertext())).split()) if name != "t" else element.text or ""
+    if name == "t":
+        return element.text or ""
+    if name in _LETTERS or (not len(element) and name not in _FORMS):
+        return " ".join("".join(map(str, element.itertext())).split())
     written = _FORMS.get(name)
     if written is not None:
         return written(element, depth + 1)
@@ -36,7 +38,22 @@ def equation_text(element: Element, depth: int = 0) -> str:
     return f"{inner} " if name == "oMathPara" else inner
 
 
-_LETTERS = frozenset({"t", "mi", "mn", "mo", "ms", "mtext"})
+def write_equations(root: Element) -> None:
+    """Put the text of each `math` element of a tree in its place: what it shows, else what it says it is."""
+    for element in list(root.iter("math", "{*}math")):
+        text = equation_text(element).strip()
+        if not text:
+            named = next((part.text for part in element.iter("{*}annotation", "annotation") if part.text), None)
+            text = (named or element.get("alttext") or "").strip()
+        if not text:
+            continue
+        tail = element.tail
+        for part in list(element):
+            element.remove(part)
+        element.text, element.tail = text, tail
+
+
+_LETTERS = frozenset({"mi", "mn", "mo", "ms", "mtext"})
 
 
 def _inside(element: Element, depth: int) -> list[str]:
@@ -188,12 +205,19 @@ def _m_meaning(element: Element, depth: int) -> str:
     return equation_text(first, depth) if first is not None else ""
 
 
+def _m_applied(element: Element, depth: int) -> str:
+    """Write an operator of content MathML with what it is applied to."""
+    operator, *others = [part for part in element if isinstance(part.tag, str)] or [element]
+    name = equation_text(operator, depth) or local_name(operator)
+    return f"{name}({', '.join(equation_text(part, depth) for part in others)})"
+
+
 def _nothing(_element: Element, _depth: int) -> str:
     return ""
 
 
-def _blank(_element: Element, _depth: int) -> str:
-    return " "
+def _space(element: Element, depth: int) -> str:
+    return f" {''.join(_inside(element, depth))}"  # where the page is no XML, what follows stands inside
 
 
 _FORMS: dict[str, Callable[[Element, int], str]] = {
@@ -219,6 +243,7 @@ _FORMS: dict[str, Callable[[Element, int], str]] = {
     "mfenced": _m_fenced,
     "mtable": _m_table,
     "semantics": _m_meaning,
+    "apply": _m_applied,
     "mphantom": _nothing,
-    "mspace": _blank,
+    "mspace": _space,
 }
