@@ -61,14 +61,14 @@ def test_changes_that_are_not_accepted_comments_headers_and_what_is_no_text_are_
     body = p(run("At most ") + inserted + deleted + deleted)
     comments = f'<w:comments xmlns:w="{W}"><w:comment w:id="0">{p("Should it be 90 %?")}</w:comment></w:comments>'
     header = f'<w:hdr xmlns:w="{W}">{p("Draft C")}</w:hdr>'
-    links = relations(("r1", "header", "header1.xml"), ("r2", "chart", "charts/chart1.xml"))
+    links = relations(("r1", "header", "header1.xml"), ("r2", "oleObject", "embeddings/o1.bin"))
     parts = {"word/comments.xml": comments, "word/header1.xml": header, **links}
     document = DocxReader().read(content_item(docx_bytes(body, parts=parts)))
     assert document.text == "At most 100 %"
     assert document.warnings == (
         "Tracked changes are not accepted yet (1 insertion, 2 deletions): the text was read as if they were.",
         "1 comment was left out.",
-        "Charts in the document are not read.",
+        "Embedded objects in the document are not read.",
     )
     assert dict(document.metadata)["page_headers"] == "Draft C"
 

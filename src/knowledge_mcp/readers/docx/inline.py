@@ -13,156 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import HiddenReason, ReferenceKind
+from knowledge_mcp.readers.docx.fields import Fields
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, stands_in_line, unseen_drawing
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
+from knowledge_mcp.readers.docx.symbols import has_private_characters, letters_for_symbols
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.drawings import words_of
 from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
-
-_WORD = re.compile(r'"([^"]*)"|(\S+)')
-_MAX_NESTING = 50
-
-
-@dataclass(slots=True)
-class _Field:
-    instruction: str = ""
-    in_result: bool = False
-    start: int = 0
-
-
-class Fields:
-    """Follow the fields of a document; text is shown only while no open field is still in its instruction."""
-
-    def __init__(self) -> None:
-        self._open: list[_Field] = []
-        self._sequences: dict[str, int] = {}
-        self.saw_page_reference = False
-
-    @property
-    def hides_text(self) -> bool:
-        """Tell whether what comes now belongs to an instruction."""
-        return any(not field.in_result for field in self._open)
-
-    @property
-    def in_contents(self) -> bool:
-        """Tell whether the result of a table of contents or an index is open."""
-        return any(_words(each.instruction)[:1] in (["TOC"], ["INDEX"]) for each in self._open)
-
-    def begin_paragraph(self) -> None:
-        """Start a paragraph: results go on from the last one, instructions never do (that is a damaged field)."""
-        self._open = [each for each in self._open if each.in_result]
-        self.saw_page_reference = False
-        for each in self._open:
-            each.start = 0
-
-    def forget(self) -> None:
-        """Drop all open fields; a heading cannot stand inside one."""
-        self._open.clear()
-
-    def begin(self, instruction: str = "") -> None:
-        """Open a field."""
-        if len(self._open) < _MAX_NESTING:
-            self._open.append(_Field(instruction))
-
-    def instruct(self, text: str) -> None:
-        """Take a piece of the innermost field's instruction."""
-        if self._open and not self._open[-1].in_result:
-            self._open[-1].instruction += text
-
-    def separate(self, text: RichText) -> None:
-        """Go over to the innermost field's result."""
-        if self._open:
-            self._open[-1].in_result = True
-            self._open[-1].start = len(text)
-
-    def end(self, text: RichText) -> str | None:
-        """Close the innermost field and mark its result; returns the label of the sequence that a SEQ field counts."""
-        if not self._open:
-            return None
-        field = self._open.pop()
-        words = _words(field.instruction)
-        if not words:
-            return None
-        name, arguments = words[0], words[1:]
-        start = field.start if field.in_result else len(text)
-        if name == "PAGEREF":
-            self.saw_page_reference = True
-        elif name == "REF" and arguments:
-            text.mark(start, None, f"#{arguments[0]}")
-        elif name == "HYPERLINK" and arguments:
-            _mark_hyperlink(text, start, arguments)
-        elif name == "SEQ" and arguments:
-            return self._count(text, start, arguments)
-        return None
-
-    def _count(self, text: RichText, start: int, arguments: list[str]) -> str:
-        """Count a caption; the number is written only where Word left no result."""
-        label = arguments[0]
-        switches = [a.lower() for a in arguments[1:]]
-        number = self._sequences.get(label, 0)
-        if "\\r" in switches and (after := arguments[switches.index("\\r") + 2 :]) and after[0].isdigit():
-            number = int(after[0])
-        elif "\\c" not in switches:
-            number += 1
-        self._sequences[label] = number
-        if not text.text[start:].strip() and "\\h" not in switches:
-            text.add(str(number))
-        return label
-
-
-def _words(instruction: str) -> list[str]:
-    words = [quoted or bare for quoted, bare in _WORD.findall(instruction)]
-    return [words[0].upper(), *words[1:]] if words else []
-
-
-def _mark_hyperlink(text: RichText, start: int, arguments: list[str]) -> None:
-    if "\\l" in arguments:
-        place = arguments.index("\\l") + 1
-        if place < len(arguments):
-            text.mark(start, None, f"#{arguments[place]}")
-    elif not arguments[0].startswith("\\"):
-        text.mark(start, ReferenceKind.LINK, arguments[0])
-
-
-_PRIVATE = re.compile("[\uf000-\uf0ff]")
-_SYMBOLS = {
-    0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB4: "×", 0xB7: "•", 0xB8: "÷", 0xB9: "≠", 0xBB: "≈", 0xA5: "∞",
-    0xAE: "→", 0xAC: "←", 0xDE: "⇒", 0xD7: "·", 0xD6: "√", 0xE5: "∑", 0x6D: "μ", 0x57: "Ω", 0x44: "Δ", 0x61: "α",
-    0x62: "β", 0x67: "γ", 0x64: "δ", 0x65: "ε", 0x6C: "λ", 0x70: "π", 0x73: "σ", 0x74: "τ", 0x66: "φ", 0x77: "ω",
-    0x71: "θ", 0x72: "ρ", 0x68: "η", 0xD0: "∠", 0xC5: "⊕", 0xCE: "∈", 0xA2: "′", 0xB2: "″",
-}  # fmt: skip
-_DINGBATS = {
-    0xFC: "✓", 0xFE: "☑", 0xFD: "☒", 0xA8: "☐", 0x6F: "☐", 0xFB: "✗", 0xA7: "▪", 0xE0: "→", 0xF0: "⇒", 0x4A: "☺",
-    0x6C: "●", 0x6E: "■", 0x75: "◆", 0x76: "❖", 0x77: "◆", 0xD8: "➢", 0x50: "✓",
-}  # fmt: skip
-_UNKNOWN_SIGN = "▪"
-
-
-def has_private_characters(text: str) -> bool:
-    """Tell whether a text holds positions of a symbol font (U+F000 to U+F0FF)."""
-    return _PRIVATE.search(text) is not None
-
-
-def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
-    """Write positions of the Symbol and dingbat fonts as Unicode.
-
-    Returns:
-        The text, and how many had no letter: a sign in a table cell says something by being there, so a small square
-        stands for each.
-    """
-    table = _DINGBATS if "ding" in font.lower() else _SYMBOLS
-    unknown = 0
-
-    def letter(match: re.Match[str]) -> str:
-        nonlocal unknown
-        found = table.get(ord(match.group()) & 0xFF)
-        unknown += found is None
-        return found or _UNKNOWN_SIGN
-
-    return _PRIVATE.sub(letter, text), unknown
-
 
 _HIDDEN_TAG = re.compile(
     r"\s*[\[<(]?[A-Z][A-Za-z]{0,11}(?:[-_. ][A-Za-z0-9]{1,12}){0,4}?[-_. ]?\d{1,6}(?:\.\d{1,4}){0,4}[a-z]?[\])>]?"
@@ -175,6 +35,8 @@ _SKIPPED = frozenset(
 _CONTAINERS = frozenset(
     {"ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdtContent", "sdt", "ruby", "rubyBase", "Choice"}
 )
+_FIGURES = {"relIds": "dm", "chart": "id"}
+"""Elements of drawings that lead to a diagram's data or to a chart, and their attributes that do."""
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
 _NONE: Mapping[str, Element] = {}
 _LETTERS = frozenset({"t", "sym", "noBreakHyphen"})
@@ -192,8 +54,11 @@ class Paragraph:
         notes: ids of the foot- and endnotes it cites, as ("footnote", "3").
         boxes: contents of the text boxes anchored in it.
         pictures: alternative texts of its pictures.
+        drawn: words that a drawing holds outside of text boxes: of older canvases, of lettering (WordArt).
+        figures: the relations that its charts and diagrams lead to, by id.
         sequence: the sequence that a SEQ field in it counts ("Table", "Figure"), None without one.
-        is_contents: it is a line of a table of contents.
+        in_contents: it stands in the field of a table of contents, or of an index.
+        is_contents: it is a line of one.
         bold: code points that are bolder or larger than the document's text.
         unknown_symbols: symbols of symbol fonts that have no letter here.
         signs_unread: pictures that stand in its text like signs of it.
@@ -205,11 +70,24 @@ class Paragraph:
     notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     boxes: list[Element] = field(default_factory=list[Element])
     pictures: list[str] = field(default_factory=list[str])
+    drawn: list[str] = field(default_factory=list[str])
+    figures: list[str] = field(default_factory=list[str])
     sequence: str | None = None
+    in_contents: bool = False
     is_contents: bool = False
     bold: int = 0
     unknown_symbols: int = 0
     signs_unread: int = 0
+
+    def follow(self, earlier: Paragraph) -> None:
+        """Take up what an earlier paragraph says, whose end was taken out."""
+        earlier.text.extend(self.text)
+        self.text = earlier.text
+        for name in ("bookmarks", "notes", "boxes", "pictures", "drawn", "figures"):
+            getattr(self, name)[:0] = getattr(earlier, name)
+        self.unknown_symbols += earlier.unknown_symbols
+        self.signs_unread += earlier.signs_unread
+        self.bold += earlier.bold
 
 
 def visible_children(element: Element) -> list[Element]:
@@ -253,7 +131,8 @@ class ParagraphReader:
         self.hidden.update(paragraph.text.hidden)
         paragraph.text.hidden.clear()
         text = paragraph.text.text.rstrip()
-        paragraph.is_contents = (in_contents or self.fields.in_contents) and (
+        paragraph.in_contents = in_contents or self.fields.in_contents
+        paragraph.is_contents = paragraph.in_contents and (
             self.fields.saw_page_reference or re.search(r"(?:\s|\.)(?:\d+|[ivxlc]+)$", text) is not None
         )
         return paragraph
@@ -337,13 +216,15 @@ class ParagraphReader:
         if name == "t":
             self._text(part.text or "", properties, paragraph)
         elif name == "fldChar":
-            self._field_mark(attribute(part, "fldCharType"), paragraph)
+            self._field_mark(part, paragraph)
         elif name == "instrText":
             self.fields.instruct(part.text or "")
         elif name in _CHARACTERS:
             self._show(_CHARACTERS[name], paragraph)
         elif name in {"br", "cr"}:
-            if attribute(part, "type") in {None, "textWrapping"} and not self.fields.hides_text:
+            if attribute(part, "type") not in {None, "textWrapping"}:
+                self._show(" ", paragraph)
+            elif not self.fields.hides_text:
                 paragraph.text.break_line()
         elif name == "sym":
             self._symbol(part, paragraph)
@@ -358,13 +239,19 @@ class ParagraphReader:
     def _nested(self, part: Element, properties: Mapping[str, Element], paragraph: Paragraph) -> None:
         if local_name(part) == "ruby":
             self._inside(part, paragraph)
+            reading = child(part, "rt")
+            if reading is not None:
+                self._show("(", paragraph)
+                self._inside(reading, paragraph)
+                self._show(")", paragraph)
             return
         for inner in visible_children(part):
             self._run_part(inner, properties, paragraph)
 
-    def _field_mark(self, kind: str | None, paragraph: Paragraph) -> None:
+    def _field_mark(self, mark: Element, paragraph: Paragraph) -> None:
+        kind = attribute(mark, "fldCharType")
         if kind == "begin":
-            self.fields.begin()
+            self.fields.begin(form=child(mark, "ffData"))
         elif kind == "separate":
             self.fields.separate(paragraph.text)
         elif kind == "end":
@@ -392,8 +279,13 @@ class ParagraphReader:
 
 
 def _read_drawing(element: Element, paragraph: Paragraph) -> bool:
-    """Find the text boxes and the alternative text of a drawing, not those in nested boxes; False where it has none."""
-    before = len(paragraph.boxes), len(paragraph.pictures)
+    """Find what a drawing says: text boxes (not those in others), its alternative text, lettering, charts, diagrams.
+
+    Returns:
+        Whether it says anything.
+    """
+    lists = (paragraph.boxes, paragraph.pictures, paragraph.drawn, paragraph.figures)
+    before = sum(map(len, lists))
     pending = [element]
     while pending:
         part = pending.pop()
@@ -401,9 +293,16 @@ def _read_drawing(element: Element, paragraph: Paragraph) -> bool:
         if name == "txbxContent":
             paragraph.boxes.append(part)
             continue
+        if name == "txBody":
+            paragraph.drawn.extend(filter(None, map(words_of, part.iter("{*}p"))))
+            continue
         if name == "docPr":
             text = (attribute(part, "descr") or "").strip()
             if text and " " in text:
                 paragraph.pictures.append(text)
+        elif name == "textpath":
+            paragraph.drawn.extend(filter(None, [" ".join((attribute(part, "string") or "").split())]))
+        elif name in _FIGURES:
+            paragraph.figures.append(attribute(part, _FIGURES[name]) or "")
         pending.extend(reversed(visible_children(part)))
-    return before != (len(paragraph.boxes), len(paragraph.pictures))
+    return before != sum(map(len, lists))

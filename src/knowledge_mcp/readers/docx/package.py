@@ -70,6 +70,10 @@ class Package:
         name = self._resolve(self.main, found.target) if found else f"word/{kind}.xml"
         return self.member(name)
 
+    def target(self, relation: Relation) -> bytes | None:
+        """Return the part that a relation of the main part leads to, None where it is missing."""
+        return self.member(self._resolve(self.main, relation.target))
+
     @property
     def headers(self) -> list[str]:
         """List the names of the parts that stand on every page."""

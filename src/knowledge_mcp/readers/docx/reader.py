@@ -25,7 +25,7 @@ from knowledge_mcp.readers.shared.isolation import unreadable
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from knowledge_mcp.readers.docx.package import Element, Package
+    from knowledge_mcp.readers.docx.package import Element, Package, Relation
 
 _BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
 """What a drawing behind the text has."""
@@ -33,8 +33,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _CHANGES = tuple(f"{_W}{name}" for name in ("ins", "del", "moveTo"))
 _NOT_READ = {
     "image": "Words within pictures",
-    "chart": "Charts",
-    "diagramData": "Diagrams (SmartArt)",
+    "chartEx": "Charts of newer kinds (waterfalls, funnels, maps)",
     "package": "Embedded files",
     "oleObject": "Embedded objects",
 }
@@ -50,7 +49,7 @@ class DocxReader:
 
     @property
     def version(self) -> str:
-        return "docx-10"
+        return "docx-11"
 
     def check(self, item: SourceItem) -> Inspection:
 
@@ -92,6 +91,8 @@ class DocxReader:
 
 def _walk(package: Package, builder: DocumentBuilder) -> str:
     """Walk over the body; returns the first paragraph in a title style, "" without one."""
+    from lxml.etree import XMLSyntaxError
+
     from knowledge_mcp.readers.docx.looks import Looks
     from knowledge_mcp.readers.docx.styles import Numbering, Styles
     from knowledge_mcp.readers.docx.walker import DocxWalker
@@ -101,7 +102,15 @@ def _walk(package: Package, builder: DocumentBuilder) -> str:
     looks = Looks(root, page=lambda: _page_colour(package))
     numbering = Numbering(_parsed(package, "numbering"), styles)
     notes = _notes(package, "footnote") | _notes(package, "endnote")
-    walker = DocxWalker(builder, styles, looks, numbering, package.relations, notes)
+
+    def part(relation: Relation) -> Element | None:
+        data = package.target(relation)
+        try:
+            return parse(data) if data is not None else None
+        except XMLSyntaxError:  # a damaged chart leaves the text whole
+            return None
+
+    walker = DocxWalker(builder, styles, looks, numbering, package.relations, notes, part)
     changes: Counter[str] = Counter()
     with package.open_main() as stream:
         for element in body_items(stream):

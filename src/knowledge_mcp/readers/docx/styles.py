@@ -126,6 +126,10 @@ class Styles:
             self._roles[style_id] = self._find_role(style_id)
         return self._roles[style_id]
 
+    def names_title(self, style_id: str | None) -> bool:
+        """Tell a style of titles of contents ("TOC Heading") from those of their lines."""
+        return any("heading" in style.name for _, style in self.chain(style_id)[:1])
+
     def own_number(self, style_id: str) -> str | None:
         """Return the list that a (numbering) style itself names."""
         style = self._styles.get(style_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.language.openings import caption_label, caption_target, example_label, is_of_example, note_label
@@ -21,6 +21,7 @@ from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
 from knowledge_mcp.readers.shared.layout import unread_pictures
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from knowledge_mcp.support.wording import how_many
@@ -30,6 +31,7 @@ Notes = Mapping[tuple[str, str], Sequence[Element]]
 
 _LEGAL_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?")
 _TRANSPARENT = frozenset({"customXml", "ins", "moveTo", "smartTag", "AlternateContent", "sdtContent"})
+_PAGE_AT_END = re.compile(r"(?:\s|\.)(?:\d+|[ivxlc]+)$")
 _MAX_DEPTH = 30
 _MAX_TYPED_HEADING = 120
 
@@ -51,11 +53,14 @@ class DocxWalker:
         numbering: Numbering,
         relations: Mapping[str, Relation],
         notes: Notes,
+        part: Callable[[Relation], Element | None],
     ) -> None:
         self._builder = builder
         self._styles = styles
         self._numbering = numbering
         self._reader = ParagraphReader(relations, looks)
+        self._relations = relations
+        self._part = part
         self._notes = notes
         self._anchors: dict[str, _Anchor] = {}
         self._places: dict[str, int] = {}
@@ -63,10 +68,12 @@ class DocxWalker:
         self._cited: list[tuple[str, str]] = []
         self._bookmarks: list[str] = []
         self._code: RichText | None = None
-        self._unfinished: RichText | None = None
+        self._like_contents: list[Paragraph] = []
+        self._below_contents = False
+        self._unfinished: Paragraph | None = None
         self._number: str | None = None
         self._level = 0
-        self._unknown_symbols = self._signs_unread = 0
+        self._unknown_symbols = self._signs_unread = self._figures_unread = 0
         self._has_styled_headings = False
         self.title = ""
 
@@ -83,7 +90,9 @@ class DocxWalker:
             self._builder.warn("A part embedded in another format (altChunk) was not read.")
         elif name == "sdt":
             gallery = value(element, "sdtPr", "docPartObj", "docPartGallery") or ""
-            if not gallery.startswith("Table of"):
+            if gallery.startswith("Table of"):
+                self._like_contents.clear()
+            else:
                 self._feed_all(child(element, "sdtContent"), depth)
         elif name in _TRANSPARENT:
             self._feed_all(element, depth)
@@ -91,8 +100,11 @@ class DocxWalker:
     def finish(self) -> None:
         """Lay down what is still open and resolve the references to bookmarks."""
         self._flush_code()
-        if self._unfinished is not None and not self._unfinished.is_blank:
-            self._add_block(BlockKind.PARAGRAPH, self._unfinished)
+        self._settle_contents()
+        if self._unfinished is not None:
+            if not self._unfinished.text.is_blank:
+                self._add_block(BlockKind.PARAGRAPH, self._unfinished.text)
+            self._after(self._unfinished)
         for name, place in self._places.items():
             if not name.startswith("_"):  # Word's own, made by the hundred
                 self._builder.anchor([name], place)
@@ -109,6 +121,9 @@ class DocxWalker:
             self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts not known, shown as ▪.")
         if self._signs_unread:
             self._builder.warn(unread_pictures(self._signs_unread))
+        if self._figures_unread:
+            what = how_many(self._figures_unread, "chart or diagram was", "charts or diagrams were")
+            self._builder.warn(f"{what} not read: without data in the file.")
 
     def _feed_all(self, parent: Element | None, depth: int) -> None:
         if parent is None or depth > _MAX_DEPTH:
@@ -125,9 +140,20 @@ class DocxWalker:
         paragraph = self._reader.read(element, verbatim=role is Role.CODE, signs=outline is None)
         if self._joins_next(properties, paragraph):
             return
-        if role is Role.CONTENTS or paragraph.is_contents:
+        if paragraph.is_contents or (role is Role.CONTENTS and _is_of_contents(paragraph)):
             self._bookmarks.clear()
+            self._like_contents.clear()
+            self._below_contents = True
+            self._after(paragraph)
             return
+        if role is Role.CONTENTS and not paragraph.text.is_blank:
+            if self._below_contents and not self._styles.names_title(paragraph.style):
+                self._after(paragraph)  # a line of contents without a page
+            else:
+                self._like_contents.append(paragraph)
+            return
+        if not paragraph.text.is_blank:
+            self._settle_contents()
         label = self._numbering.label(properties, paragraph.style)
         paragraph.bookmarks.extend(self._bookmarks)
         self._bookmarks = []
@@ -145,16 +171,27 @@ class DocxWalker:
         self._place(paragraph, before)
         self._after(paragraph)
 
+    def _settle_contents(self) -> None:
+        """Lay down a lone paragraph that only has a style of contents: the title of a table, a line of a form.
+
+        Several in a row are contents without pages; the title of contents has its lines below it.
+        """
+        waiting, self._like_contents = self._like_contents, []
+        self._below_contents = False
+        for paragraph in waiting if len(waiting) == 1 else ():
+            self._plain(paragraph, None, Role.BODY)
+        for paragraph in waiting:
+            self._after(paragraph)
+
     def _joins_next(self, properties: Element | None, paragraph: Paragraph) -> bool:
         """Join a paragraph whose end mark was deleted by a tracked change with the one after it."""
         if self._unfinished is not None:
-            joined = self._unfinished
-            joined.extend(paragraph.text)
-            paragraph.text, self._unfinished = joined, None
+            paragraph.follow(self._unfinished)
+            self._unfinished = None
         mark = child(properties, "rPr")
         if child(mark, "del") is None and child(mark, "moveFrom") is None:
             return False
-        self._unfinished = paragraph.text
+        self._unfinished = paragraph
         return True
 
     def _outline(self, properties: Element | None, style: str | None) -> int | None:
@@ -289,6 +326,7 @@ class DocxWalker:
         self._signs_unread += paragraph.signs_unread
         for description in paragraph.pictures:
             self._add_block(BlockKind.CAPTION, RichText(description))
+        self._drawn(paragraph.drawn, paragraph.figures)
         boxes = paragraph.boxes
         if len(boxes) > 1 and all(_is_label(box) for box in boxes):
             self._labels(boxes)
@@ -298,16 +336,38 @@ class DocxWalker:
         self._cited.extend(paragraph.notes)
         self._add_notes()
 
+    def _drawn(self, words: Sequence[str], figures: Sequence[str]) -> None:
+        """Lay down what drawings say: their words, diagrams as lists, charts as tables."""
+        if words:
+            self._add_block(BlockKind.PARAGRAPH, RichText("\n".join(words)))
+        for name in figures:
+            relation = self._relations.get(name)
+            root = self._part(relation) if relation is not None and not relation.external else None
+            items = diagram_items(root) if root is not None else []
+            title, tables = chart_parts(root) if root is not None else ("", [])
+            self._figures_unread += not (items or title or tables)
+            for level, text in items:
+                self._add_block(BlockKind.LIST_ITEM, RichText(text), marker="•", depth=level)
+            if title:
+                self._add_block(BlockKind.CAPTION, RichText(title))
+            for rows in tables:
+                self._add_block(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in rows]))
+
     def _labels(self, boxes: Sequence[Element]) -> None:
         """Put the labels of a drawing into one block, a line each."""
         joined = RichText()
+        inside: list[Paragraph] = []
         for box in boxes:
             for element in visible_children(box):
-                text = self._reader.read(element).text
-                if not text.is_blank:
+                paragraph = self._reader.read(element)
+                if not paragraph.text.is_blank:
                     joined.break_line()
-                    joined.extend(text)
+                    joined.extend(paragraph.text)
+                paragraph.text = RichText()
+                inside.append(paragraph)
         self._add_block(BlockKind.PARAGRAPH, joined)
+        for paragraph in inside:
+            self._after(paragraph)
 
     def _add_notes(self) -> None:
         cited, self._cited = self._cited, []
@@ -328,6 +388,7 @@ class DocxWalker:
 
     def _table(self, element: Element, depth: int) -> None:
         self._flush_code()
+        self._settle_contents()
         grid = grid_rows(element)
         if max((len(row) for row in grid.rows), default=0) <= 1:
             for row in grid.rows:
@@ -339,11 +400,15 @@ class DocxWalker:
                 self.feed(part, depth + 1)
             return
         boxes: list[Element] = []
+        drawn: list[str] = []
+        figures: list[str] = []
 
         def cell_text(paragraph_element: Element) -> RichText:
             paragraph = self._reader.read(paragraph_element)
             label = self._numbering.label(child(paragraph_element, "pPr"), paragraph.style)
             boxes.extend(paragraph.boxes)
+            drawn.extend(paragraph.drawn)
+            figures.extend(paragraph.figures)
             self._cited.extend(paragraph.notes)
             if label is None or paragraph.text.is_blank:
                 return paragraph.text
@@ -354,6 +419,7 @@ class DocxWalker:
         rows = TableReader(cell_text).rows(grid)
         if rows:
             self._add_block(BlockKind.TABLE, table_text(rows))
+        self._drawn(drawn, figures)
         for box in boxes:
             self._feed_all(box, depth)
         self._add_notes()
@@ -402,6 +468,11 @@ def _section_anchor(parts: NumberedTitle) -> _Anchor:
     if parts.keyword in {"annex", "appendix"}:
         return _Anchor(ReferenceKind.ANNEX, f"{parts.keyword.capitalize()} {parts.number}")
     return _Anchor(ReferenceKind.CLAUSE, parts.number or "")
+
+
+def _is_of_contents(paragraph: Paragraph) -> bool:
+    """Tell a line of contents by its field or its page from text that only has the style of one."""
+    return paragraph.in_contents or _PAGE_AT_END.search(paragraph.text.text.strip()) is not None
 
 
 def _is_label(box: Element) -> bool:

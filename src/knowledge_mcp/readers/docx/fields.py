@@ -1,0 +1,195 @@
+"""Fields of a Word document: what they show where the file keeps no result, what they refer to, what they count."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from knowledge_mcp.model.document import ReferenceKind
+from knowledge_mcp.readers.docx.package import Element, child, is_on, value
+from knowledge_mcp.readers.docx.symbols import letters_for_symbols
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.richtext import RichText
+
+_WORD = re.compile(r'"([^"]*)"|(\S+)')
+_MAX_NESTING = 50
+
+
+@dataclass(slots=True)
+class _Field:
+    instruction: str = ""
+    in_result: bool = False
+    start: int = 0
+    form: Element | None = None
+
+
+class Fields:
+    """Follow the fields of a document; text is shown only while no open field is still in its instruction."""
+
+    def __init__(self) -> None:
+        self._open: list[_Field] = []
+        self._sequences: dict[str, int] = {}
+        self.saw_page_reference = False
+
+    @property
+    def hides_text(self) -> bool:
+        """Tell whether what comes now belongs to an instruction."""
+        return any(not field.in_result for field in self._open)
+
+    @property
+    def in_contents(self) -> bool:
+        """Tell whether the result of a table of contents or an index is open."""
+        return any(_words(each.instruction)[:1] in (["TOC"], ["INDEX"]) for each in self._open)
+
+    def begin_paragraph(self) -> None:
+        """Start a paragraph: results go on from the last one, instructions never do (that is a damaged field)."""
+        self._open = [each for each in self._open if each.in_result]
+        self.saw_page_reference = False
+        for each in self._open:
+            each.start = 0
+
+    def forget(self) -> None:
+        """Drop all open fields; a heading cannot stand inside one."""
+        self._open.clear()
+
+    def begin(self, instruction: str = "", *, form: Element | None = None) -> None:
+        """Open a field; `form` is the data of a form's field."""
+        if len(self._open) < _MAX_NESTING:
+            self._open.append(_Field(instruction, form=form))
+
+    def instruct(self, text: str) -> None:
+        """Take a piece of the innermost field's instruction."""
+        if self._open and not self._open[-1].in_result:
+            self._open[-1].instruction += text
+
+    def separate(self, text: RichText) -> None:
+        """Go over to the innermost field's result."""
+        if self._open:
+            self._open[-1].in_result = True
+            self._open[-1].start = len(text)
+
+    def end(self, text: RichText) -> str | None:
+        """Close the innermost field and mark its result; returns the label of the sequence that a SEQ field counts."""
+        if not self._open:
+            return None
+        field = self._open.pop()
+        words = _words(field.instruction)
+        if not words:
+            return None
+        name, arguments = words[0], words[1:]
+        start = field.start if field.in_result else len(text)
+        if name == "PAGEREF":
+            self.saw_page_reference = True
+        elif name == "REF" and arguments:
+            text.mark(start, None, f"#{arguments[0]}")
+        elif name == "HYPERLINK" and arguments:
+            _mark_hyperlink(text, start, arguments)
+        elif name == "SEQ" and arguments:
+            return self._count(text, start, arguments)
+        elif not self.hides_text and not text.text[start:].strip():
+            text.add(self._unkept(name, field))
+        return None
+
+    def _unkept(self, name: str, field: _Field) -> str:
+        """Return what Word shows for a field whose result it does not keep in the file."""
+        rest = field.instruction.strip().partition(" ")[2].strip()
+        words = _words(rest)
+        if name == "MACROBUTTON":
+            return rest.partition(" ")[2].strip()
+        if name == "SYMBOL" and words:
+            return _symbol(words)
+        if name == "EQ":
+            return f" {_equation(rest)} "
+        if name in {"FORMDROPDOWN", "FORMCHECKBOX"} and field.form is not None:
+            return _form_value(field.form)
+        return ""
+
+    def _count(self, text: RichText, start: int, arguments: list[str]) -> str:
+        """Count a caption; the number is written only where Word left no result."""
+        label = arguments[0]
+        switches = [a.lower() for a in arguments[1:]]
+        number = self._sequences.get(label, 0)
+        if "\\r" in switches and (after := arguments[switches.index("\\r") + 2 :]) and after[0].isdigit():
+            number = int(after[0])
+        elif "\\c" not in switches:
+            number += 1
+        self._sequences[label] = number
+        if not text.text[start:].strip() and "\\h" not in switches:
+            text.add(str(number))
+        return label
+
+
+def _words(instruction: str) -> list[str]:
+    words = [quoted or bare for quoted, bare in _WORD.findall(instruction)]
+    return [words[0].upper(), *words[1:]] if words else []
+
+
+def _mark_hyperlink(text: RichText, start: int, arguments: list[str]) -> None:
+    if "\\l" in arguments:
+        place = arguments.index("\\l") + 1
+        if place < len(arguments):
+            text.mark(start, None, f"#{arguments[place]}")
+    elif not arguments[0].startswith("\\"):
+        text.mark(start, ReferenceKind.LINK, arguments[0])
+
+
+# ---- fields without a result ----------------------------------------------------------------------------------------
+
+_FRACTION = re.compile(r"\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.IGNORECASE)
+_ROOT = re.compile(r"\\r\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.IGNORECASE)
+_OVERLAY = re.compile(r"\\o\s*(?:\\a[a-z]\s*)?\(([^(),;]*)[,;]([^(),;]*)\)", re.IGNORECASE)
+_CIRCLES = "○〇◯⭕"
+_SWITCH = re.compile(r"\\[a-z]{1,2}\d*\s*", re.IGNORECASE)
+_LONGEST_EQUATION = 2000
+
+
+def _equation(instruction: str) -> str:
+    """Write an EQ field: fractions and roots as such, of all else the words, innermost parts first."""
+    text = instruction[:_LONGEST_EQUATION]
+    for _ in range(_MAX_NESTING):
+        inner = _FRACTION.sub(lambda match: f"{_bare(match[1])}/{_bare(match[2])}", text)
+        inner = _ROOT.sub(lambda match: f"{match[1].strip()}√{_bare(match[2])}", inner)
+        inner = _OVERLAY.sub(_overlaid, inner)
+        if inner == text:
+            break
+        text = inner
+    return " ".join(_SWITCH.sub("", text).replace("⟨", "(").replace("⟩", ")").split())
+
+
+def _bare(text: str) -> str:
+    """Put what is more than a word into brackets that the patterns do not take for those of a switch."""
+    text = text.strip()
+    return text if len(text) <= 1 or text.isalnum() else f"⟨{text}⟩"
+
+
+def _overlaid(match: re.Match[str]) -> str:
+    """Write signs that are printed over one another: a number in a circle is a number in brackets."""
+    under, over = match[1].strip(), match[2].strip()
+    return f"⟨{over}⟩" if under and under in _CIRCLES else under + over
+
+
+def _symbol(words: list[str]) -> str:
+    code = words[0]
+    number = int(code, 16) if code.lower().startswith("0x") and len(code) < 9 else int(code) if code.isdigit() else 0
+    font = next((after for switch, after in itertools.pairwise(words) if switch.lower() == "\\f"), "")
+    if not 0 < number < 0xFFFF:
+        return ""
+    if number < 0x100 and re.search("symbol|ding", font, re.IGNORECASE):
+        return letters_for_symbols(chr(0xF000 + number), font)[0]
+    is_unicode = number > 0xFF or any(word.lower() == "\\u" for word in words)
+    return chr(number) if is_unicode else bytes([number]).decode("cp1252", "replace")
+
+
+def _form_value(form: Element) -> str:
+    """Return what a form's list or box is set to."""
+    choices = child(form, "ddList")
+    if choices is not None:
+        entries = [value(each) or "" for each in choices if local_name(each) == "listEntry"]
+        chosen = value(choices, "result") or value(choices, "default") or "0"
+        return entries[int(chosen)] if chosen.isdigit() and int(chosen) < len(entries) else ""
+    box = child(form, "checkBox")
+    if box is None:
+        return ""
+    name = "checked" if child(box, "checked") is not None else "default"
+    return "☒" if is_on(box, name) else "☐"
