@@ -127,6 +127,14 @@ def test_text_boxes_that_no_page_shows_are_left_out_and_counted(drawing: str, re
     assert (document.text, document.hidden) == ("Seen.", ((reason.value, LETTERS),))
 
 
+def test_what_is_in_a_group_is_measured_by_the_group() -> None:
+    shape = '<v:shape style="position:absolute;left:4257;top:5969;width:1130"><v:textbox><w:txbxContent>'
+    group = '<w:r><w:pict><v:group style="position:absolute;margin-left:{}" coordsize="9000,9000">'
+    box = f"{group}{shape}{p('Label.')}</w:txbxContent></v:textbox></v:shape></v:group></w:pict></w:r>"
+    assert read_docx(p(run("Seen.") + box.format("12pt"))).text == "Seen.\n\nLabel."
+    assert read_docx(p(run("Seen.") + box.format("-9999pt"))).text == "Seen."
+
+
 _DARK_CELL = '<w:tcPr><w:shd w:val="clear" w:fill="1F3864"/></w:tcPr>'
 
 

@@ -278,13 +278,13 @@ def _behind_box(content: Element) -> str:
 
 def unseen_drawing(element: Element) -> HiddenReason | None:
     """Tell why a drawing is not seen: it is hidden, or stands farther out than any page reaches; None where it is."""
-    for part in element.iter("{*}docPr", "{*}anchor", "{*}shape", "{*}rect"):
+    for part in element.iter("{*}docPr", "{*}anchor", "{*}group", "{*}shape", "{*}rect"):
         name = local_name(part)
         if name == "docPr" and (attribute(part, "hidden") or "") in {"1", "true", "on"}:
             return HiddenReason.NOT_DISPLAYED
         if name == "anchor" and _is_away(part):
             return HiddenReason.OFF_PAGE
-        if name in {"shape", "rect"}:
+        if name in {"group", "shape", "rect"}:  # what is in a group is measured in units of its own
             style = attribute(part, "style") or ""
             if re.search(r"visibility\s*:\s*hidden", style):
                 return HiddenReason.NOT_DISPLAYED

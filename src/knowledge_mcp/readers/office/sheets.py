@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.office.number_formats import shown_number, shown_text
 from knowledge_mcp.readers.office.sheets_hidden import (
     SheetLook,
     SheetMarks,
@@ -22,10 +23,22 @@ from knowledge_mcp.readers.office.sheets_hidden import (
     look_of,
     old_look_of,
     old_marks_of,
+    old_pattern_of,
     scanned,
 )
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
-from knowledge_mcp.readers.shared.containers import OLE, core_properties, corrupted, magic_of, ole_refusal, open_archive
+from knowledge_mcp.readers.shared.containers import (
+    OLE,
+    core_properties,
+    corrupted,
+    magic_of,
+    member,
+    ole_refusal,
+    open_archive,
+    parse_xml,
+    relations_of,
+)
+from knowledge_mcp.readers.shared.drawings import words_of
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -184,7 +197,8 @@ def _new_pieces(archive: zipfile.ZipFile, book: Any, written: Any, marks: Mappin
         sieve = Sieve(said, all_hidden=is_hidden)
         sheet.reset_dimensions()
         rows = _new_rows(sheet, written[sheet.title] if written is not None else None, looks, book.loaded_theme)
-        yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches)
+        words = [] if is_hidden else [*_drawn(archive, getattr(sheet, "_worksheet_path", ""))]
+        yield from _sheet(sheet.title, sieve.sift(rows), sieve.reaches, words)
         yield hidden_piece(sieve.hidden)
         warnings += _hidden_warnings(sheet.title, sieve, is_hidden=is_hidden)
         names += [] if is_hidden else [sheet.title]
@@ -202,7 +216,7 @@ def _new_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: byt
     """Yield the texts of rows with the looks of their cells; `looks` keeps what is known of each style."""
     if formulas is None:
         for row in sheet.iter_rows():
-            yield [_printed(cell.value, cell) for cell in row], [_look(cell, looks, theme) for cell in row]
+            yield [_printed(cell.value, _pattern(cell)) for cell in row], [_look(cell, looks, theme) for cell in row]
         return
     formulas.reset_dimensions()
     for row, other in itertools.zip_longest(sheet.iter_rows(), formulas.iter_rows(), fillvalue=()):
@@ -211,7 +225,7 @@ def _new_rows(sheet: Any, formulas: Any, looks: dict[int, SheetLook], theme: byt
             value = cell.value if cell is not None else None
             if value is None and formula is not None:
                 value = getattr(formula.value, "text", formula.value)
-            cells.append(_printed(value, cell))
+            cells.append(_printed(value, _pattern(cell)))
         yield cells, [_look(cell, looks, theme) for cell in row]
 
 
@@ -223,6 +237,20 @@ def _look(cell: Any, looks: dict[int, SheetLook], theme: bytes | None) -> SheetL
     if style not in looks:
         looks[style] = look_of(cell, theme)
     return looks[style] if looks[style].reason is not None else None
+
+
+def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+    """Give the words of the text boxes and shapes that are drawn on a sheet, a paragraph a line."""
+    for _, kind, name in relations_of(archive, sheet, _EXPECTED) if sheet else ():
+        data = member(archive, name) if kind == "drawing" else None
+        for shape in parse_xml(data, _EXPECTED).iter("{*}sp") if data else ():
+            about = shape.find("{*}nvSpPr/{*}cNvPr")
+            if about is not None and about.get("hidden") in {"1", "true"}:
+                continue
+            body = shape.find("{*}txBody")
+            words = (words_of(each) for each in (body.iter("{*}p") if body is not None else ()))
+            if text := "\n".join(filter(None, words)):
+                yield text
 
 
 def _part_warnings(archive: zipfile.ZipFile) -> Iterator[str]:
@@ -310,7 +338,7 @@ def _old_rows(book: Any, sheet: Any) -> Iterator[_Row]:
                 value = bool(value)
             elif cell.ctype == xlrd.XL_CELL_ERROR:
                 value = xlrd.error_text_from_code.get(value, "#ERROR")
-            cells.append(_printed(value, None))
+            cells.append(_printed(value, old_pattern_of(book, cell.xf_index)))
             if cell.xf_index is not None and cell.xf_index not in looks:
                 look = old_look_of(book, cell.xf_index)
                 looks[cell.xf_index] = look if look.reason is not None else None
@@ -330,9 +358,11 @@ def _old_date(value: float, mode: Any) -> Any:
 # ---- both -----------------------------------------------------------------------------------------------------------
 
 
-def _sheet(title: str, rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Reach]) -> Iterator[Piece]:
-    """Write a sheet: its name, then its tables and lines of text; an empty one leaves no trace."""
-    found = regions(rows, reaches)
+def _sheet(
+    title: str, rows: Iterable[tuple[int, Sequence[str]]], reaches: Mapping[int, Reach], drawn: Sequence[str] = ()
+) -> Iterator[Piece]:
+    """Write a sheet: its name, its tables and lines of text, the words drawn on it; an empty one leaves no trace."""
+    found = itertools.chain(regions(rows, reaches), (piece(BlockKind.PARAGRAPH, words) for words in drawn))
     first = next(found, None)
     if first is None:
         return
@@ -341,18 +371,16 @@ def _sheet(title: str, rows: Iterable[tuple[int, Sequence[str]]], reaches: Mappi
     yield from found
 
 
-def _printed(value: object, cell: Any) -> str:
-    """Write a cell's value about as the sheet shows it."""
+def _printed(value: object, pattern: str) -> str:
+    """Write a cell's value about as the sheet shows it by its number format."""
     if value is None:
         return ""
     if isinstance(value, str):
-        return value
+        return shown_text(value, pattern)
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return _percent(value, cell) or str(value)
-    if isinstance(value, float):
-        return _percent(value, cell) or f"{value:.15g}"
+    if isinstance(value, (int, float)):
+        return shown_number(value, pattern)
     if isinstance(value, dt.datetime):
         if value.time() == _MIDNIGHT:
             return value.date().isoformat()
@@ -360,9 +388,8 @@ def _printed(value: object, cell: Any) -> str:
     return str(value)
 
 
-def _percent(value: float, cell: Any) -> str:
-    pattern = str(getattr(cell, "number_format", "") or "")
-    return f"{value * 100:.12g}%" if "%" in pattern and '"' not in pattern else ""
+def _pattern(cell: Any) -> str:
+    return str(getattr(cell, "number_format", "") or "")
 
 
 def _hidden_warnings(title: str, sieve: Sieve, *, is_hidden: bool) -> list[str]:

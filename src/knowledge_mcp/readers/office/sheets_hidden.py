@@ -260,8 +260,15 @@ def old_look_of(book: Any, index: int) -> SheetLook:
         return SheetLook(HiddenReason.STRUCK)
     pattern = style.background.fill_pattern
     ground = {0: WHITE, 1: _old_colour(book, style.background.pattern_colour_index)}.get(pattern, "")
-    known = book.format_map.get(style.format_key)
-    return _look(font.height / 20, _old_colour(book, font.colour_index), ground, known.format_str if known else "")
+    return _look(font.height / 20, _old_colour(book, font.colour_index), ground, old_pattern_of(book, index))
+
+
+def old_pattern_of(book: Any, index: int | None) -> str:
+    """Give the number format of xlrd's cell by its style's number, "" where it is not known."""
+    if index is None or not 0 <= index < len(book.xf_list):
+        return ""
+    known = book.format_map.get(book.xf_list[index].format_key)
+    return known.format_str if known else ""
 
 
 def _old_colour(book: Any, index: int) -> str:

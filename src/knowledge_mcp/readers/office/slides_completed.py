@@ -7,12 +7,11 @@ strict dialect and shows (`.ppsx` under another name) get the names that python-
 from __future__ import annotations
 
 import io
-import posixpath
 import zipfile
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
-from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml
+from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of
 from knowledge_mcp.readers.shared.drawings import diagram_items
 from knowledge_mcp.readers.shared.equations import equation_text
 
@@ -126,7 +125,8 @@ def _write_diagram(archive: zipfile.ZipFile, slide: str, frame: Element) -> None
 
     marks = next(frame.iter("{*}relIds"), None)
     keys = [str(text) for key, text in marks.attrib.items() if str(key).endswith("}dm")] if marks is not None else []
-    data = member(archive, _target(archive, slide, keys[0])) if keys else None
+    found = (path for key, _, path in relations_of(archive, slide, _EXPECTED) if [key] == keys)
+    data = member(archive, next(found, ""))
     items = diagram_items(parse_xml(data, _EXPECTED)) if data else []
     if not items:
         return
@@ -151,17 +151,6 @@ def _write_diagram(archive: zipfile.ZipFile, slide: str, frame: Element) -> None
         etree.SubElement(bullet, f"{{{_A}}}buChar", {"char": "•"})
         paragraph.append(_run(text))
     _replace(frame, shape)
-
-
-def _target(archive: zipfile.ZipFile, part: str, key: str) -> str:
-    """Name the part that a slide leads to by the id of a relation."""
-    folder, _, file = part.rpartition("/")
-    data = member(archive, f"{folder}/_rels/{file}.rels")
-    for relation in parse_xml(data, _EXPECTED) if data else ():
-        if relation.get("Id") == key:
-            target = relation.get("Target", "")
-            return target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
-    return ""
 
 
 def _give_outline(shape: Element) -> None:

@@ -10,7 +10,6 @@ makes it unsure.
 from __future__ import annotations
 
 import math
-import posixpath
 import re
 import zipfile
 from collections import Counter
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml
+from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of
 from knowledge_mcp.readers.shared.hidden import is_alike, nonblank_length
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
@@ -124,13 +123,9 @@ class _Sieve:
     def related(self, name: str, kind: str) -> str:
         """Return the name of the part of a kind that another part leads to, empty without one."""
         if name not in self._relations:
-            folder, _, file = name.rpartition("/")
-            data = member(self._archive, f"{folder}/_rels/{file}.rels")
             found: dict[str, str] = {}
-            for relation in parse_xml(data, _EXPECTED) if data else ():
-                target = relation.get("Target", "")
-                path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
-                found.setdefault(relation.get("Type", "").rpartition("/")[2], path)
+            for _, relation, path in relations_of(self._archive, name, _EXPECTED):
+                found.setdefault(relation, path)
             self._relations[name] = found
         return self._relations[name].get(kind, "")
 

@@ -6,9 +6,10 @@ Sizes and ratio of an archive's members are summed before one is unpacked; an ar
 from __future__ import annotations
 
 import functools
+import posixpath
 import re
 import zipfile
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -203,6 +204,23 @@ def parse_xml(data: bytes, kind: str) -> Element:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise corrupted(kind, error) from error
+
+
+def relations_of(archive: zipfile.ZipFile, part: str, kind: str) -> Iterator[tuple[str, str, str]]:
+    """Give what a part of an Office file leads to within the file: id, last word of the type, name of the part.
+
+    Args:
+        archive: the file.
+        part: the name of the part.
+        kind: what the file should be, for the message where its relations are damaged.
+    """
+    folder, _, file = part.rpartition("/")
+    data = member(archive, f"{folder}/_rels/{file}.rels")
+    for relation in parse_xml(data, kind) if data else ():
+        target = relation.get("Target", "")
+        if relation.get("TargetMode") != "External":
+            path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+            yield relation.get("Id", ""), relation.get("Type", "").rpartition("/")[2], path
 
 
 def local_name(element: Element) -> str:

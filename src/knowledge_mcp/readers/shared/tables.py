@@ -10,7 +10,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
 from knowledge_mcp.readers.shared.richtext import RichText, table_text
 
-_NUMBER = re.compile(r"[-+−(]?(?=[.,\s]*\d)[\d.,\s]*+%?\)?")
+_NUMBER = re.compile(r"[-+−(]?[$€£¥]?(?=[.,\s]*\d)[\d.,\s]*+[%°$€£¥]?\)?")
 MOST_HEADER_ROWS = 4
 """Rows of a header that no mark says to be one: a group, a name, a symbol and a unit at the most."""
 

@@ -1,0 +1,87 @@
+"""Cells as their number format shows them, and the words that are drawn on a sheet."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.readers.markdown import MarkdownReader
+from knowledge_mcp.readers.office.number_formats import shown_number, shown_text
+from knowledge_mcp.readers.office.reader import OfficeReader
+from tests.readers.in_process import InProcessSandbox
+from tests.readers.office_files import item_of, workbook, zipped
+
+READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "shown"),
+    [
+        (7, '"REQ-"0000', "REQ-0007"),
+        (5.25, '0.0" mm"', "5.25 mm"),
+        (-4, '0" °C"', "-4 °C"),
+        (3, "0\\ \\k\\g", "3 kg"),
+        (1234.5, "#,##0.00 [$kg]", "1234.5 kg"),
+        (3, "[$€-407] #,##0.00", "€ 3"),
+        (-3, '"$"#,##0_);\\("$"#,##0\\)', "-$3"),
+        (-2.5, '"€"\\ * #,##0.00_-;\\-"€"\\ * #,##0.00_-', "-€ 2.5"),
+        (0, '_(* #,##0_);_(* \\(#,##0\\);_(* "-"??_);_(@_)', "0"),
+        (0.25, "0%", "25%"),
+        (0.05, '0%" of the limit"', "5% of the limit"),
+        (5, 'General" bar"', "5 bar"),
+        (1, '"Yes";;"No"', "Yes"),
+        (0, '"Yes";;"No"', "No"),
+        (12000, '#,##0,"K"', "12000"),
+        (45, "dd/mm/yyyy", "45"),
+        (45, "General", "45"),
+        (45, '0" mm" 0', "45 mm"),
+        (2, "[Red]0;[Blue]-0", "2"),
+    ],
+)
+def test_numbers_have_what_their_format_puts_around_them(value: float, pattern: str, shown: str) -> None:
+    assert shown_number(value, pattern).rstrip() == shown
+
+
+def test_texts_have_what_their_format_puts_around_them() -> None:
+    assert shown_text("12", '"Req. "@') == "Req. 12"
+    assert shown_text("12", "_(@_)") == "12"
+    assert shown_text("12", '0;0;0;"No. "@') == "No. 12"
+
+
+def filled(made: Any) -> None:
+    sheet = made.active
+    sheet.append(["ID", "Requirement", "Limit"])
+    for number in (1, 2):
+        sheet.append([number, "The pump shall hold.", 1.5 * number])
+        sheet.cell(number + 1, 1).number_format = '"REQ-"000'
+        sheet.cell(number + 1, 3).number_format = '0.0" bar"'
+
+
+def test_a_register_has_its_ids_and_units() -> None:
+    text = READER.read(item_of(workbook(filled), "register.xlsx")).text
+    assert "| REQ-001 | The pump shall hold. | 1.5 bar |\n| REQ-002 | The pump shall hold. | 3 bar |" in text
+
+
+def test_words_of_shapes_on_a_sheet_are_read_but_for_hidden_ones() -> None:
+    with zipfile.ZipFile(io.BytesIO(workbook(filled))) as archive:
+        members: dict[str, bytes | str] = {name: archive.read(name) for name in archive.namelist()}
+
+    def shape(words: str, hidden: str) -> str:
+        return (
+            f'<xdr:sp><xdr:nvSpPr><xdr:cNvPr id="1" name="T" hidden="{hidden}"/></xdr:nvSpPr><xdr:txBody><a:p><a:r>'
+            f"<a:t>{words}</a:t></a:r></a:p><a:p><a:r><a:t>Second line.</a:t></a:r></a:p></xdr:txBody></xdr:sp>"
+        )
+
+    spaces = 'xmlns:xdr="http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing" '
+    spaces += 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    drawing = f"<xdr:wsDr {spaces}>{shape('Values shall be checked.', '0')}{shape('Unseen', '1')}</xdr:wsDr>"
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/drawing"
+    links = '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    links += f'<Relationship Id="r1" Type="{kind}" Target="../drawings/drawing1.xml"/></Relationships>'
+    members |= {"xl/worksheets/_rels/sheet1.xml.rels": links, "xl/drawings/drawing1.xml": drawing}
+    text = READER.read(item_of(zipped(members), "register.xlsx")).text
+    assert text.endswith("Values shall be checked.\nSecond line.")
+    assert "Unseen" not in text
