@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from knowledge_mcp.readers.office.slides_completed import completed, usual_names, written_again
+from knowledge_mcp.readers.office.dialects import usual_names, written_again
+from knowledge_mcp.readers.office.slides_completed import completed
 from knowledge_mcp.readers.office.slides_hidden import seen_of
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import core_properties, corrupted, member, open_archive, parse_xml
@@ -49,7 +50,8 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         Refusal: it is no presentation, locked, damaged, empty or too large.
     """
     with open_archive(path, _PRESENTATION, needs=("ppt/presentation.xml",)) as opened:
-        archive = usual_names(opened)
+        usual = usual_names(opened, "ppt/presentation.xml")
+        archive = zipfile.ZipFile(usual) if usual is not None else opened
         slides, size = _slides(archive)
         if check:
             yield {"pages": len(slides)}

@@ -8,13 +8,16 @@ memory as a whole. Here values are written as the sheet shows them, and a formul
 from __future__ import annotations
 
 import datetime as dt
+import io
 import itertools
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.office.dialects import usual_names
 from knowledge_mcp.readers.office.number_formats import shown_number, shown_text
 from knowledge_mcp.readers.office.sheets_hidden import (
     SheetLook,
@@ -155,15 +158,23 @@ def workbook(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if magic_of(path).startswith(OLE):
         yield from _old(path, check=check)
         return
-    with open_archive(path, _EXPECTED, needs=_WORKBOOKS) as archive:
-        yield from _new(path, archive, {} if check else scanned(archive), check=check)
+    with open_archive(path, _EXPECTED, needs=_WORKBOOKS) as opened:
+        usual = usual_names(opened, *_WORKBOOKS)
+        data = usual.read() if usual is not None else b""
+        with zipfile.ZipFile(usual) if usual is not None else nullcontext(opened) as archive:
+            marks = {} if check else scanned(archive)
+
+            def source() -> BinaryIO:
+                return io.BytesIO(data) if data else Path(path).open("rb")
+
+            yield from _new(source, archive, marks, check=check)
 
 
 # ---- .xlsx ----------------------------------------------------------------------------------------------------------
 
 
 def _new(
-    path: str, archive: zipfile.ZipFile, marks: Mapping[str, SheetMarks], *, check: bool
+    source: Callable[[], BinaryIO], archive: zipfile.ZipFile, marks: Mapping[str, SheetMarks], *, check: bool
 ) -> Iterator[dict[str, Any]]:
     import warnings
 
@@ -172,7 +183,7 @@ def _new(
     warnings.simplefilter("ignore")  # of styles and extensions that concern nobody here
     try:
         # as streams: a name would have to have one of the right extensions
-        with Path(path).open("rb") as one, Path(path).open("rb") as other:
+        with source() as one, source() as other:
             book: Any = openpyxl.load_workbook(one, read_only=True, data_only=True)
             formulas = any(each.has_formulas for each in marks.values())
             written: Any = openpyxl.load_workbook(other, read_only=True) if formulas else None
@@ -271,8 +282,6 @@ def _part_warnings(archive: zipfile.ZipFile) -> Iterator[str]:
 
 
 def _old(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    import io
-
     import xlrd
     from xlrd.biffh import XLRDError
 

@@ -1,15 +1,13 @@
 """In the child: what a presentation keeps in other parts or newer markup is written where slides are read.
 
-Diagrams become lists, equations text, and of alternatives the one that PowerPoint shows stays. Presentations of the
-strict dialect and shows (`.ppsx` under another name) get the names that python-pptx knows.
+Diagrams become lists, equations text, and of alternatives the one that PowerPoint shows stays.
 """
 
 from __future__ import annotations
 
-import io
 import zipfile
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of
 from knowledge_mcp.readers.shared.drawings import diagram_items
@@ -23,45 +21,6 @@ _A = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _P = "http://schemas.openxmlformats.org/presentationml/2006/main"
 _SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
 _HINTS = (b"AlternateContent", b"relIds", b"oMath", b"<p:sp>", b"<p:sp ")
-_STRICT = b"http://purl.oclc.org/ooxml/"
-_NAMES = (
-    (b"http://purl.oclc.org/ooxml/officeDocument/", b"http://schemas.openxmlformats.org/officeDocument/2006/"),
-    (b"http://purl.oclc.org/ooxml/drawingml/", b"http://schemas.openxmlformats.org/drawingml/2006/"),
-    (b"http://purl.oclc.org/ooxml/presentationml/", b"http://schemas.openxmlformats.org/presentationml/2006/"),
-)
-_TYPES = "[Content_Types].xml"
-_MAIN = b"presentationml.presentation.main+xml"
-_SHOWS = (b"presentationml.slideshow.main+xml", b"presentationml.template.main+xml")
-
-
-def usual_names(archive: zipfile.ZipFile) -> zipfile.ZipFile:
-    """Give a presentation with the names of the usual dialect; the archive itself where it has them."""
-    types = member(archive, _TYPES) or b""
-    is_strict = _STRICT in (member(archive, "ppt/presentation.xml") or b"")
-    if not is_strict and not any(each in types for each in _SHOWS):
-        return archive
-    for each in _SHOWS:
-        types = types.replace(each, _MAIN)
-    changed = {_TYPES: types}
-    if is_strict:
-        for info in archive.infolist():
-            if info.filename.endswith((".xml", ".rels")):
-                data = changed.get(info.filename) or archive.read(info)
-                for strict, usual in _NAMES:
-                    data = data.replace(strict, usual)
-                changed[info.filename] = data
-    return zipfile.ZipFile(written_again(archive, changed))
-
-
-def written_again(archive: zipfile.ZipFile, members: Mapping[str, bytes]) -> BinaryIO:
-    """Write an archive again with some of its members changed."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as written:
-        for info in archive.infolist():
-            if not info.is_dir():
-                written.writestr(info.filename, members.get(info.filename) or archive.read(info))
-    target.seek(0)
-    return target
 
 
 def completed(archive: zipfile.ZipFile, slides: Iterable[str]) -> dict[str, bytes]:
