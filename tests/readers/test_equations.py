@@ -68,6 +68,7 @@ def test_equations_of_office_files(markup: str, text: str) -> None:
         ("<mfrac><mn>1</mn></mfrac>", "1/"),
         ("<apply><plus></plus><ci>a</ci><cn>2</cn></apply>", "plus(a, 2)"),
         ("12", "12"),
+        ("<mn>1</mn><mtext>if</mtext><mi>x</mi>", "1 if x"),
     ],
 )
 @pytest.mark.parametrize("name", ["page.html", "page.xhtml", "article.xml"])

@@ -268,6 +268,16 @@ def test_an_e_book_s_chapters_come_in_order_with_their_text_whole() -> None:
     assert "| 1\\|2 | c |" in tables(document)[0]
 
 
+def test_an_e_book_is_read_as_pages_are() -> None:
+    body = (
+        '<p>A ratio of <math xmlns="http://www.w3.org/1998/Math/MathML"><mfrac><mn>1</mn><mn>2</mn></mfrac></math>.</p>'
+        '<p style="display:none">Unseen</p><dl><dt>pump</dt><dd>A machine.</dd></dl><ol type="a"><li>first</li></ol>'
+    )
+    document = read(epub(body), "book.epub")
+    assert document.text == "A ratio of 1/2.\n\npump: A machine.\n\na. first"
+    assert dict(document.hidden) == {"not displayed": 6}
+
+
 def test_a_chapter_that_is_not_in_the_book_s_file_is_told() -> None:
     document = read(epub("<p>words</p>", missing=2), "book.epub")
     assert any(warning.startswith("2 chapters") for warning in document.warnings)
@@ -399,7 +409,7 @@ def test_a_child_process_reads_as_this_one(reader: OfficeReader, tmp_path: Path)
 
 
 @pytest.mark.requirement("D-REQ-1.3")
-@pytest.mark.parametrize("name", ["a.pptx", "a.xlsx", "a.xls", "a.epub", "a.msg"])
+@pytest.mark.parametrize("name", ["a.pptx", "a.xlsx", "a.xls", "a.msg"])
 def test_without_its_libraries_the_reader_says_how_to_install_them(name: str) -> None:
     bare = OfficeReader(markdown=MarkdownReader(), installed=lambda module: False)
     for attempt in (bare.check, bare.read):

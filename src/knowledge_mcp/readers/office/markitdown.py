@@ -1,4 +1,4 @@
-"""In the child: presentations and e-books to Markdown by MarkItDown, told safely what to do.
+"""In the child: presentations to Markdown by MarkItDown, told safely what to do.
 
 Of MarkItDown only the one converter for the format is switched on, and `convert_stream` is given our own open file: no
 address is resolved, no archive walked through, and nothing else is tried where that one fails. What it writes is then
@@ -24,7 +24,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many, list_first
 
 _PRESENTATION = "a PowerPoint presentation"
-_BOOK = "an EPUB"
 _BATCH = 500_000
 _MOST_MARKDOWN = 12_000_000
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -38,9 +37,6 @@ _DEFAULT_NAME = re.compile(
 _ITEM = re.compile(r"(?P<levels>\ufdd0{1,9})(?P<number>\d{0,4})\ufdd0")
 """What `SlideConverter` writes before an item."""
 _TABLE_END = re.compile(r"\|\s*$")
-
-
-# ---- presentations --------------------------------------------------------------------------------------------------
 
 
 def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
@@ -62,7 +58,7 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         has_comments = any(name.startswith("ppt/comments/") for name in archive.namelist())
         members = written | seen.members
         changed = written_again(archive, members) if members or archive is not opened else None
-    text = _converted(path, ".pptx", _PRESENTATION, source=changed)
+    text = _converted(path, changed)
     markdown, pictures = settled(text)
     slides = "Slide {} is" if len(seen.slides) == 1 else "Slides {} are"
     description = slides.format(list_first([*map(str, seen.slides)], 20))
@@ -160,89 +156,21 @@ def _settled_line(line: str) -> str:
     return escaped(flat)
 
 
-def epub(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield an e-book's facts and Markdown, its chapters in the order of reading.
-
-    Raises:
-        Refusal: it is no e-book, protected against copying, damaged, empty or too large.
-    """
-    with open_archive(path, _BOOK, needs=("META-INF/container.xml",)) as archive:
-        if member(archive, "META-INF/rights.xml") is not None or _is_protected(archive):
-            raise Refusal(
-                "encrypted",
-                "It is protected against copying (DRM).",
-                suggestion="Get a copy without protection from its publisher.",
-            )
-        properties, missing = _package(archive)
-    if check:
-        yield {"pages": None}
-        return
-    text = _converted(path, ".epub", _BOOK, escape_misc=True)
-    # MarkItDown's own lines of metadata end at the first blank line
-    head, _, body = text.partition("\n\n")
-    warnings = (
-        [f"{how_many(missing, 'chapter is', 'chapters are')} named in the book's table, but not in its file."]
-        if missing
-        else []
-    )
-    yield facts(title=properties.pop("title", ""), metadata=properties, warnings=warnings)
-    yield from _sent(body if head.startswith("**") else text)
-
-
-def _is_protected(archive: zipfile.ZipFile) -> bool:
-    """Tell encrypted chapters from fonts that are merely obfuscated."""
-    data = member(archive, "META-INF/encryption.xml")
-    if data is None:
-        return False
-    root = parse_xml(data, _BOOK)
-    methods = [element.get("Algorithm", "") for element in root.iter("{*}EncryptionMethod")]
-    fonts = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-    return any(not method.startswith(fonts) for method in methods)
-
-
-def _package(archive: zipfile.ZipFile) -> tuple[dict[str, str], int]:
-    """Return the book's properties and how many chapters its archive lacks."""
-    import posixpath
-    from urllib.parse import unquote
-
-    container = parse_xml(member(archive, "META-INF/container.xml") or b"", _BOOK)
-    rootfile = next((element.get("full-path", "") for element in container.iter("{*}rootfile")), "")
-    data = member(archive, rootfile)
-    if data is None:
-        raise corrupted(_BOOK, "its package file is missing")
-    package = parse_xml(data, _BOOK)
-    properties: dict[str, str] = {}
-    for name, key in (("title", "title"), ("creator", "author"), ("language", "language"), ("date", "date")):
-        texts = (element.text or "" for element in package.iter(f"{{http://purl.org/dc/elements/1.1/}}{name}"))
-        found = [" ".join(text.split()) for text in texts if text.strip()]
-        if found:
-            properties[key] = (found[0] if key == "title" else ", ".join(found))[:4000]
-    files = {element.get("id", ""): element.get("href", "") for element in package.iter("{*}item")}
-    names, base = set(archive.namelist()), posixpath.dirname(rootfile)
-    spine = [files.get(element.get("idref", ""), "") for element in package.iter("{*}itemref")]
-    paths = [{posixpath.normpath(posixpath.join(base, href)) for href in (name, unquote(name))} for name in spine]
-    return properties, sum(1 for path in paths if not path & names)
-
-
-# ---- both -----------------------------------------------------------------------------------------------------------
-
-
-def _converted(path: str, extension: str, kind: str, *, source: BinaryIO | None = None, **options: Any) -> str:
+def _converted(path: str, source: BinaryIO | None) -> str:
     """Convert a file, or what stands in its place."""
     from markitdown import MarkItDown, MarkItDownException, StreamInfo
-    from markitdown.converters import EpubConverter
 
     from knowledge_mcp.readers.office.slides import SlideConverter
 
     engine = MarkItDown(enable_builtins=False, enable_plugins=False)
-    engine.register_converter(SlideConverter() if extension == ".pptx" else EpubConverter())
+    engine.register_converter(SlideConverter())
     with source or Path(path).open("rb") as stream:
         try:
-            result = engine.convert_stream(stream, stream_info=StreamInfo(extension=extension), **options)
+            result = engine.convert_stream(stream, stream_info=StreamInfo(extension=".pptx"))
         except MarkItDownException as error:
             if "MemoryError" in str(error):
                 raise MemoryError from error
-            raise corrupted(kind, error) from error
+            raise corrupted(_PRESENTATION, error) from error
     text = result.markdown
     if len(text) > min(_MOST_MARKDOWN, MOST_TEXT):
         raise Refusal(

@@ -25,7 +25,6 @@ _EPUB = "application/epub+zip"
 _EML = "message/rfc822"
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {
-    _EPUB: ("markitdown",),
     _MSG: ("olefile",),
     _PPTX: ("markitdown", "pptx"),
     _XLS: ("openpyxl", "xlrd"),
@@ -43,7 +42,7 @@ class OfficeReader(ConvertingReader):
     """Read .pptx, .xlsx, .xls, .epub, .odt, .msg and .eml files; slides are pages, the others have none. Thread-safe.
 
     Args:
-        markdown: reads what MarkItDown makes of presentations and e-books; it stays its giver's to close.
+        markdown: reads what MarkItDown makes of presentations; it stays its giver's to close.
         sandbox: where files are parsed; None makes one that this reader owns and closes.
         limits: memory and time for one file.
         installed: tells whether a module is there.
@@ -52,7 +51,7 @@ class OfficeReader(ConvertingReader):
     label = "office-10"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
-        _EPUB: f"{_ROOM}.markitdown:epub",
+        _EPUB: f"{_ROOM}.books:epub",
         _MSG: f"{_ROOM}.mail:msg",
         _ODT: f"{_ROOM}.odt:odt",
         _PPTX: f"{_ROOM}.markitdown:pptx",

@@ -29,6 +29,8 @@ def equation_text(element: Element, depth: int = 0) -> str:
         return ""
     if name == "t":
         return element.text or ""
+    if name == "mtext":
+        return f" {' '.join(''.join(map(str, element.itertext())).split())} "
     if name in _LETTERS or (not len(element) and name not in _FORMS):
         return " ".join("".join(map(str, element.itertext())).split())
     written = _FORMS.get(name)
@@ -53,7 +55,7 @@ def write_equations(root: Element) -> None:
         element.text, element.tail = text, tail
 
 
-_LETTERS = frozenset({"mi", "mn", "mo", "ms", "mtext"})
+_LETTERS = frozenset({"mi", "mn", "mo", "ms"})
 
 
 def _inside(element: Element, depth: int) -> list[str]:
