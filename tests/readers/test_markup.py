@@ -257,6 +257,20 @@ def test_asciidoc_blocks_and_marks(text: str, words: list[str]) -> None:
     assert [found for _, found in blocks(read(text, "a.adoc"))] == words
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "markers"),
+    [
+        ("T\n=\n\na. one\n#. two\n\n   i. x\n   #. y\n\nA. else\n", "a.rst", "a. b. i. ii. A."),
+        (". one\n.. x\n... y\n. two\n", "a.adoc", "1. a. i. 2."),
+        (". one\n[upperroman]\n.. x\n.. y\n. two\n", "a.adoc", "1. I. II. 2."),
+        (". one\n\n[start=4]\n. four\n. five\n", "a.adoc", "1. 4. 5."),
+        ("[loweralpha]\n. one\n. two\n\n* bullet\n.. in it\n", "a.adoc", "a. b. • a."),
+    ],
+)
+def test_items_have_the_numbers_that_are_printed(text: str, name: str, markers: str) -> None:
+    assert " ".join(b.marker for b in read(text, name).blocks if b.kind is BlockKind.LIST_ITEM) == markers
+
+
 def outcome(text: str, name: str) -> str:
     try:
         return read(text, name).text

@@ -12,7 +12,7 @@ _CONVERSION = (
     _must(
         "D-REQ-1.1",
         "convert_to_text converts the file behind a uri by MarkItDown",
-        "PPTX and EPUB by MarkItDown; the others by our own readers, which lose less",
+        "PPTX by MarkItDown; the others by our own readers, which lose less",
     ),
     _must("D-REQ-1.2", "a conversion returns the text"),
     _must("D-REQ-1.3", "a failed conversion says why", "an empty conversion is a failure too"),

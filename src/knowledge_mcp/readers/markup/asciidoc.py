@@ -15,6 +15,7 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
+from knowledge_mcp.readers.shared.numbering import counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -346,7 +347,7 @@ class _Walk:
 
     def _list(self, lines: Sequence[str], at: int, marks: _Marks, depth: int) -> Generator[Piece, None, int]:
         """Write a list to its end, each item with what is attached to it; returns how many lines it has."""
-        start, levels, counts = at, list[str](), dict[int, int]()
+        start, levels, counts, forms = at, list[str](), dict[int, int](), dict[int, str]()
         while at < len(lines):
             item, term = _ITEM.fullmatch(lines[at]), None
             if item is None:
@@ -359,7 +360,12 @@ class _Walk:
             level = levels.index(key) if key in levels else len(levels)
             levels = [*levels[:level], key]
             counts = {k: v for k, v in counts.items() if k <= level}
-            counts[level] = counts.get(level, 0) + 1
+            if level not in counts:
+                forms[level] = _LIST_FORMS.get(marks.style) or _form_of(found["marks"])
+                first = marks.attributes.get("start", "")
+                counts[level] = int(first) - 1 if first.isascii() and first.isdigit() and len(first) < 8 else 0
+                marks.style, marks.attributes = "", {}
+            counts[level] += 1
             begun = at
             words, at = self._words_of(lines, at, found["words"] or "")
             names, marks.names = marks.names, []
@@ -367,18 +373,26 @@ class _Walk:
                 described = with_anchors(self._described(term["term"], words), [*names, *_ids_in(term["term"])])
                 yield _at(described, lines[begun:at])
             else:
-                item_piece = with_anchors(self._item(found["marks"], counts[level], words, level), names)
+                item_piece = with_anchors(
+                    self._item(found["marks"], counted(counts[level], forms[level]), words, level), names
+                )
                 yield _at(item_piece, lines[begun:at])
             taken = yield from self._attached(lines, at, depth)
             at += taken
-            following = at
-            while following < len(lines) and not lines[following].strip():
+            following, ahead = at, _Marks()
+            while following < len(lines) and self._is_ahead(lines[following].strip(), ahead):
                 following += 1
-            if following < len(lines) and (_ITEM.fullmatch(lines[following]) or _TERM.fullmatch(lines[following])):
-                at = following
+            upcoming = _upcoming(lines, following)
+            is_nested = upcoming is not None and _key_of(upcoming["marks"]) not in levels
+            if upcoming is not None and (is_nested or ahead == _Marks()):
+                at, marks = following, ahead
             elif following > at:
                 break
         return max(at - start, 1)
+
+    def _is_ahead(self, line: str, marks: _Marks) -> bool:
+        """Tell a blank line, or one that says how the list within an item is numbered."""
+        return not line or (line.startswith("[") and self._is_mark(line, marks))
 
     def _words_of(self, lines: Sequence[str], at: int, words: str) -> tuple[str, int]:
         """Collect an item's lines; a term's definition may begin on the line after it, a blank one between."""
@@ -409,8 +423,8 @@ class _Walk:
             at += taken
         return at - start
 
-    def _item(self, mark: str, count: int, words: str, level: int) -> Piece:
-        shown = _BULLET if mark[0] in "*-" else f"{count}." if mark[0] in ".<" else mark
+    def _item(self, mark: str, number: str, words: str, level: int) -> Piece:
+        shown = _BULLET if mark[0] in "*-" else f"{number}." if mark[0] in ".<" else mark
         text = _CHECK.sub("", words, count=1)
         return rich_piece(BlockKind.LIST_ITEM, self._inline.rich(text), marker=shown, depth=level)
 
@@ -438,6 +452,25 @@ def _auto_name(title: str) -> str:
 
 def _ids_in(text: str) -> list[str]:
     return [found["id"].strip() for found in _ANCHOR.finditer(text)]
+
+
+_LIST_FORMS = {
+    "arabic": "1",
+    "decimal": "1",
+    "loweralpha": "a",
+    "upperalpha": "A",
+    "lowerroman": "i",
+    "upperroman": "I",
+}
+
+
+def _form_of(mark: str) -> str:
+    """Tell how a list is numbered by its mark: the first level in digits, the next in letters, then in numerals."""
+    return "1aiAI"[min(len(mark), 5) - 1] if mark.startswith(".") else "1"
+
+
+def _upcoming(lines: Sequence[str], at: int) -> re.Match[str] | None:
+    return (_ITEM.fullmatch(lines[at]) or _TERM.fullmatch(lines[at])) if at < len(lines) else None
 
 
 def _key_of(mark: str) -> str:

@@ -28,7 +28,7 @@ class MarkupReader(ConvertingReader):
         installed: tells whether a module is there.
     """
 
-    label = "markup-7"
+    label = "markup-8"
     jobs: ClassVar[Mapping[str, str]] = {
         _ADOC: "knowledge_mcp.readers.markup.asciidoc:asciidoc",
         _RST: "knowledge_mcp.readers.markup.restructured:restructured",
