@@ -18,7 +18,7 @@ from knowledge_mcp.readers.html.completed import complete
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
 from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
-from knowledge_mcp.readers.shared.numbering import counted
+from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -44,8 +44,6 @@ _BLOCKS = frozenset(
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "head"})
 _EMPHASIS = frozenset({"b", "strong", "u", "i", "em"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
-_FORMS = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
-"""Classes by which docutils, Sphinx and Asciidoctor say how a list is numbered; their stylesheets do it."""
 _HEADING = re.compile(r"h[1-6]")
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
 _XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
@@ -154,7 +152,7 @@ def _list_of(element: Element) -> _List:
     """Begin an `ol` as it numbers its items."""
     step = 1 if element.get("reversed") is None else -1
     first = 1 if step > 0 else sum(1 for item in element if isinstance(item.tag, str) and item.tag.endswith("li"))
-    named = (_FORMS.get(name) for name in (element.get("class") or "").lower().split())
+    named = (FORM_NAMES.get(name) for name in (element.get("class") or "").lower().split())
     return _List(element.get("type") or next(filter(None, named), "1"), _whole(element.get("start"), first), step)
 
 

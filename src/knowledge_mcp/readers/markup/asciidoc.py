@@ -15,7 +15,7 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
-from knowledge_mcp.readers.shared.numbering import counted
+from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -361,7 +361,7 @@ class _Walk:
             levels = [*levels[:level], key]
             counts = {k: v for k, v in counts.items() if k <= level}
             if level not in counts:
-                forms[level] = _LIST_FORMS.get(marks.style) or _form_of(found["marks"])
+                forms[level] = FORM_NAMES.get(marks.style) or _form_of(found["marks"])
                 first = marks.attributes.get("start", "")
                 counts[level] = int(first) - 1 if first.isascii() and first.isdigit() and len(first) < 8 else 0
                 marks.style, marks.attributes = "", {}
@@ -452,16 +452,6 @@ def _auto_name(title: str) -> str:
 
 def _ids_in(text: str) -> list[str]:
     return [found["id"].strip() for found in _ANCHOR.finditer(text)]
-
-
-_LIST_FORMS = {
-    "arabic": "1",
-    "decimal": "1",
-    "loweralpha": "a",
-    "upperalpha": "A",
-    "lowerroman": "i",
-    "upperroman": "I",
-}
 
 
 def _form_of(mark: str) -> str:

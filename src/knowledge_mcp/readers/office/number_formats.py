@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<sign>[^\]-]*)[^\]]*\]|\[[^\]]*\]|[_*].|(?P<general>General)'
-    r"|(?P<digits>[0#?][0#?.,]*)|(?P<power>[Ee][+-])|(?P<bare>.)",
+    r'"(?P<quoted>[^"]{0,255})"|\\(?P<escaped>.)|\[\$(?P<sign>[^\]-]{0,40})[^\]]{0,40}\]|\[[^\]]{0,80}\]|[_*].|(?P<general>General)'
+    r"|(?P<digits>[0#?][0#?.,]*+)|(?P<power>[Ee][+-])|(?P<bare>.)",
     re.DOTALL | re.IGNORECASE,
 )
-_SECTION = re.compile(r'(?:"[^"]*"|\\.|[_*].|\[[^\]]*\]|[^;])*', re.DOTALL)
+_SECTION = re.compile(r'(?:"[^"]{0,255}"|\\.|[_*].|\[[^\]]{0,80}\]|[^;])*+', re.DOTALL)
 _SIGNS = frozenset("%°$€£¥￥‰")
 _DATES = frozenset("ymdhsbg")
 _PLAIN = frozenset({"", "General", "GENERAL", "@"})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
-from knowledge_mcp.readers.office.odt_numbers import Lists, OpenList, Outline, whole
+from knowledge_mcp.readers.office.odt_numbers import HeadingNumbers, Lists, OpenList, whole
 from knowledge_mcp.readers.shared.containers import (
     core_properties,
     corrupted,
@@ -95,7 +95,7 @@ def _pieces(archive: zipfile.ZipFile, content: Element) -> Iterator[Piece]:
     data = member(archive, "styles.xml")
     styles = parse_xml(data, _EXPECTED) if data else None
     roots = [root for root in (styles, content) if root is not None]
-    walk = _Walk(Outline(styles), Lists(roots), OdtLooks(roots), _Objects(archive))
+    walk = _Walk(HeadingNumbers(styles), Lists(roots), OdtLooks(roots), _Objects(archive))
     yield from walk.blocks(body, 0)
     yield hidden_piece(walk.hidden)
     warnings: list[str] = []
@@ -144,7 +144,7 @@ class _Objects:
 class _Walk:
     """Write the blocks of a body; `hidden` counts what nobody sees."""
 
-    def __init__(self, outline: Outline, lists: Lists, looks: OdtLooks, objects: _Objects) -> None:
+    def __init__(self, outline: HeadingNumbers, lists: Lists, looks: OdtLooks, objects: _Objects) -> None:
         self._outline = outline
         self._lists = lists
         self._looks = looks

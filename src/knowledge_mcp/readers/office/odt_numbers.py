@@ -82,7 +82,7 @@ def _count(levels: Mapping[int, _Level], counts: dict[int, int], level: int, sta
         del counts[deeper]
 
 
-class Outline:
+class HeadingNumbers:
     """Count headings as the document's outline numbering does; nothing where it has none."""
 
     def __init__(self, styles: Element | None) -> None:

@@ -34,6 +34,11 @@ _ONES = (
 _FORMS = {"a": (26, "lowerLetter"), "A": (26, "upperLetter"), "i": (99, "lowerRoman"), "I": (99, "upperRoman")}
 """Of the short name of a form, the largest count that is written in it, and Word's name."""
 
+FORM_NAMES = {
+    "arabic": "1", "decimal": "1", "loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I",
+}  # fmt: skip
+"""Short names of forms by what AsciiDoc, docutils and Sphinx call them."""
+
 
 def counted(count: int, form: str) -> str:
     """Write a count as digits, a letter or a Roman numeral, by the short name of its form ("1", "a", "A", "i", "I")."""
