@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.pdf.headings.contents import Contents, take_contents
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
 from knowledge_mcp.readers.pdf.headings.outline import listed_headings
+from knowledge_mcp.readers.pdf.running.furniture import remove_furniture
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
 __all__ = ["PROSE", "WORDS", "Sheets", "contents_of", "found_in", "headings_in", "report"]

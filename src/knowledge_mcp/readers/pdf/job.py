@@ -19,7 +19,6 @@ from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
 from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
 from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows
-from knowledge_mcp.readers.pdf.furniture import remove_furniture
 from knowledge_mcp.readers.pdf.headings.annexes import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
@@ -32,6 +31,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
     tagged_headings,
 )
 from knowledge_mcp.readers.pdf.headings.untitled import untitled_clauses
+from knowledge_mcp.readers.pdf.running.furniture import remove_furniture, running_lines
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.readers.shared.layout import UNREAD, Line, PageLayout, Table, unread_pictures
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -116,14 +116,18 @@ def compose(
 ) -> Iterator[dict[str, Any]]:
     """Yield `facts`, `items` and `pages` of laid-out pages; `described` has `facts` and `labels`.
 
-    Without `furniture` nothing is taken for a running head or foot: the pages are no sheets of paper.
+    With the facts go `headlines` and `running`, which may be the title, and `left_out`: what was taken for running
+    lines. Without `furniture` nothing is taken for a running head or foot: the pages are no sheets of paper.
 
     Raises:
         Refusal: there is no text on any page.
     """
     textless = [page.number for page in pages if not page.elements]
     running = _running_line(pages)
-    bare = remove_furniture(without_copies(pages, taken) if taken else pages) if furniture else {}
+    bare: dict[int, list[Line | Table]] = {}
+    removed: list[Line] = []
+    if furniture:
+        bare, removed = remove_furniture(without_copies(pages, taken) if taken else pages, described["labels"])
     pictured = _pictured(path, {*textless, *bare}.difference(taken, unread))
     _restore(pages, bare, pictured)
     blank = _blank(pages)
@@ -143,6 +147,7 @@ def compose(
         "facts": described["facts"],
         "headlines": _headlines(pages),
         "running": running,
+        "left_out": running_lines(removed),
         "commented": any(page.strip for page in pages),
     }
     items = itertools.chain.from_iterable(blocks_of(some, found.headings, body, found.begins) for some, found in parts)

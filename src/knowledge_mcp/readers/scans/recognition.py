@@ -323,6 +323,7 @@ class Assembly:
     facts: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     headlines: Sequence[str] = ()
     running: str = ""
+    left_out: str = ""
     scans: dict[int, str] = dataclasses.field(default_factory=dict[int, str])
     pages: int = 0
 
@@ -341,7 +342,7 @@ class Assembly:
                 self.builder.warn(message["warning"])
             elif "facts" in message:
                 self.facts, self.headlines = message["facts"], message["headlines"]
-                self.running = message["running"]
+                self.running, self.left_out = message["running"], message.get("left_out", "")
                 if message.get("commented"):
                     self.builder.expect_comments()
             elif "items" in message:
@@ -353,7 +354,11 @@ class Assembly:
     def build(
         self, item: SourceItem, recognition: Recognition, *, metadata: Mapping[str, str], stated: str = ""
     ) -> Document:
-        """Make the document, with what recognition says of its pages; `stated` is its title by its own properties."""
+        """Make the document, with what recognition says of its pages; `stated` is its title by its own properties.
+
+        What was left out as running heads and feet is told in its metadata, as `running_lines`.
+        """
+        metadata = {**metadata, **({"running_lines": self.left_out} if self.left_out else {})}
         document = self.builder.build(item, metadata=metadata)
         document = dataclasses.replace(document, title=short_title(self._title(document, item.name, stated)))
         if not recognition.readings:

@@ -45,6 +45,8 @@ _OVER, _DEEPEST = 2, 6
 _MAX_PENDING = 200
 _FEWEST_ENTRIES, _MOST_NAMED = 5, 0.6
 """Entries of contents at least, and share of the rows of contents behind the text that recur: some wrap."""
+_MOST_FALLS = 0.25
+"""Share of the printed pages of contents that are lower than the one before: in figures of a table half of them are."""
 _INDENT = 36.0
 """Points by which entries of one column are indented at most."""
 _KEY, _TAIL = 60, 16
@@ -202,10 +204,18 @@ def _is_contents(rows: Sequence[_Row], entries: Sequence[int], *, continued: boo
     More than half of them have a number or a page; half is enough after contents, where "Annex A" and its title with
     the page are a line each.
     """
-    if len(entries) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows):
+    if len(entries) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows) or not _count_up(rows):
         return False
     telling = sum(_ENTRY.search(rows[index].text) is not None for index in entries)
     return telling * 2 > len(entries) - continued or any(_is_label(row.text) for row in rows)
+
+
+def _count_up(rows: Sequence[_Row]) -> bool:
+    """Tell pages of contents, which go up but where a list of tables begins, from the figures of a table."""
+    found = [match["page"] for row in rows if (match := _SPLIT.fullmatch(row.text)) is not None]
+    pages = [int(page) for page in found if page.isdigit()]
+    falls = sum(other < one for one, other in itertools.pairwise(pages))
+    return falls <= _MOST_FALLS * len(pages)
 
 
 def _is_list(rows: Sequence[_Row], *, continued: bool) -> bool:

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from knowledge_mcp.language.glossary.terms import entry_number
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
+from knowledge_mcp.readers.pdf.running.evidence import RunningLines
+from knowledge_mcp.readers.pdf.running.page_numbers import lone_page_numbers
+from knowledge_mcp.readers.pdf.running.rows import Rows
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.support.wording import how_many
 
 _ZONE = 0.13
 _WIDE_ZONE = 0.2
@@ -33,14 +38,18 @@ _NUMBER_ALONE = re.compile(r"\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 _CLAUSE = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+\S")
 
 
-def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table]]:
-    """Take running heads, feet and page numbers out of all pages, in place.
+def remove_furniture(
+    pages: Sequence[PageLayout], labels: Sequence[str] = ()
+) -> tuple[dict[int, list[Line | Table]], list[Line]]:
+    """Take running heads, feet and page numbers out of all pages, in place; `labels` are the pages' printed numbers.
 
     Returns:
-        What stood on the pages on which nothing is left, by page number: a stamp on a scan, or a page of one line.
+        What stood on the pages on which nothing is left, by page number: a stamp on a scan, or a page of one line; and
+        the lines that were taken out.
     """
     _open_repeated_tables(pages)
-    large = body_of(pages).size + _STANDS_OUT
+    body = body_of(pages)
+    large = body.size + _STANDS_OUT
     zones = _zones_of(pages)
     places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
     paged = _paged_by_chapter(pages, zones)
@@ -76,15 +85,42 @@ def remove_furniture(pages: Sequence[PageLayout]) -> dict[int, list[Line | Table
     gone.update(_beside_numbers(pages, zones, gone & {id(line) for _, band in counting for line in band}))
     candidates = {id(line) for _, band in repeated for line in band}
     gone.update(_section_heads(pages, zones, candidates, gone))
+    rows = Rows(pages, body, gone)
+    running = RunningLines(pages, zones, _shape, {id(line) for _, band in counting for line in band}, large, body)
+    running.text_among(gone, rows)
+    gone.update(list(running.changing(gone, rows)))
+    gone.update(list(lone_page_numbers(pages, zones, rows, labels, body)))
+    taken: list[Line] = []
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
         kept = [element for element in page.elements if id(element) not in gone]
+        taken += [line for line in page.lines if id(line) in gone]
         heads = [line.y0 for line in page.lines if id(line) in gone and zones.get(id(line)) == "top"]
         page.heads = tuple(heads)
         if page.elements and not kept:
             bare[page.number] = page.elements
         page.elements = kept
-    return bare
+    return bare, taken
+
+
+_MOST_TOLD, _LONGEST_TOLD = 20, 120
+"""Kinds of running lines that are told one by one, and characters of each: a document has three or four."""
+
+
+def running_lines(lines: Sequence[Line]) -> str:
+    """Tell which lines were left out as running ones: each with the number of its pages, numbers as on the first."""
+    alike: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        alike[_shape(line.text) or line.text].append(line)
+    ordered = sorted(alike.values(), key=lambda same: (-len(same), same[0].page, same[0].y0))
+    told = [
+        f"{textwrap.shorten(same[0].text, _LONGEST_TOLD, placeholder=' …')}"
+        f" ({how_many(len({line.page for line in same}), 'page')})"
+        for same in ordered[:_MOST_TOLD]
+    ]
+    if rest := len(ordered) - len(told):
+        told.append(f"and {rest} others")
+    return "; ".join(told)
 
 
 _SAME, _FEWEST_SAME = 0.9, 8
@@ -202,7 +238,7 @@ def _in_margins(
 def _are_titles(lines: Sequence[Line]) -> bool:
     """Tell lines that differ by numbers which neither come back nor count the pages: "Exhibit 21.1", "Exhibit 32.2"."""
     texts = {line.text for line in lines}
-    if len(texts) < _MOSTLY * len(lines) or len(texts) < _COUNTED:
+    if len(texts) < max(2, _MOSTLY * len(lines)):
         return False
     offsets: Counter[tuple[int, int]] = Counter()
     for line in lines:
@@ -210,7 +246,7 @@ def _are_titles(lines: Sequence[Line]) -> bool:
         if not numbers:  # Roman ones
             return False
         offsets.update((place, int(number) - line.page) for place, number in enumerate(numbers))
-    return max(offsets.values()) < _COUNTED
+    return max(offsets.values()) < min(_COUNTED, len(lines))
 
 
 def _outermost(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> set[int]:

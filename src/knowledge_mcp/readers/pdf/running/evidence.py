@@ -1,0 +1,286 @@
+"""What speaks against running lines: text that pages begin or end with alike is text all the same.
+
+A running line stands off the text. What is set at the pitch of the text, or belongs to a heading below, is text, unless
+it counts the pages, or most pages of a longer document have it in a print of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from knowledge_mcp.language.openings import caption_label, example_label, note_label
+from knowledge_mcp.readers.pdf.headings.candidates import Body, is_strong
+from knowledge_mcp.readers.pdf.running.page_numbers import is_in_outermost_margin, page_number
+from knowledge_mcp.readers.pdf.running.rows import NEAR, ROW, Rows
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
+
+_OFTEN_NEAR, _MOSTLY_NEAR = 0.25, 0.5
+"""Shares of the pages on which lines at one height are near the text where they are text: near their own print, and
+near any print. Heads that stand off come near their own print on one page of ten at most."""
+_COUNTED = 3
+_RULE = 3
+"""Signs of which a drawn rule has that many at least; fewer are braces and bullets."""
+_FEW, _MANY = 4, 5
+"""Pages with a line up to which its repetition says little, and from which on it says much."""
+_MOST, _NEARLY_ALL = 0.6, 0.8
+"""Shares of the pages that have a line near the text where it is a running one, by another print and by the same."""
+_TITLED, _ENDED = 2.5, 3.0
+"""Pitches up to which a heading is off its text, and the last sentence of a page where no other line was left to end
+it with."""
+_ALIKE_TITLES = 0.3
+"""Share of the pages that have one large line at their top, where it is a running one: odd pages of a third of them."""
+_IN_BRACKETS = re.compile(r"\(\d{1,3}[a-z]?\)|\([A-Z]\.?\d{1,3}\)")
+"""The number of a formula."""
+_CONTINUED = re.compile(
+    r".*\b(?:continued|cont(?:['’]?d)?|fortsetzung|forts|suite|continuaci[óo]n|segue)\b\W*", re.IGNORECASE
+)
+"""What says itself that it stands on an earlier page too."""
+_OPEN_ENDS = (",", ";", ":", "-", "–")
+_STOPS = (".", "!", "?")
+
+
+class RunningLines:
+    """Tell which of the lines that are taken for running ones are text.
+
+    Args:
+        pages, zones: the document, and the margin of each line by its identity.
+        shape: reduces a line to what repetitions of it have in common.
+        counting: ids of the lines that count the pages.
+        large, body: size of print from which on it is that of titles, and what the text is set in.
+    """
+
+    def __init__(
+        self,
+        pages: Sequence[PageLayout],
+        zones: Mapping[int, str],
+        shape: Callable[[str], str],
+        counting: Collection[int],
+        large: float,
+        body: Body,
+    ) -> None:
+        self._pages = {page.number: page for page in pages}
+        self._zones = zones
+        self._shape = shape
+        self._counting = counting
+        self._large = large
+        self._body = body
+        self._texts = Counter(line.text for page in pages for line in page.lines if id(line) in zones)
+
+    def text_among(self, gone: set[int], rows: Rows) -> None:
+        """Take lines that are text out of `gone`, from the text outwards until nothing changes."""
+        lines = [line for page in self._pages.values() for line in page.lines if id(line) in gone and not line.rotated]
+        gone -= {id(line) for line in [*self._titles(lines), *self._beside_formulas(lines, gone, rows)]}
+        while True:
+            left = [line for line in lines if id(line) in gone]
+            found = {id(line) for band in self._bands(left) for line in self._text_in(band, rows)}
+            if not found:
+                return
+            gone -= found
+
+    def changing(self, gone: Collection[int], rows: Rows) -> Iterator[int]:
+        """Find heads that name the chapter: most pages have one at this height, off the text and in small print.
+
+        What is taken out stands elsewhere: on another page at this height, or as a line of the text.
+        """
+        lines = [
+            line
+            for page in self._pages.values()
+            for line in page.lines
+            if id(line) not in gone
+            and self._zones.get(id(line)) in {"top", "bottom"}
+            and not is_strong(line, self._body)
+        ]
+        elsewhere = Counter(letters_of(line.text) for page in self._pages.values() for line in page.all_lines)
+        for band in self._bands(lines) if lines else ():
+            zone = self._zones.get(id(band[0]), "")
+            style = Counter(line.style for line in band).most_common(1)[0][0]
+            alike = [line for line in band if line.style == style and self._is_alone(line, rows, zone)]
+            if len({line.page for line in alike}) < max(_COUNTED, _MOST * len(self._pages)):
+                continue
+            distances = [rows.distance(self._pages[line.page], line, zone) for line in alike]
+            if sum(distance is not None and distance <= NEAR for distance in distances) > _OFTEN_NEAR * len(alike):
+                continue
+            for line in alike:
+                is_name = any(map(str.isalpha, line.text)) and not (_is_labelled(line.text) or self._is_sentence(line))
+                if is_name and elsewhere[letters_of(line.text)] > 1:
+                    yield id(line)
+
+    def _is_alone(self, line: Line, rows: Rows, zone: str) -> bool:
+        """Tell whether a line is all that is left as text of the outermost row of its page."""
+        row = rows.outermost(self._pages[line.page], zone)
+        return len(row) == 1 and row[0] is line
+
+    def _titles(self, lines: Sequence[Line]) -> Iterator[Line]:
+        """Find large lines that few pages have alike: titles of slides, sheets and chapters, words of drawings."""
+        alike = Counter(line.text for line in lines)
+        enough = max(3, _ALIKE_TITLES * len(self._pages))
+        for line in lines:
+            is_counted = self._zones.get(id(line)) == "bottom" and id(line) in self._counting
+            is_title = line.size >= self._large and any(map(str.isalnum, line.text))
+            is_title = is_title and not _CONTINUED.fullmatch(line.text)
+            if is_title and not is_counted and alike[line.text] < enough and page_number(line.text) is None:
+                yield line
+
+    def _beside_formulas(self, lines: Sequence[Line], gone: Collection[int], rows: Rows) -> Iterator[Line]:
+        """Find numbers in brackets that stand in one row with text of one page alone, and that text: formulas."""
+        for line in lines:
+            if _IN_BRACKETS.fullmatch(line.text) is None:
+                continue
+            row = rows.of(self._pages[line.page], line)
+            if any(id(each) not in gone or not self._recurs(each) for each in row if each is not line):
+                yield from row
+
+    def _bands(self, lines: Sequence[Line]) -> Iterator[list[Line]]:
+        """Yield the lines that stand at one height from the edge of their page."""
+        by_zone: defaultdict[str, list[tuple[float, Line]]] = defaultdict(list)
+        for line in lines:
+            zone = self._zones.get(id(line), "")
+            height = line.y0 if zone == "top" else self._pages[line.page].height - line.y0
+            by_zone[zone].append((height, line))
+        for placed in by_zone.values():
+            placed.sort(key=lambda pair: pair[0])
+            band = [placed[0]]
+            for each in placed[1:]:
+                if each[0] - band[-1][0] > ROW or each[0] - band[0][0] > 2 * ROW:
+                    yield [line for _, line in band]
+                    band = []
+                band.append(each)
+            yield [line for _, line in band]
+
+    def _text_in(self, band: Sequence[Line], rows: Rows) -> Iterator[Line]:
+        """Yield what is text among lines at one height."""
+        zone = self._zones.get(id(band[0]), "")
+        distances = {
+            id(line): distance
+            for line in band
+            if (distance := rows.distance(self._pages[line.page], line, zone)) is not None
+        }
+        near = [line for line in band if distances.get(id(line), NEAR + 1) <= NEAR]
+        measured = {line.page for line in band if id(line) in distances}
+        at_edge = all(is_in_outermost_margin(line, self._pages[line.page]) for line in band)
+        alike_near = [line for line in near if not at_edge and self._is_in_print_of(line, rows, zone)]
+        is_near = any(
+            len({line.page for line in some}) >= max(1.0, share * len(measured))
+            for some, share in ((near, _MOSTLY_NEAR), (alike_near, _OFTEN_NEAR))
+        )
+        alike: defaultdict[str, list[Line]] = defaultdict(list)
+        for line in band:
+            alike[self._shape(line.text)].append(line)
+        running: list[list[Line]] = []
+        text: list[list[Line]] = []
+        for same in alike.values():
+            is_text = (
+                not self._stands_near(same, rows, zone)
+                if is_near
+                else not at_edge and self._belongs_to_text(same, distances, rows, zone)
+            )
+            (text if is_text else running).append(same)
+        styles = {line.style for same in running for line in same if any(map(str.isalpha, line.text))}
+        for same in text:
+            # the date beside a designation is on fewer pages than this
+            if not (len(same) > 1 and all(line.style in styles for line in same)):
+                yield from same
+
+    def _is_in_print_of(self, line: Line, rows: Rows, zone: str) -> bool:
+        """Tell whether the text next to a line is set as it is."""
+        return any(each.style == line.style for each in rows.neighbour(self._pages[line.page], line, zone))
+
+    def _stands_near(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
+        """Tell running lines near the text: they count the pages, say so, or most pages have them."""
+        text = same[0].text
+        if not any(map(str.isalnum, text)):
+            return len(text) >= _RULE
+        numbers = [page_number(line.text) for line in same]
+        counts = sum(
+            id(line) in self._counting or (number is not None and number.value == line.page)
+            for line, number in zip(same, numbers, strict=True)
+        )
+        if all(number is not None for number in numbers) and counts >= _MOST * len(same):
+            return all(number is not None and number.said for number in numbers) or self._stand_alone(same, rows)
+        if _CONTINUED.fullmatch(text) or self._names_columns(same):
+            return True
+        if _is_labelled(text) or len({line.text for line in same}) > 1 + _MOST * len(same):
+            return False
+        return self._is_on_most(same, rows, zone)
+
+    def _names_columns(self, same: Sequence[Line]) -> bool:
+        """Tell heads of the columns of clauses and comments: pages have them in both."""
+        stripped = [page for page in self._pages.values() if page.strip]
+        return len(stripped) >= 2 and len({line.page for line in same}) >= _MOST * len(stripped)
+
+    def _is_on_most(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
+        """Tell whether most pages have a line, in a print of its own or with nothing that makes it a sentence."""
+        pages = len({line.page for line in same})
+        share = pages / len(self._pages)
+        beside = [rows.neighbour(self._pages[line.page], line, zone) for line in same]
+        apart = [bool(row) and line.style != row[0].style for line, row in zip(same, beside, strict=True)]
+        if sum(apart) >= _MOST * len(same):
+            if is_strong(same[0], self._body):
+                return pages >= _MANY and share >= _NEARLY_ALL and not self._has_outer(same, rows, zone)
+            return pages >= _FEW and share >= _MOST
+        text = same[0].text
+        if len({line.text for line in same}) > 1 or text.endswith((*_OPEN_ENDS, *_STOPS)):
+            return False
+        if 2 * sum(self._reads_on(line, row, rows) for line, row in zip(same, beside, strict=True)) >= len(same):
+            return False
+        varied = len({row[0].text for row in beside if row})
+        return pages >= _MANY and share >= _NEARLY_ALL and varied >= _NEARLY_ALL * pages
+
+    def _reads_on(self, line: Line, row: Sequence[Line], rows: Rows) -> bool:
+        """Tell a line that the text below goes on from, where no sentence of the page before does."""
+        if not row or not row[0].text[:1].islower():
+            return False
+        before = self._pages.get(line.page - 1)
+        last = rows.outermost(before, "bottom") if before is not None else []
+        return not last or last[-1].text.endswith(_STOPS)
+
+    def _stand_alone(self, same: Sequence[Line], rows: Rows) -> bool:
+        """Tell numbers beside which no text of their page stands, as a formula does beside its number."""
+        return all(
+            all(each is line or self._recurs(each) for each in rows.of(self._pages[line.page], line)) for line in same
+        )
+
+    def _recurs(self, line: Line) -> bool:
+        """Tell whether a line counts the pages, or stands in the margins of three pages."""
+        return id(line) in self._counting or self._texts[line.text] >= min(_COUNTED, len(self._pages))
+
+    def _has_outer(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
+        """Tell whether most of these lines have another running line farther out."""
+        outer = [rows.outer_distance(self._pages[line.page], line, zone) for line in same]
+        return 2 * sum(distance is not None for distance in outer) > len(outer)
+
+    def _belongs_to_text(self, same: Sequence[Line], distances: Mapping[int, float], rows: Rows, zone: str) -> bool:
+        """Tell text off the text: headings, and what is closer to the text than to the running line farther out."""
+        if any(id(line) in self._counting or page_number(line.text) is not None for line in same):
+            return False
+        if _CONTINUED.fullmatch(same[0].text):
+            return False
+        pages = len({line.page for line in same})
+        off = sorted(distances[id(line)] for line in same if id(line) in distances)
+        typical = off[len(off) // 2] if off else _ENDED + 1
+        if pages < _MANY and typical <= _ENDED and self._is_sentence(same[0]):
+            return True
+        if typical > _TITLED:
+            return False
+        if _is_labelled(same[0].text):
+            return True
+        outer = [rows.outer_distance(self._pages[line.page], line, zone) for line in same]
+        closer = sum(
+            other is not None and distances.get(id(line), 0.0) < other for line, other in zip(same, outer, strict=True)
+        )
+        is_closer = 2 * closer > len(same)
+        if is_strong(same[0], self._body) and zone == "top":
+            return is_closer or pages < _MANY
+        return is_closer and not (pages >= _MANY and pages >= _MOST * len(self._pages))
+
+    def _is_sentence(self, line: Line) -> bool:
+        """Tell a sentence in the print of the text."""
+        is_plain = (line.size, line.font, line.bold) == (self._body.size, self._body.font, self._body.bold)
+        return is_plain and line.text.endswith(_STOPS) and line.text.count(" ") >= _COUNTED
+
+
+def _is_labelled(text: str) -> bool:
+    """Tell notes, examples and captions: no running line is called so."""
+    return bool(note_label(text) or example_label(text) or caption_label(text, is_sure=True))
