@@ -309,6 +309,74 @@ class Manner:
     body: Setting = _plain
 
 
+def _stack(*lines: str) -> Setting:
+    def running(paper: Paper) -> None:
+        for place, words in enumerate(lines):
+            paper.run(words, 36 + 11 * place)
+
+    return running
+
+
+def _clauses_in_head(paper: Paper) -> None:
+    paper.run(f"§ {paper.page}.{paper.page * 3}", 45, at="right")
+    paper.run("Code of practice", 45)
+
+
+def _stamp(paper: Paper) -> None:
+    if paper.page % 3 != 2:
+        paper.run("CONFIDENTIAL", 30, at="middle", face="Helvetica-Bold")
+
+
+def _odd(paper: Paper) -> None:
+    if paper.page % 2:
+        paper.run("Requirements for recorders", 45, at="right")
+
+
+def _typed(paper: Paper) -> None:
+    paper.face = "Courier"
+    for row in range(56 if paper.page < paper.pages else 20):
+        if row % 7 != 6:
+            paper.line(sentence(paper.random)[:70].rsplit(" ", 1)[0])
+        else:
+            paper.y += 12
+
+
+def _signed(paper: Paper) -> None:
+    prose(paper, until=640)
+    paper.y = 700
+    paper.line("Date:", step=24)
+    paper.line("Signature:")
+
+
+def _certificate(paper: Paper) -> None:
+    paper.y = 160
+    paper.line("Certificate of calibration", size=20, face="Times-Bold", step=50)
+    for words in ("This is to certify that", f"gauge {paper.random.randint(100, 999)}", "meets the limits of KM 100."):
+        paper.line(words, size=12, step=30)
+    paper.y = 640
+    paper.line("Head of the laboratory")
+
+
+def _data_sheet(paper: Paper) -> None:
+    for name in ("Tag", "Service", "Fluid", "Pressure", "Temperature", "Material", "Flange", "Weight"):
+        paper.cells((name, str(paper.random.randint(10, 999))))
+
+
+def _numbered_rows(paper: Paper) -> None:
+    for row in range(30):
+        paper.cells((str(paper.page if row == 0 else 100 * paper.page + row), sentence(paper.random)[:40].strip()))
+
+
+def _prices(paper: Paper) -> None:
+    for row in range(46):
+        paper.cells((sentence(paper.random).split()[1], f"{paper.page}{row}"), places=(72, 480))
+
+
+def _minutes(paper: Paper) -> None:
+    paper.line("Item", face="Times-Bold", step=16)
+    prose(paper)
+
+
 _CLAUSE = "The contractor shall, at his own cost and before the work begins,"
 _NOTE = "NOTE 1 The limits are those of table 3."
 _HEADING: dict[str, Any] = {"face": "Times-Bold", "size": 11, "step": 18}
@@ -377,7 +445,64 @@ FIRST = (
     Manner("text: totals end", None, _totals),
     Manner("text: totals end, head", _TITLE, _totals),
 )
-SECOND: tuple[Manner, ...] = ()
+SECOND = (
+    Manner("three lines at the top", _stack("Ministry of Works", "Code of practice 7", "Draft 3 of May 2026")),
+    Manner(
+        "designation to the left, page to the right", _both(_head("EN 4711:2026 (E)"), _foot(_of("{n}"), 45, "right"))
+    ),
+    Manner("large letterhead", _head("Writer & Sons", 52, size=18, face="Helvetica-Bold")),
+    Manner("bold head", _head("Requirements for recorders", 48, face="Times-Bold", size=10)),
+    Manner("italic head in capitals", _head("REQUIREMENTS FOR RECORDERS", 60, face="Times-Italic", size=10)),
+    Manner("number at the top in the middle", _foot(_of("{n}"), 48)),
+    Manner("number with dots", _foot(_of("· {n} ·"))),
+    Manner("number in brackets", _foot(_of("[{n}]"))),
+    Manner("p. number", _foot(_of("p. {n}"), at="right")),
+    Manner("page sur", _foot(_of("page {n} sur {of}"))),
+    Manner("number and title at the foot", _foot(_of("Recorders for samples    {n}"), at="left")),
+    Manner("number below a date", _both(_foot(_of("{n}"), 800), _head("12 May 2026", 812, at="right"))),
+    Manner("clause numbers in the head", _clauses_in_head),
+    Manner("a stamp on some pages", _both(_foot(_of("{n}")), _stamp)),
+    Manner("other heads on odd pages", _odd),
+    Manner(
+        "a typewriter's pages",
+        _both(
+            _head("RFC 4711    Recorders    May 2026", 54, face="Courier", size=10),
+            _foot(_of("[Page {n}]"), 805, "right", face="Courier", size=10),
+        ),
+        _typed,
+    ),
+    Manner(
+        "copyright at the foot",
+        _foot(lambda _: "This document shall not be copied without leave of its owner.", 810, size=7),
+    ),
+    Manner("number far from the edge", _foot(_of("{n}"), 788)),
+    Manner("text: an item begins each page", _TITLE, _begin(_each("a) the name of the operator;"))),
+    Manner("text: bold run-in titles begin", None, _begin(_each("Frequency. Samples are taken"), face="Times-Bold")),
+    Manner("text: an example begins", _foot(_of("{n}")), _begin(_each("EXAMPLE"), gap=4, step=16)),
+    Manner("text: dates begin", None, _begin(lambda page: f"{page + 3} May 2026", step=18)),
+    Manner(
+        "text: chapters begin, large",
+        _TITLE,
+        _begin(lambda page: f"Chapter {page}", face="Times-Bold", size=18, step=30),
+    ),
+    Manner(
+        "text: numbers of clauses begin", _TITLE, _begin(lambda page: f"{page}", face="Times-Bold", size=12, step=20)
+    ),
+    Manner(
+        "text: exercises begin", _foot(_of("{n}")), _begin(lambda page: f"Exercise {page}", face="Times-Bold", step=20)
+    ),
+    Manner("text: a caption ends", _foot(_of("{n}")), _end(lambda page: f"Figure {page} Parts of a recorder", size=9)),
+    Manner("text: a source ends", None, _end(_each("Source: records of the operator"), size=8)),
+    Manner("text: end of item", _TITLE, _end(_each("and"))),
+    Manner("text: signatures end", None, _signed),
+    Manner("text: certificates", _head("Writer & Sons", 40), _certificate),
+    Manner("text: sheets of data", _foot(_of("Sheet {n} of {of}"), 805, "right"), _data_sheet),
+    Manner("text: rows numbered by page", _TITLE, _numbered_rows),
+    Manner("text: price list", _foot(_of("{n}")), _prices),
+    Manner("text: minutes", _head("Minutes of the meeting", 50), _minutes),
+    Manner("text: dialogue", None, _begin(_each("OPERATOR:"), step=12)),
+    Manner("text: a warning in a box ends", _TITLE, _end(_each("Do not open the cover."), face="Times-Bold")),
+)
 
 
 def made(manner: Manner, pages: int) -> tuple[bytes, Counter[str], Counter[str]]:

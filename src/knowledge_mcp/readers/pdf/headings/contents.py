@@ -45,8 +45,9 @@ _OVER, _DEEPEST = 2, 6
 _MAX_PENDING = 200
 _FEWEST_ENTRIES, _MOST_NAMED = 5, 0.6
 """Entries of contents at least, and share of the rows of contents behind the text that recur: some wrap."""
-_MOST_FALLS = 0.25
-"""Share of the printed pages of contents that are lower than the one before: in figures of a table half of them are."""
+_ON_THEIR_PAGES = 0.5
+"""Share of the entries of contents at least whose printed pages are as far from those they stand on as most others': of
+names with a figure, as in a list of prices, few are."""
 _INDENT = 36.0
 """Points by which entries of one column are indented at most."""
 _KEY, _TAIL = 60, 16
@@ -114,6 +115,8 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
             rows = whole[start:]
             entries = [index for index, row in enumerate(rows) if later.has(row.text, page.number)]
             if not _is_contents(rows, entries, continued=continued) and not _is_list(rows, continued=continued):
+                continue
+            if not later.are_pages([rows[index].text for index in entries], page.number):
                 continue
             first, last = _extent(rows, entries)
             captions = _in_captions(rows[:first], before=captions and continued)
@@ -204,18 +207,10 @@ def _is_contents(rows: Sequence[_Row], entries: Sequence[int], *, continued: boo
     More than half of them have a number or a page; half is enough after contents, where "Annex A" and its title with
     the page are a line each.
     """
-    if len(entries) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows) or not _count_up(rows):
+    if len(entries) < _FEWEST_ENTRIES or len(entries) < 0.4 * len(rows):
         return False
     telling = sum(_ENTRY.search(rows[index].text) is not None for index in entries)
     return telling * 2 > len(entries) - continued or any(_is_label(row.text) for row in rows)
-
-
-def _count_up(rows: Sequence[_Row]) -> bool:
-    """Tell pages of contents, which go up but where a list of tables begins, from the figures of a table."""
-    found = [match["page"] for row in rows if (match := _SPLIT.fullmatch(row.text)) is not None]
-    pages = [int(page) for page in found if page.isdigit()]
-    falls = sum(other < one for one, other in itertools.pairwise(pages))
-    return falls <= _MOST_FALLS * len(pages)
 
 
 def _is_list(rows: Sequence[_Row], *, continued: bool) -> bool:
@@ -305,6 +300,18 @@ class _Later:
         """Tell whether an earlier page has it."""
         key = _key(text)
         return len(key) > 3 and key in self._pages and self._pages[key][0] < page
+
+    def are_pages(self, entries: Sequence[str], page: int) -> bool:
+        """Tell whether the figures behind entries are the pages that they are found on, counted from anywhere."""
+        shifts: list[set[int]] = []
+        for text in entries:
+            match = _SPLIT.fullmatch(text)
+            if match is not None and match["page"].isdigit():
+                shifts.append({found - int(match["page"]) for found in self._pages[_key(text)] if found > page})
+        counted = Counter(shift for each in shifts for shift in each)
+        usual = max(counted, key=counted.__getitem__, default=0)
+        near = sum(any(abs(shift - usual) <= 1 for shift in each) for each in shifts)
+        return len(shifts) < _FEWEST_ENTRIES or near >= _ON_THEIR_PAGES * len(shifts)
 
     def pages_of(self, title: str) -> list[int]:
         """List the pages that have it, with its number or without."""

@@ -26,15 +26,17 @@ _FEW, _MANY = 4, 5
 """Pages with a line up to which its repetition says little, and from which on it says much."""
 _MOST, _NEARLY_ALL = 0.6, 0.8
 """Shares of the pages that have a line near the text where it is a running one, by another print and by the same."""
-_TITLED, _ENDED = 2.5, 3.0
-"""Pitches up to which a heading is off its text, and the last sentence of a page where no other line was left to end
-it with."""
+_TITLED, _ENDED, _FAR = 2.5, 3.0, 4.0
+"""Pitches up to which a heading is off its text, the last sentence of a page where no other line was left to end it
+with, and a note or a caption."""
 _ALIKE_TITLES = 0.3
 """Share of the pages that have one large line at their top, where it is a running one: odd pages of a third of them."""
 _IN_BRACKETS = re.compile(r"\(\d{1,3}[a-z]?\)|\([A-Z]\.?\d{1,3}\)")
 """The number of a formula."""
 _CONTINUED = re.compile(
-    r".*\b(?:continued|cont(?:['’]?d)?|fortsetzung|forts|suite|continuaci[óo]n|segue)\b\W*", re.IGNORECASE
+    r".*\b(?:continued|cont(?:['’]?d)?|fortsetzung|forts|suite|continuaci[óo]n|segue)\b\W*"
+    r"|\W*(?:continues|continued) (?:on|from) (?:the )?(?:next|previous|following) page\W*",
+    re.IGNORECASE,
 )
 """What says itself that it stands on an earlier page too."""
 _OPEN_ENDS = (",", ";", ":", "-", "–")
@@ -218,6 +220,8 @@ class RunningLines:
         apart = [bool(row) and line.style != row[0].style for line, row in zip(same, beside, strict=True)]
         if sum(apart) >= _MOST * len(same):
             if is_strong(same[0], self._body):
+                if same[0].size < self._large:
+                    return False
                 return pages >= _MANY and share >= _NEARLY_ALL and not self._has_outer(same, rows, zone)
             return pages >= _FEW and share >= _MOST
         text = same[0].text
@@ -253,27 +257,34 @@ class RunningLines:
 
     def _belongs_to_text(self, same: Sequence[Line], distances: Mapping[int, float], rows: Rows, zone: str) -> bool:
         """Tell text off the text: headings, and what is closer to the text than to the running line farther out."""
-        if any(id(line) in self._counting or page_number(line.text) is not None for line in same):
-            return False
-        if _CONTINUED.fullmatch(same[0].text):
+        text = same[0].text
+        if _CONTINUED.fullmatch(text) or self._has_inner(same, rows, zone):
             return False
         pages = len({line.page for line in same})
+        is_title = zone == "top" and is_strong(same[0], self._body)
         off = sorted(distances[id(line)] for line in same if id(line) in distances)
-        typical = off[len(off) // 2] if off else _ENDED + 1
-        if pages < _MANY and typical <= _ENDED and self._is_sentence(same[0]):
-            return True
-        if typical > _TITLED:
-            return False
-        if _is_labelled(same[0].text):
-            return True
+        typical = off[len(off) // 2] if off else _FAR + 1
         outer = [rows.outer_distance(self._pages[line.page], line, zone) for line in same]
         closer = sum(
             other is not None and distances.get(id(line), 0.0) < other for line, other in zip(same, outer, strict=True)
         )
         is_closer = 2 * closer > len(same)
-        if is_strong(same[0], self._body) and zone == "top":
-            return is_closer or pages < _MANY
-        return is_closer and not (pages >= _MANY and pages >= _MOST * len(self._pages))
+        number = page_number(text)
+        if number is not None:
+            return is_title and is_closer and typical <= _TITLED and not number.said
+        if typical <= _FAR and _is_labelled(text):
+            return True
+        if typical <= _TITLED and is_title:
+            return is_closer or pages < _MANY or len({line.text for line in same}) > _MOST * len(same)
+        if any(id(line) in self._counting for line in same):
+            return False
+        if pages < _MANY and typical <= _ENDED and self._is_sentence(same[0]):
+            return True
+        return typical <= _TITLED and is_closer and not (pages >= _MANY and pages >= _MOST * len(self._pages))
+
+    def _has_inner(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
+        """Tell whether most of these lines have a running line between them and the text."""
+        return 2 * sum(rows.has_inner(self._pages[line.page], line, zone) for line in same) > len(same)
 
     def _is_sentence(self, line: Line) -> bool:
         """Tell a sentence in the print of the text."""

@@ -67,6 +67,13 @@ class Rows:
                 return abs(line.y0 - row[0].y0) / self._local(page, zone)
         return None
 
+    def has_inner(self, page: PageLayout, line: Line, zone: str) -> bool:
+        """Tell whether a row of lines that are no text stands between a line and the text of its page."""
+        for row in self.inwards(page, zone):
+            if row[0].y0 > line.y0 + ROW if zone == "top" else row[0].y1 < line.y1 - ROW:
+                return all(id(each) in self._gone for each in row)
+        return False
+
     def distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
         """Measure how far the text is from a line in a margin, in pitches; None where there is no text."""
         row = self.neighbour(page, line, zone)
