@@ -6,10 +6,12 @@ it counts the pages, or most pages of a longer document have it in a print of it
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from knowledge_mcp.language.force import Convention, detect_convention, force_of
 from knowledge_mcp.language.openings import caption_label, example_label, note_label
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_strong
 from knowledge_mcp.readers.pdf.running.page_numbers import is_in_outermost_margin, page_number
@@ -31,6 +33,8 @@ _TITLED, _ENDED, _FAR = 2.5, 3.0, 4.0
 with, and a note or a caption."""
 _ALIKE_TITLES = 0.3
 """Share of the pages that have one large line at their top, where it is a running one: odd pages of a third of them."""
+_SAMPLE = 1000
+"""Lines of a document that tell how it says what is required: about twenty pages."""
 _IN_BRACKETS = re.compile(r"\(\d{1,3}[a-z]?\)|\([A-Z]\.?\d{1,3}\)")
 """The number of a formula."""
 _CONTINUED = re.compile(
@@ -68,6 +72,7 @@ class RunningLines:
         self._counting = counting
         self._large = large
         self._body = body
+        self._convention: Convention | None = None
         self._texts = Counter(line.text for page in pages for line in page.lines if id(line) in zones)
 
     def text_among(self, gone: set[int], rows: Rows) -> None:
@@ -225,12 +230,19 @@ class RunningLines:
                 return pages >= _MANY and share >= _NEARLY_ALL and not self._has_outer(same, rows, zone)
             return pages >= _FEW and share >= _MOST
         text = same[0].text
-        if len({line.text for line in same}) > 1 or text.endswith((*_OPEN_ENDS, *_STOPS)):
+        if len({line.text for line in same}) > 1 or text.endswith((*_OPEN_ENDS, *_STOPS)) or self._has_force(text):
             return False
         if 2 * sum(self._reads_on(line, row, rows) for line, row in zip(same, beside, strict=True)) >= len(same):
             return False
         varied = len({row[0].text for row in beside if row})
         return pages >= _MANY and share >= _NEARLY_ALL and varied >= _NEARLY_ALL * pages
+
+    def _has_force(self, text: str) -> bool:
+        """Tell whether a line obliges, allows or advises in the document's language."""
+        if self._convention is None:
+            lines = itertools.chain.from_iterable(page.lines for page in self._pages.values())
+            self._convention = detect_convention("\n".join(line.text for line in itertools.islice(lines, _SAMPLE)))
+        return force_of(text, self._convention) is not None
 
     def _reads_on(self, line: Line, row: Sequence[Line], rows: Rows) -> bool:
         """Tell a line that the text below goes on from, where no sentence of the page before does."""
@@ -243,7 +255,11 @@ class RunningLines:
     def _stand_alone(self, same: Sequence[Line], rows: Rows) -> bool:
         """Tell numbers beside which no text of their page stands, as a formula does beside its number."""
         return all(
-            all(each is line or self._recurs(each) for each in rows.of(self._pages[line.page], line)) for line in same
+            all(
+                each is line or (self._recurs(each) and not rows.is_text(each))
+                for each in rows.of(self._pages[line.page], line)
+            )
+            for line in same
         )
 
     def _recurs(self, line: Line) -> bool:
@@ -294,4 +310,5 @@ class RunningLines:
 
 def _is_labelled(text: str) -> bool:
     """Tell notes, examples and captions: no running line is called so."""
-    return bool(note_label(text) or example_label(text) or caption_label(text, is_sure=True))
+    whole = f"{text}: ..."  # a label alone has its text on the next line
+    return bool(note_label(whole) or example_label(whole) or caption_label(text, is_sure=True))

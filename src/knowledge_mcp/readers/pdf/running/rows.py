@@ -35,6 +35,10 @@ class Rows:
         self._rows = {page.number: _rows_of(page.all_lines) for page in pages}
         self._pitch = _pitch(pages, body)
 
+    def is_text(self, line: Line) -> bool:
+        """Tell whether a line is text, as far as that is known by now."""
+        return id(line) not in self._gone
+
     def inwards(self, page: PageLayout, zone: str) -> list[list[Line]]:
         """List a page's rows from a margin inwards."""
         rows = self._rows[page.number]
