@@ -254,13 +254,8 @@ class RunningLines:
 
     def _stand_alone(self, same: Sequence[Line], rows: Rows) -> bool:
         """Tell numbers beside which no text of their page stands, as a formula does beside its number."""
-        return all(
-            all(
-                each is line or (self._recurs(each) and not rows.is_text(each))
-                for each in rows.of(self._pages[line.page], line)
-            )
-            for line in same
-        )
+        beside = (each for line in same for each in rows.of(self._pages[line.page], line) if each is not line)
+        return all(self._recurs(each) and not rows.is_text(each) for each in beside)
 
     def _recurs(self, line: Line) -> bool:
         """Tell whether a line counts the pages, or stands in the margins of three pages."""

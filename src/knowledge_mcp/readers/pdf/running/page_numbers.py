@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_strong
-from knowledge_mcp.readers.pdf.running.rows import Rows
+from knowledge_mcp.readers.pdf.running.rows import NEAR, Rows
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 from knowledge_mcp.readers.shared.numbering import roman_value
 
@@ -24,6 +24,8 @@ _IN_BRACKETS = re.compile(r"\(.*\)")
 """A number in round brackets is that of a formula or an item; pages are not counted so."""
 _EDGE = 0.06
 """Share of a page's height at its edges in which no text is printed: margins are half an inch at least."""
+_APART = 2.5
+"""Pitches by which a row with other words is off the text at least where a number in its corner is that of the page."""
 _MIDDLE, _CORNER = 0.04, 0.15
 """Shares of a page's width: how far off its middle a centred number is, and how close to its sides one in a corner."""
 
@@ -39,7 +41,7 @@ class PageNumber:
     @property
     def value(self) -> int | None:
         """What it counts, None where that is a letter and a number."""
-        return int(self.printed) if self.printed.isdigit() else roman_value(self.printed)
+        return int(self.printed) if self.printed.isdigit() else roman_value(self.printed.upper())
 
 
 @functools.lru_cache(maxsize=8192)
@@ -75,17 +77,23 @@ def lone_page_numbers(
         label = labels[page.number - 1] if page.number <= len(labels) else ""
         for zone in ("top", "bottom"):
             row = rows.outermost(page, zone)
-            lines = [line for line in row if zones.get(id(line)) == zone and page_number(line.text) is not None]
-            is_all = len(pages) == 1 and not rows.neighbour(page, row[0], zone) if row else True
-            if is_all or not lines or not rows.is_off(page, row, zone):
-                continue
-            for line in lines:
-                number = page_number(line.text)
+            distance = rows.distance(page, row[0], zone) if row else None
+            for line in row:
+                number = page_number(line.text) if zones.get(id(line)) == zone else None
                 if number is None or (zone == "top" and is_strong(line, body) and not number.said):
                     continue
                 names = _names_page(number, page.number, label, len(pages))
+                if distance is None:  # the page has no other text: it is the text where the document has no other page
+                    found = names and len(pages) > 1 and len(row) == 1
+                elif distance <= NEAR:
+                    found = names and number.said and number.count is not None
+                elif len(row) > 1 and not number.said:
+                    found = names and distance > _APART and _is_in_corner(line, page)
+                else:
+                    found = names
                 # where there is no other page to compare it with, a number at the edge may be any
-                if (len(pages) > 1 and _is_at_edge(line, page)) or (names and (number.said or len(row) == 1)):
+                is_off = distance is None or distance > NEAR
+                if found or (len(pages) > 1 and is_off and _is_at_edge(line, page)):
                     yield id(line)
         yield from _beside_numbers(page, rows, label, len(pages))
 
@@ -115,8 +123,11 @@ def _is_at_edge(line: Line, page: PageLayout) -> bool:
     """Tell whether a line stands where no text is: in the outermost margin, in its middle or a corner."""
     if not is_in_outermost_margin(line, page):
         return False
-    is_centred = abs(line.x0 + line.x1 - page.width) <= 2 * _MIDDLE * page.width
-    return is_centred or line.x1 > (1 - _CORNER) * page.width or line.x0 < _CORNER * page.width
+    return abs(line.x0 + line.x1 - page.width) <= 2 * _MIDDLE * page.width or _is_in_corner(line, page)
+
+
+def _is_in_corner(line: Line, page: PageLayout) -> bool:
+    return line.x1 > (1 - _CORNER) * page.width or line.x0 < _CORNER * page.width
 
 
 def is_in_outermost_margin(line: Line, page: PageLayout) -> bool:

@@ -83,11 +83,6 @@ class Rows:
         row = self.neighbour(page, line, zone)
         return abs(row[0].y0 - line.y0) / self._local(page, zone) if row else None
 
-    def is_off(self, page: PageLayout, row: Sequence[Line], zone: str) -> bool:
-        """Tell whether an outermost row is farther off the others than lines of the text are off each other."""
-        distance = self.distance(page, row[0], zone) if row else None
-        return distance is None or distance > NEAR
-
     def _local(self, page: PageLayout, zone: str) -> float:
         """Return the pitch of a page's text next to a margin: at least that of the document's text."""
         heights = [row[0].y0 for row in self.inwards(page, zone) if any(id(line) not in self._gone for line in row)]
