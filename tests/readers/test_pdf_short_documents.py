@@ -8,6 +8,7 @@ import pytest
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.readers.pdf import PdfReader
+from knowledge_mcp.readers.pdf.running.page_numbers import page_number
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
 from tests.readers.test_pdf_running_lines import NOUNS, prose, words
@@ -183,3 +184,44 @@ def test_a_list_of_prices_is_no_contents() -> None:
 
     document = read(3, body)
     assert sum(each.isdigit() for each in document.text.replace("|", " ").split()) == 120
+
+
+def test_heads_of_parts_close_to_the_text_are_no_text() -> None:
+    parts = ("Requirements",) * 4 + ("Storage",) * 4 + ("Marking",) * 4
+
+    def running(pages: Sheet) -> None:
+        pages.at(LEFT, 68, "Recorders of samples", 8)
+        pages.at(LEFT, 78, parts[pages.page_number - 1], 8)
+
+    text = read(12, running=running).text
+    assert not any(part in text for part in {*parts, "Recorders"})
+
+
+def test_a_number_that_is_all_a_document_says_is_text() -> None:
+    pages = sheet()
+    pages.at(290, 815, "1")
+    assert PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done())).text == "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed", "count"),
+    [
+        ("- 12 -", "12", None),
+        ("Page 12 of 40", "12", 40),
+        ("Page | 3", "3", None),
+        ("3 | P a g e", "3", None),
+        ("xiv", "xiv", None),
+        ("A-3", "A-3", None),
+        ("S. 7", "7", None),
+        ("第 3 页 共 9 页", "3", 9),
+    ],
+)
+def test_forms_of_page_numbers(text: str, printed: str, count: int | None) -> None:
+    found = page_number(text)
+    assert found is not None
+    assert (found.printed, found.count) == (printed, count)
+
+
+@pytest.mark.parametrize("text", ["(3)", "3 m", "Step 3", "Table 3", "3.1 General", "NOTE 1", "12 May 2026", "12345"])
+def test_what_is_no_page_number(text: str) -> None:
+    assert page_number(text) is None

@@ -24,8 +24,9 @@ near any print. Heads that stand off come near their own print on one page of te
 _COUNTED = 3
 _RULE = 3
 """Signs of which a drawn rule has that many at least; fewer are braces and bullets."""
-_FEW, _MANY = 4, 5
-"""Pages with a line up to which its repetition says little, and from which on it says much."""
+_FEW, _MANY, _SURELY = 4, 5, 8
+"""Pages with a line up to which its repetition says little, from which on it says much, and from which on even bold
+print directly above the text is no heading."""
 _MOST, _NEARLY_ALL = 0.6, 0.8
 """Shares of the pages that have a line near the text where it is a running one, by another print and by the same."""
 _TITLED, _ENDED, _FAR = 2.5, 3.0, 4.0
@@ -43,6 +44,8 @@ _CONTINUED = re.compile(
     re.IGNORECASE,
 )
 """What says itself that it stands on an earlier page too."""
+_STOP_WITHIN = re.compile(r"[^\W\d_]{3}[.:;] \w")
+"""Behind the title of a clause its sentence goes on."""
 _OPEN_ENDS = (",", ";", ":", "-", "–")
 _STOPS = (".", "!", "?")
 
@@ -72,6 +75,7 @@ class RunningLines:
         self._counting = counting
         self._large = large
         self._body = body
+        self._letters = Counter(letters_of(line.text) for page in pages for line in page.all_lines)
         self._convention: Convention | None = None
         self._texts = Counter(line.text for page in pages for line in page.lines if id(line) in zones)
 
@@ -99,7 +103,6 @@ class RunningLines:
             and self._zones.get(id(line)) in {"top", "bottom"}
             and not is_strong(line, self._body)
         ]
-        elsewhere = Counter(letters_of(line.text) for page in self._pages.values() for line in page.all_lines)
         for band in self._bands(lines) if lines else ():
             zone = self._zones.get(id(band[0]), "")
             style = Counter(line.style for line in band).most_common(1)[0][0]
@@ -111,7 +114,7 @@ class RunningLines:
                 continue
             for line in alike:
                 is_name = any(map(str.isalpha, line.text)) and not (_is_labelled(line.text) or self._is_sentence(line))
-                if is_name and elsewhere[letters_of(line.text)] > 1:
+                if is_name and self._letters[letters_of(line.text)] > 1:
                     yield id(line)
 
     def _is_alone(self, line: Line, rows: Rows, zone: str) -> bool:
@@ -177,18 +180,31 @@ class RunningLines:
             alike[self._shape(line.text)].append(line)
         running: list[list[Line]] = []
         text: list[list[Line]] = []
+        own = self._own_prints(band, rows, zone) if is_near else set[object]()
         for same in alike.values():
-            is_text = (
-                not self._stands_near(same, rows, zone)
-                if is_near
-                else not at_edge and self._belongs_to_text(same, distances, rows, zone)
-            )
+            if is_near:
+                names_part = same[0].style in own and self._stands_elsewhere(same)
+                is_text = not (names_part or self._stands_near(same, rows, zone))
+            else:
+                is_text = not at_edge and self._belongs_to_text(same, distances, rows, zone)
             (text if is_text else running).append(same)
         styles = {line.style for same in running for line in same if any(map(str.isalpha, line.text))}
         for same in text:
             # the date beside a designation is on fewer pages than this
             if not (len(same) > 1 and all(line.style in styles for line in same)):
                 yield from same
+
+    def _own_prints(self, band: Sequence[Line], rows: Rows, zone: str) -> set[object]:
+        """Find the prints that most pages have at this height, small ones, and never the text next to it."""
+        pages: defaultdict[object, set[int]] = defaultdict(set)
+        for line in band:
+            if not is_strong(line, self._body) and not self._is_in_print_of(line, rows, zone):
+                pages[line.style].add(line.page)
+        return {style for style, found in pages.items() if len(found) >= max(_FEW, _MOST * len(self._pages))}
+
+    def _stands_elsewhere(self, same: Sequence[Line]) -> bool:
+        """Tell what other pages or the text have as well, such as the name of a part at the head of its pages."""
+        return not _is_labelled(same[0].text) and (len(same) > 1 or self._letters[letters_of(same[0].text)] > 1)
 
     def _is_in_print_of(self, line: Line, rows: Rows, zone: str) -> bool:
         """Tell whether the text next to a line is set as it is."""
@@ -219,17 +235,16 @@ class RunningLines:
 
     def _is_on_most(self, same: Sequence[Line], rows: Rows, zone: str) -> bool:
         """Tell whether most pages have a line, in a print of its own or with nothing that makes it a sentence."""
-        pages = len({line.page for line in same})
+        text = same[0].text
+        pages = max(len({line.page for line in same}), self._texts[text])  # sheets of several sizes have it elsewhere
         share = pages / len(self._pages)
         beside = [rows.neighbour(self._pages[line.page], line, zone) for line in same]
         apart = [bool(row) and line.style != row[0].style for line, row in zip(same, beside, strict=True)]
         if sum(apart) >= _MOST * len(same):
             if is_strong(same[0], self._body):
-                if same[0].size < self._large:
-                    return False
-                return pages >= _MANY and share >= _NEARLY_ALL and not self._has_outer(same, rows, zone)
+                is_surely = pages >= (_MANY if same[0].size >= self._large else _SURELY) and share >= _NEARLY_ALL
+                return is_surely and not (_STOP_WITHIN.search(text) or self._has_outer(same, rows, zone))
             return pages >= _FEW and share >= _MOST
-        text = same[0].text
         if len({line.text for line in same}) > 1 or text.endswith((*_OPEN_ENDS, *_STOPS)) or self._has_force(text):
             return False
         if 2 * sum(self._reads_on(line, row, rows) for line, row in zip(same, beside, strict=True)) >= len(same):
@@ -272,7 +287,7 @@ class RunningLines:
         if _CONTINUED.fullmatch(text) or self._has_inner(same, rows, zone):
             return False
         pages = len({line.page for line in same})
-        is_title = zone == "top" and is_strong(same[0], self._body)
+        is_title = zone == "top" and is_strong(same[0], self._body) and same[0].size >= self._body.size
         off = sorted(distances[id(line)] for line in same if id(line) in distances)
         typical = off[len(off) // 2] if off else _FAR + 1
         outer = [rows.outer_distance(self._pages[line.page], line, zone) for line in same]

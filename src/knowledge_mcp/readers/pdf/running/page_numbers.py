@@ -107,7 +107,8 @@ def _beside_numbers(page: PageLayout, rows: Rows, label: str, count: int) -> Ite
             numbers = [
                 number for line in row if _is_at_edge(line, page) and (number := page_number(line.text)) is not None
             ]
-            if any(_names_page(number, page.number, label, count) for number in numbers):
+            is_all = count == 1 and rows.distance(page, row[0], zone) is None
+            if not is_all and any(_names_page(number, page.number, label, count) for number in numbers):
                 yield from (id(line) for line in row if is_in_outermost_margin(line, page))
 
 
