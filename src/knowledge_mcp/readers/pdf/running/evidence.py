@@ -22,6 +22,7 @@ _OFTEN_NEAR, _MOSTLY_NEAR = 0.25, 0.5
 """Shares of the pages on which lines at one height are near the text where they are text: near their own print, and
 near any print. Heads that stand off come near their own print on one page of ten at most."""
 _COUNTED = 3
+"""Pages that a line stands on at least where it is a running one of itself; on two it may by chance."""
 _RULE = 3
 """Signs of which a drawn rule has that many at least; fewer are braces and bullets."""
 _FEW, _MANY, _SURELY = 4, 5, 8
@@ -125,7 +126,7 @@ class RunningLines:
     def _titles(self, lines: Sequence[Line]) -> Iterator[Line]:
         """Find large lines that few pages have alike: titles of slides, sheets and chapters, words of drawings."""
         alike = Counter(line.text for line in lines)
-        enough = max(3, _ALIKE_TITLES * len(self._pages))
+        enough = max(_COUNTED, _ALIKE_TITLES * len(self._pages))
         for line in lines:
             is_counted = self._zones.get(id(line)) == "bottom" and id(line) in self._counting
             is_title = line.size >= self._large and any(map(str.isalnum, line.text))

@@ -15,15 +15,13 @@ from knowledge_mcp.language.glossary.terms import entry_number
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.pdf.running.evidence import RunningLines
 from knowledge_mcp.readers.pdf.running.page_numbers import lone_page_numbers
-from knowledge_mcp.readers.pdf.running.rows import Rows
+from knowledge_mcp.readers.pdf.running.rows import ROW, Rows
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.support.wording import how_many
 
 _ZONE = 0.13
 _WIDE_ZONE = 0.2
 """Share of a page's height in which its first and last row are looked at: books have running heads at an eighth."""
-_ROW = 3
-"""Points by which lines of one row differ in height."""
 _STANDS_OUT = 1.4
 _COUNTED = 3
 _MOST = 0.6
@@ -168,9 +166,9 @@ def _zones_of(pages: Sequence[PageLayout]) -> dict[int, str]:
             continue
         first, last = min(line.y0 for line in lines), max(line.y0 for line in lines)
         if first < _WIDE_ZONE * page.height:
-            rows.append(("top", [line for line in lines if line.y0 <= first + _ROW]))
+            rows.append(("top", [line for line in lines if line.y0 <= first + ROW]))
         if last > (1 - _WIDE_ZONE) * page.height:
-            rows.append(("bottom", [line for line in lines if line.y0 >= last - _ROW]))
+            rows.append(("bottom", [line for line in lines if line.y0 >= last - ROW]))
     numbers = {
         zone: Counter(round(row[0].y0) for each, row in rows if each == zone and _has_number(row)) for zone, _ in rows
     }
@@ -255,7 +253,7 @@ def _outermost(pages: Sequence[PageLayout], zones: Mapping[int, str]) -> set[int
     for page in pages:
         heights = [line.y0 for line in page.lines if not line.rotated]
         for zone, edge in (("top", min(heights, default=0.0)), ("bottom", max(heights, default=0.0))):
-            found |= {id(line) for line in page.lines if zones.get(id(line)) == zone and abs(line.y0 - edge) <= _ROW}
+            found |= {id(line) for line in page.lines if zones.get(id(line)) == zone and abs(line.y0 - edge) <= ROW}
     return found
 
 
@@ -283,7 +281,7 @@ def _beside_numbers(pages: Sequence[PageLayout], zones: Mapping[int, str], count
         for zone, outermost in (("top", min), ("bottom", max)):
             lines = [line for line in page.lines if zones.get(id(line)) == zone]
             edge = outermost((line.y0 for line in lines), default=0.0)
-            row = [line for line in lines if abs(line.y0 - edge) <= _ROW]
+            row = [line for line in lines if abs(line.y0 - edge) <= ROW]
             if any(id(line) in counting for line in row):
                 yield from map(id, row)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 
 from knowledge_mcp.readers.pdf.headings.candidates import Body
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
@@ -33,60 +33,56 @@ class Rows:
     def __init__(self, pages: Sequence[PageLayout], body: Body, gone: Collection[int]) -> None:
         self._gone = gone
         self._rows = {page.number: _rows_of(page.all_lines) for page in pages}
+        self._places = {id(line): at for rows in self._rows.values() for at, row in enumerate(rows) for line in row}
         self._pitch = _pitch(pages, body)
 
     def is_text(self, line: Line) -> bool:
         """Tell whether a line is text, as far as that is known by now."""
         return id(line) not in self._gone
 
-    def inwards(self, page: PageLayout, zone: str) -> list[list[Line]]:
-        """List a page's rows from a margin inwards."""
+    def inwards(self, page: PageLayout, zone: str, line: Line | None = None) -> Iterator[list[Line]]:
+        """Yield a page's rows from a margin inwards, or those behind the row of a line."""
         rows = self._rows[page.number]
-        return rows if zone == "top" else rows[::-1]
+        at = self._places[id(line)] if line is not None else -1 if zone == "top" else len(rows)
+        yield from (rows[place] for place in (range(at + 1, len(rows)) if zone == "top" else range(at - 1, -1, -1)))
 
     def of(self, page: PageLayout, line: Line) -> list[Line]:
         """Return the row that a line stands in."""
-        return next((row for row in self._rows[page.number] if any(each is line for each in row)), [line])
+        return self._rows[page.number][self._places[id(line)]]
 
     def outermost(self, page: PageLayout, zone: str) -> list[Line]:
         """Return what is text of the outermost row that has any; empty where none has."""
-        for row in self.inwards(page, zone):
-            if lines := [line for line in row if id(line) not in self._gone]:
-                return lines
-        return []
+        return self._first_text(self.inwards(page, zone))
 
     def neighbour(self, page: PageLayout, line: Line, zone: str) -> list[Line]:
         """Return what is text of the row next to a line's, farther from the margin; empty where there is none."""
-        for row in self.inwards(page, zone):
-            inner = row[0].y0 > line.y0 + ROW if zone == "top" else row[0].y1 < line.y1 - ROW
-            if inner and (lines := [each for each in row if id(each) not in self._gone]):
-                return lines
-        return []
-
-    def outer_distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
-        """Measure how far, in pitches, the next line is that is no text, closer to the paper's edge."""
-        for row in reversed(self.inwards(page, zone)):
-            outer = row[0].y0 < line.y0 - ROW if zone == "top" else row[0].y1 > line.y1 + ROW
-            if outer:
-                return abs(line.y0 - row[0].y0) / self._local(page, zone)
-        return None
+        return self._first_text(self.inwards(page, zone, line))
 
     def has_inner(self, page: PageLayout, line: Line, zone: str) -> bool:
         """Tell whether a row of lines that are no text stands between a line and the text of its page."""
-        for row in self.inwards(page, zone):
-            if row[0].y0 > line.y0 + ROW if zone == "top" else row[0].y1 < line.y1 - ROW:
-                return all(id(each) in self._gone for each in row)
-        return False
+        row = next(self.inwards(page, zone, line), None)
+        return row is not None and not self._text_of(row)
+
+    def outer_distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
+        """Measure how far, in pitches, the next row is that is closer to the paper's edge; None where there is none."""
+        row = next(self.inwards(page, "bottom" if zone == "top" else "top", line), None)
+        return abs(line.y0 - row[0].y0) / self._local(page, zone) if row is not None else None
 
     def distance(self, page: PageLayout, line: Line, zone: str) -> float | None:
         """Measure how far the text is from a line in a margin, in pitches; None where there is no text."""
         row = self.neighbour(page, line, zone)
         return abs(row[0].y0 - line.y0) / self._local(page, zone) if row else None
 
+    def _first_text(self, rows: Iterable[list[Line]]) -> list[Line]:
+        return next((text for row in rows if (text := self._text_of(row))), list[Line]())
+
+    def _text_of(self, row: Sequence[Line]) -> list[Line]:
+        return [line for line in row if id(line) not in self._gone]
+
     def _local(self, page: PageLayout, zone: str) -> float:
         """Return the pitch of a page's text next to a margin: at least that of the document's text."""
-        heights = [row[0].y0 for row in self.inwards(page, zone) if any(id(line) not in self._gone for line in row)]
-        gaps = sorted(abs(other - one) for one, other in pairwise(heights[: _LOCAL + 1]))
+        text = (row[0].y0 for row in self.inwards(page, zone) if any(id(line) not in self._gone for line in row))
+        gaps = sorted(abs(other - one) for one, other in pairwise(islice(text, _LOCAL + 1)))
         return min(max(self._pitch, gaps[len(gaps) // 4] if gaps else 0.0), _SPARSE * self._pitch)
 
 
