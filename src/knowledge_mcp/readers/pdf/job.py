@@ -130,6 +130,7 @@ def compose(
         bare, removed = remove_furniture(without_copies(pages, taken) if taken else pages, described["labels"])
     pictured = _pictured(path, {*textless, *bare}.difference(taken, unread))
     _restore(pages, bare, pictured)
+    text = {id(line) for page in pages for line in page.lines}
     blank = _blank(pages)
     settle_code(pages)
     join_tables(pages)
@@ -147,7 +148,7 @@ def compose(
         "facts": described["facts"],
         "headlines": _headlines(pages),
         "running": running,
-        "left_out": running_lines(removed),
+        "left_out": running_lines([line for line in removed if id(line) not in text]),
         "commented": any(page.strip for page in pages),
     }
     items = itertools.chain.from_iterable(blocks_of(some, found.headings, body, found.begins) for some, found in parts)

@@ -40,8 +40,8 @@ _SAMPLE = 1000
 _IN_BRACKETS = re.compile(r"\(\d{1,3}[a-z]?\)|\([A-Z]\.?\d{1,3}\)")
 """The number of a formula."""
 _CONTINUED = re.compile(
-    r".*\b(?:continued|cont(?:['’]?d)?|fortsetzung|forts|suite|continuaci[óo]n|segue)\b\W*"
-    r"|\W*(?:continues|continued) (?:on|from) (?:the )?(?:next|previous|following) page\W*",
+    r"\b(?:continued|cont(?:['’]?d)?|fortsetzung|forts|suite|continuaci[óo]n|segue"
+    r"|continue[sd] (?:on|from) (?:the )?(?:next|previous|following) page)\W{0,4}\Z",
     re.IGNORECASE,
 )
 """What says itself that it stands on an earlier page too."""
@@ -130,7 +130,7 @@ class RunningLines:
         for line in lines:
             is_counted = self._zones.get(id(line)) == "bottom" and id(line) in self._counting
             is_title = line.size >= self._large and any(map(str.isalnum, line.text))
-            is_title = is_title and not _CONTINUED.fullmatch(line.text)
+            is_title = is_title and not _CONTINUED.search(line.text)
             if is_title and not is_counted and alike[line.text] < enough and page_number(line.text) is None:
                 yield line
 
@@ -223,7 +223,7 @@ class RunningLines:
         )
         if all(number is not None for number in numbers) and counts >= _MOST * len(same):
             return all(number is not None and number.said for number in numbers) or self._stand_alone(same, rows)
-        if _CONTINUED.fullmatch(text) or self._names_columns(same):
+        if _CONTINUED.search(text) or self._names_columns(same):
             return True
         if _is_labelled(text) or len({line.text for line in same}) > 1 + _MOST * len(same):
             return False
@@ -285,7 +285,7 @@ class RunningLines:
     def _belongs_to_text(self, same: Sequence[Line], distances: Mapping[int, float], rows: Rows, zone: str) -> bool:
         """Tell text off the text: headings, and what is closer to the text than to the running line farther out."""
         text = same[0].text
-        if _CONTINUED.fullmatch(text) or self._has_inner(same, rows, zone):
+        if _CONTINUED.search(text) or self._has_inner(same, rows, zone):
             return False
         pages = len({line.page for line in same})
         is_title = zone == "top" and is_strong(same[0], self._body) and same[0].size >= self._body.size

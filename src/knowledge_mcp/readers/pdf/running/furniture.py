@@ -49,16 +49,7 @@ def remove_furniture(
     body = body_of(pages)
     large = body.size + _STANDS_OUT
     zones = _zones_of(pages)
-    places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
-    paged = _paged_by_chapter(pages, zones)
-    for page in pages:
-        for line in page.lines:
-            if zone := zones.get(id(line)):
-                # "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: running lines
-                # only where they are repeated to the letter; so is the number of an entry that a page begins with
-                entry = entry_number(line.text) is not None and zone not in paged
-                literal = line.size >= large or entry or _CLAUSE.match(line.text)
-                places[zone, line.text if literal else _shape(line.text)].append(line)
+    places = _places(pages, zones, large)
     copied = _copied(pages)
     count = len(pages) - len(copied)
     enough = 2 if 2 <= count <= 4 else max(3, round(0.02 * count))
@@ -88,16 +79,40 @@ def remove_furniture(
     running.text_among(gone, rows)
     gone.update(list(running.changing(gone, rows)))
     gone.update(list(lone_page_numbers(pages, zones, rows, labels, body)))
+    return _without(pages, gone, zones)
+
+
+def _places(pages: Sequence[PageLayout], zones: Mapping[int, str], large: float) -> dict[tuple[str, str], list[Line]]:
+    """Group the lines in the margins by what repetitions of them have in common.
+
+    "5.1 General" and "6.1 General" are two clauses, and print that stands out is a title: running lines only where they
+    are repeated to the letter; so is the number of an entry that a page begins with.
+    """
+    places: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
+    paged = _paged_by_chapter(pages, zones)
+    for page in pages:
+        for line in page.lines:
+            if zone := zones.get(id(line)):
+                entry = entry_number(line.text) is not None and zone not in paged
+                literal = line.size >= large or entry or _CLAUSE.match(line.text)
+                places[zone, line.text if literal else _shape(line.text)].append(line)
+    return places
+
+
+def _without(
+    pages: Sequence[PageLayout], gone: Collection[int], zones: Mapping[int, str]
+) -> tuple[dict[int, list[Line | Table]], list[Line]]:
+    """Take lines out of the pages; returns as `remove_furniture`."""
     taken: list[Line] = []
     bare: dict[int, list[Line | Table]] = {}
     for page in pages:
-        kept = [element for element in page.elements if id(element) not in gone]
-        taken += [line for line in page.lines if id(line) in gone]
-        heads = [line.y0 for line in page.lines if id(line) in gone and zones.get(id(line)) == "top"]
-        page.heads = tuple(heads)
-        if page.elements and not kept:
+        found = [line for line in page.lines if id(line) in gone]
+        page.heads = tuple(line.y0 for line in found if zones.get(id(line)) == "top")
+        taken += found
+        left = [element for element in page.elements if id(element) not in gone]
+        if page.elements and not left:
             bare[page.number] = page.elements
-        page.elements = kept
+        page.elements = left
     return bare, taken
 
 

@@ -13,14 +13,16 @@ from knowledge_mcp.readers.shared.layout import Line, PageLayout
 from knowledge_mcp.readers.shared.numbering import roman_value
 
 _FORM = re.compile(
-    r"[\W_]*(?P<word>(?:page|pages|pg|seite|blatt|sheet|folio|feuille|p[áa]gina|p[áa]g|pag|side|sida|strona|sivu|oldal"
-    r"|стр|страница|лист)\b|(?:p|s)\.|第)?[\W_]*"
-    r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?:[A-Z]{1,2}|\d{1,3})[-–.]\d{1,3})\s*(?P<behind>[页頁])?"
-    r"(?:\s*(?:of|von|de|di|sur|av|af|van|z|из|/|共)\s*(?P<count>\d{1,4})\s*[页頁]?)?"
-    r"(?:[\s|]+(?P<after>P ?a ?g ?e|Seite))?[\W_]*",
+    r"(?:(?P<word>(?:page|pages|pg|seite|blatt|sheet|folio|feuille|p[áa]gina|p[áa]g|pag|side|sida|strona|sivu|oldal"
+    r"|стр|страница|лист)\b|(?:p|s)\.|第)[\W_]{0,4})?"
+    r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?:[A-Z]{1,2}|\d{1,3})[-–.]\d{1,3})(?: ?(?P<behind>[页頁]))?"
+    r"(?: ?(?:of|von|de|di|sur|av|af|van|z|из|/|共) ?(?P<count>\d{1,4})(?: ?[页頁])?)?"
+    r"(?:[\s|]{1,4}(?P<after>P ?a ?g ?e|Seite))?",
     re.IGNORECASE,
 )
-_IN_BRACKETS = re.compile(r"\(.*\)")
+_AROUND = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum()) + " ·•–—―|¦«»“”…\u2060\u200b"
+"""Signs that stand around a number: dashes, dots, brackets, bars."""
+_BRACKETS = ("(", ")")
 """A number in round brackets is that of a formula or an item; pages are not counted so."""
 _EDGE = 0.06
 """Share of a page's height at its edges in which no text is printed: margins are half an inch at least."""
@@ -47,12 +49,12 @@ class PageNumber:
 @functools.lru_cache(maxsize=8192)
 def page_number(text: str) -> PageNumber | None:
     """Read a line that is nothing but a page's number; a word or a count of pages may stand with it."""
-    match = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
+    match = _FORM.fullmatch(text.strip(_AROUND)) if len(text) <= _LONGEST else None
     if match is None:
         return None
     count = int(match["count"]) if match["count"] else None
     said = bool(match["word"] or match["behind"] or match["after"])
-    if _IN_BRACKETS.fullmatch(text.strip()) and not said:
+    if (text[:1], text[-1:]) == _BRACKETS and not said:
         return None
     return PageNumber(match["number"], count, said)
 
