@@ -15,126 +15,21 @@ import io
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.beside import sentence
+from benchmarks.running_pages import BOTTOM, CHAPTERS, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Paper, prose
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.sources.files import FileSource
 
 _LENGTHS = (2, 3, 4, 6, 12)
-_WIDTH, _HEIGHT = 595.0, 842.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 72.0, 523.0, 90.0, 765.0
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
-_CHAPTERS = ("Means of access", "Storage of liquids", "Alarm signals", "Inspection of welds", "Supply of water")
-
-
-@dataclass(slots=True)
-class Paper:
-    """Set a document page by page; holds what is text of it and what runs along its pages."""
-
-    canvas: Any
-    pages: int
-    random: random.Random
-    face: str = "Times-Roman"
-    page: int = 1
-    y: float = _TOP
-    rest: str = ""
-    text: Counter[str] = field(default_factory=Counter[str])
-    running: Counter[str] = field(default_factory=Counter[str])
-
-    def _draw(self, x: float, y: float, words: str, size: float, face: str) -> None:
-        self.canvas.setFont(face or self.face, size)
-        self.canvas.drawString(x, _HEIGHT - y, words)
-
-    def line(
-        self, words: str, *, x: float = _LEFT, size: float = 10, face: str = "", step: float = 12, gap: float = 0
-    ) -> None:
-        """Print the next line of the text."""
-        self.y += gap
-        self._draw(x, self.y, words, size, face)
-        self.y += step
-        self.text.update(words.split())
-
-    def cells(self, row: Sequence[str], *, places: Sequence[float] = (72, 200, 330, 450), face: str = "") -> None:
-        """Print a row of a table without lines."""
-        for x, words in zip(places, row, strict=False):
-            self._draw(x, self.y, words, 10, face)
-            self._count(words, row)
-        self.y += 14
-
-    def grid(self, rows: Sequence[Sequence[str]], widths: Sequence[float]) -> None:
-        """Print a ruled table."""
-        top = self.y - 12
-        for row in rows:
-            x = _LEFT
-            for words, width in zip(row, widths, strict=True):
-                self._draw(x + 4, self.y, words, 10, "")
-                self._count(words, row)
-                x += width
-            self.y += 18
-        edges = [_LEFT + sum(widths[:count]) for count in range(len(widths) + 1)]
-        self.canvas.grid(edges, [_HEIGHT - (top + 18 * count) for count in range(len(rows) + 1)])
-        self.y += 12
-
-    def _count(self, words: str, row: Sequence[str]) -> None:
-        if self.page == 1 or row[0] != "Item":  # a table that goes on has its head once
-            self.text.update(words.split())
-
-    def run(
-        self, words: str, y: float, *, at: str = "left", size: float = 9, face: str = "", lines: bool = False
-    ) -> None:
-        """Print a running line, to the left, in the middle, or to the right."""
-        from reportlab.pdfbase.pdfmetrics import stringWidth
-
-        width = stringWidth(words, face or self.face, size)
-        x = {"left": _LEFT, "middle": (_WIDTH - width) / 2, "right": _RIGHT - width}[at]
-        self._draw(x, y, words, size, face)
-        self.running.update(words.split())
-        if lines:
-            self.canvas.line(_LEFT, _HEIGHT - y - 4, _RIGHT, _HEIGHT - y - 4)
-
-    def room(self, low: float = _BOTTOM) -> bool:
-        """Tell whether there is room for a line."""
-        return self.y <= low
-
-    def paragraph(self, count: int = 3, low: float = _BOTTOM, *, begins: str = "") -> str:
-        """Print sentences as lines, as far as there is room; returns the words that had none."""
-        words = " ".join([*([begins] if begins else []), *(sentence(self.random) for _ in range(count))]).split()
-        line = ""
-        for place, word in enumerate([*words, ""]):
-            if word and len(line) + len(word) < 92:
-                line = f"{line} {word}".strip()
-                continue
-            if not self.room(low):
-                return " ".join([line, *words[place:]])
-            self.line(line)
-            line = word
-        self.y += 6
-        return ""
-
 
 Setting = Callable[[Paper], None]
-
-
-def prose(paper: Paper, *, until: float = _BOTTOM) -> None:
-    """Fill the page with paragraphs and some headings; the last one is half filled."""
-    low = until if paper.page < paper.pages else 420.0
-    while paper.room(low):
-        if not paper.rest and paper.random.random() < 0.25 and paper.room(low - 60):
-            paper.line(
-                f"{paper.page}.{round(paper.y)} {paper.random.choice(_CHAPTERS)}",
-                face="Times-Bold",
-                size=11,
-                gap=6,
-                step=16,
-            )
-        paper.rest = paper.paragraph(paper.random.randint(1, 4), low, begins=paper.rest)
-        if paper.rest:
-            break
 
 
 def _plain(paper: Paper) -> None:
@@ -156,8 +51,8 @@ def _end(words: Callable[[int], str], **look: Any) -> Setting:
     """End each page with a line at the foot of the text."""
 
     def body(paper: Paper) -> None:
-        prose(paper, until=_BOTTOM - 14)
-        paper.y = max(paper.y, _BOTTOM) if paper.page < paper.pages else paper.y
+        prose(paper, until=BOTTOM - 14)
+        paper.y = max(paper.y, BOTTOM) if paper.page < paper.pages else paper.y
         if found := words(paper.page):
             paper.line(found, **look)
 
@@ -214,9 +109,9 @@ def _steps(paper: Paper) -> None:
 
 
 def _formulas(paper: Paper) -> None:
-    prose(paper, until=_BOTTOM - 20)
+    prose(paper, until=BOTTOM - 20)
     if paper.page < paper.pages:
-        paper.y = _BOTTOM
+        paper.y = BOTTOM
         paper.cells((f"p = q + {paper.random.randint(10, 99)}", f"({paper.page})"), places=(200, 500))
 
 
@@ -269,14 +164,14 @@ def _corner(paper: Paper) -> None:
 
 
 def _chapter(paper: Paper) -> None:
-    paper.run(_CHAPTERS[(paper.page - 1) // 2 % len(_CHAPTERS)], 45, at="right", face="Times-Italic")
+    paper.run(CHAPTERS[(paper.page - 1) // 2 % len(CHAPTERS)], 45, at="right", face="Times-Italic")
     paper.run(str(paper.page), 805, at="middle")
 
 
 def _framed(paper: Paper) -> None:
     for at, words in (("left", "KM-100"), ("middle", "Rev. B"), ("right", f"Sheet {paper.page} of {paper.pages}")):
         paper.run(words, 45, at=at)
-    paper.canvas.grid([_LEFT - 4, 220, 380, _RIGHT + 4], [_HEIGHT - 32, _HEIGHT - 50])
+    paper.canvas.grid([LEFT - 4, 220, 380, RIGHT + 4], [HEIGHT - 32, HEIGHT - 50])
 
 
 def _letter(paper: Paper) -> None:
@@ -510,10 +405,10 @@ def made(manner: Manner, pages: int) -> tuple[bytes, Counter[str], Counter[str]]
     from reportlab.pdfgen import canvas
 
     buffer = io.BytesIO()
-    drawn: Any = canvas.Canvas(buffer, pagesize=(_WIDTH, _HEIGHT), invariant=1)
+    drawn: Any = canvas.Canvas(buffer, pagesize=(WIDTH, HEIGHT), invariant=1)
     paper = Paper(drawn, pages, random.Random(f"{manner.name} {pages}"))
     for page in range(1, pages + 1):
-        paper.page, paper.y = page, _TOP
+        paper.page, paper.y = page, TOP
         manner.body(paper)
         if manner.running is not None:
             manner.running(paper)
