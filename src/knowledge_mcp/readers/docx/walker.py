@@ -6,7 +6,6 @@ and captions), headers and footers, comments, deleted and moved-away text.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from dataclasses import dataclass
 from knowledge_mcp.language.openings import caption_label, caption_target, example_label, is_of_example, note_label
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visible_children
+from knowledge_mcp.readers.docx.layout import laid_out
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
-from knowledge_mcp.readers.docx.parallel import by_language
 from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
@@ -390,13 +389,8 @@ class DocxWalker:
         self._flush_code()
         self._settle_contents()
         grid = grid_rows(element)
-        if max((len(row) for row in grid.rows), default=0) <= 1:
-            for row in grid.rows:
-                for cell in row:
-                    self._feed_all(cell.element, depth)
-            return
-        if languages := by_language(grid, self._numbering):
-            for part in itertools.chain.from_iterable(languages):
+        if parts := laid_out(grid, self._numbering):
+            for part in parts if depth <= _MAX_DEPTH else ():
                 self.feed(part, depth + 1)
             return
         boxes: list[Element] = []

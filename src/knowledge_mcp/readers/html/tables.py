@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.language.multilingual.parallel import number_of, parallel_columns
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.shared.parallel import number_of, parallel_columns
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it

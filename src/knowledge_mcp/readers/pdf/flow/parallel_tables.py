@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from knowledge_mcp.language.multilingual.parallel import number_of, parallel_columns
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
-from knowledge_mcp.readers.shared.parallel import number_of, parallel_columns
 
 _NEAR = 3.0
 """Points by which the columns of a table on the next page may stand elsewhere."""

@@ -1,4 +1,4 @@
-"""Word tables that hold the same clauses in several languages, one beside the other: contracts, laws, translations."""
+"""Word tables that only lay out text: in one column, or the same clauses in several languages beside each other."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Iterator
 
 from lxml import etree
 
+from knowledge_mcp.language.multilingual.parallel import MOST_COLUMNS, number_of, parallel_columns
 from knowledge_mcp.readers.docx.inline import visible_children
 from knowledge_mcp.readers.docx.package import Element, child, value
 from knowledge_mcp.readers.docx.styles import Numbering
 from knowledge_mcp.readers.docx.tables import Cell, Grid, cell_parts
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.parallel import MOST_COLUMNS, number_of, parallel_columns
 
 
-def by_language(grid: Grid, numbering: Numbering) -> list[list[Element]]:
-    """List for each language the paragraphs and tables that are read of it; empty for a table in the ordinary sense.
+def laid_out(grid: Grid, numbering: Numbering) -> list[Element]:
+    """List what is in a table that only lays out text: in one column, or the same clauses in a column a language.
 
-    A row with fewer cells, such as a heading over all, is read with the first language.
+    Each language is read to its end. A row with fewer cells, such as a heading over all, is read with the first one.
+    Empty for a table in the ordinary sense.
     """
+    if max(map(len, grid.rows), default=0) <= 1:
+        return [part for row in grid.rows for cell in row for part in visible_children(cell.element)]
     if not 2 <= grid.columns <= MOST_COLUMNS:
         return []
     whole = [row for row in grid.rows if len(row) == grid.columns]
@@ -31,7 +34,7 @@ def by_language(grid: Grid, numbering: Numbering) -> list[list[Element]]:
     if found:  # Word counts row by row
         for part in (part for row in grid.rows for cell in row for part in cell_parts(cell.element)):
             numbering.settle(part)
-    return [list(_read(grid, columns, numbering, is_first=not place)) for place, columns in enumerate(found)]
+    return [part for place, columns in enumerate(found) for part in _read(grid, columns, numbering, is_first=not place)]
 
 
 def _read(grid: Grid, columns: tuple[int, ...], numbering: Numbering, *, is_first: bool) -> Iterator[Element]:
