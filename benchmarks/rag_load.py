@@ -45,6 +45,7 @@ from benchmarks.synthetic import documents, questions
 KEY = "key-of-the-load-test"
 COLLECTION = "load"
 RETRIED = {502, 503, 504}
+TOO_MANY = 429
 
 
 @dataclass
@@ -154,6 +155,7 @@ class Answer:
 
     status: int
     text: str
+    retry_after: float = 0.0
 
     def json(self) -> Any:
         """Read the text as JSON."""
@@ -180,7 +182,8 @@ class User:
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
-            return Answer(answer.status, answer.read().decode())
+            wait = float(answer.headers.get("Retry-After", 0))
+            return Answer(answer.status, answer.read().decode(), wait)
         except (OSError, http.client.HTTPException):
             connection.close()  # the next request opens it again
             raise
@@ -192,16 +195,24 @@ class User:
 
 
 def ask(user: User, urls: list[str], start: int, method: str, path: str, body: object = None) -> tuple[Answer, int]:
-    """Send one request to a replica, to the next one where it fails in passing; returns the answer and the retries."""
+    """Send one request to a replica, to the next one where it fails in passing; returns the answer and the retries.
+
+    Who is told to come back later does so when it was told to.
+    """
     last: Exception | str = ""
+    waits = 0
     for attempt in range(2 * len(urls) + 1):
         try:
             answer = user.send(urls[(start + attempt) % len(urls)], method, path, body)
+            while answer.status == TOO_MANY:
+                waits += 1
+                time.sleep(answer.retry_after)
+                answer = user.send(urls[(start + attempt + waits) % len(urls)], method, path, body)
         except (OSError, http.client.HTTPException) as exc:
             last = exc
         else:
             if answer.status not in RETRIED:
-                return answer, attempt
+                return answer, attempt + waits
             last = answer.text
         if attempt >= len(urls):
             time.sleep(0.1)
