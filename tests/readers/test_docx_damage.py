@@ -11,7 +11,7 @@ import pytest
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx import DocxReader, package
-from tests.readers.docx_files import W, content_item, docx_bytes, p
+from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, run, style, table
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 GOOD = docx_bytes(p("Some text."))
@@ -152,3 +152,22 @@ def test_a_stream_that_cannot_seek_is_read_all_the_same() -> None:
     item = content_item(GOOD)
     once = SourceItem(item.uri, item.name, item.media_type, item.size, item.sha256, lambda: Once(GOOD))
     assert DocxReader().read(once).text == "Some text."
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5_000, "99999999", "-1", "0xZZ", "1.5", ""])
+def test_what_is_no_number_is_left_out(number: str) -> None:
+    level = f'<w:lvl w:ilvl="{number}"><w:start w:val="{number}"/><w:lvlRestart w:val="{number}"/>'
+    abstract = f'<w:abstractNum w:abstractNumId="7">{level}<w:lvlText w:val="%1"/></w:lvl></w:abstractNum>'
+    override = f'<w:lvlOverride w:ilvl="{number}"><w:startOverride w:val="{number}"/></w:lvlOverride>'
+    counted = f'<w:numPr><w:ilvl w:val="{number}"/><w:numId w:val="7"/></w:numPr><w:outlineLvl w:val="{number}"/>'
+    symbol = f'<w:fldSimple w:instr=" SYMBOL {number} \\f Symbol "/><w:fldSimple w:instr=" SEQ Table \\r {number} "/>'
+    cell = f'<w:tc><w:tcPr><w:gridSpan w:val="{number}"/></w:tcPr>{p("A cell.")}</w:tc>'
+    row = f'<w:tr><w:trPr><w:gridBefore w:val="{number}"/></w:trPr>{cell}{cell}</w:tr>'
+    document = read_docx(
+        p("The pump shall stop.", "", counted) + p(run("At once.") + symbol) + table(row, row),
+        styles=style("S", "some", counted),
+        abstracts=abstract,
+        numbers=f'<w:num w:numId="7"><w:abstractNumId w:val="7"/>{override}</w:num>',
+    )
+    for words in ("The pump shall stop.", "At once.", "A cell."):
+        assert words in document.text

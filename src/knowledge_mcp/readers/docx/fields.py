@@ -10,6 +10,7 @@ from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.readers.docx.package import Element, child, is_on, value
 from knowledge_mcp.readers.docx.symbols import letters_for_symbols
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
 
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -110,8 +111,10 @@ class Fields:
         label = arguments[0]
         switches = [a.lower() for a in arguments[1:]]
         number = self._sequences.get(label, 0)
-        if "\\r" in switches and (after := arguments[switches.index("\\r") + 2 :]) and after[0].isdigit():
-            number = int(after[0])
+        after = arguments[switches.index("\\r") + 2 :][:1] if "\\r" in switches else []
+        restart = whole_number(after[0], None) if after else None
+        if restart is not None:
+            number = restart
         elif "\\c" not in switches:
             number += 1
         self._sequences[label] = number
@@ -140,6 +143,7 @@ _FRACTION = re.compile(r"\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.IGNORECASE)
 _ROOT = re.compile(r"\\r\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.IGNORECASE)
 _OVERLAY = re.compile(r"\\o\s*(?:\\a[a-z]\s*)?\(([^(),;]*)[,;]([^(),;]*)\)", re.IGNORECASE)
 _CIRCLES = "○〇◯⭕"
+_HEXADECIMAL = re.compile(r"0[xX][0-9A-Fa-f]{1,6}")
 _SWITCH = re.compile(r"\\[a-z]{1,2}\d*\s*", re.IGNORECASE)
 _LONGEST_EQUATION = 2000
 
@@ -171,7 +175,7 @@ def _overlaid(match: re.Match[str]) -> str:
 
 def _symbol(words: list[str]) -> str:
     code = words[0]
-    number = int(code, 16) if code.lower().startswith("0x") and len(code) < 9 else int(code) if code.isdigit() else 0
+    number = int(code, 16) if _HEXADECIMAL.fullmatch(code) else whole_number(code, 0)
     font = next((after for switch, after in itertools.pairwise(words) if switch.lower() == "\\f"), "")
     if not 0 < number < 0xFFFF:
         return ""
@@ -186,8 +190,8 @@ def _form_value(form: Element) -> str:
     choices = child(form, "ddList")
     if choices is not None:
         entries = [value(each) or "" for each in choices if local_name(each) == "listEntry"]
-        chosen = value(choices, "result") or value(choices, "default") or "0"
-        return entries[int(chosen)] if chosen.isdigit() and int(chosen) < len(entries) else ""
+        chosen = whole_number(value(choices, "result") or value(choices, "default"), 0)
+        return entries[chosen] if chosen < len(entries) else ""
     box = child(form, "checkBox")
     if box is None:
         return ""

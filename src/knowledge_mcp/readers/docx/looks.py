@@ -14,6 +14,7 @@ from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike
+from knowledge_mcp.readers.shared.numbering import whole_number
 
 _MAX_INHERITANCE = 20
 _TOO_SMALL = 2
@@ -241,17 +242,13 @@ def _look(properties: Mapping[str, Element]) -> _Look:
     return _Look(
         any(vanish) if vanish else None,
         any(struck) if struck else None,
-        _half_points(value(properties.get("sz"))),
-        _half_points(value(properties.get("szCs"))),
+        whole_number(value(properties.get("sz")), None),
+        whole_number(value(properties.get("szCs")), None),
         value(properties.get("color")),
         ground,
         is_on(properties["b"]) if "b" in properties else None,
         attribute(properties["rFonts"], "ascii") if "rFonts" in properties else None,
     )
-
-
-def _half_points(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 8 else None
 
 
 def _fill(shading: Element | None) -> str | None:
@@ -306,7 +303,7 @@ def stands_in_line(element: Element) -> bool:
     extent = next(element.iter("{*}extent"), None)
     height = attribute(extent, "cy") if extent is not None else None
     if height is not None:
-        return height.isdigit() and 0 < int(height) / _EMU_PER_POINT <= _LINE_HEIGHT
+        return 0 < whole_number(height, 0) / _EMU_PER_POINT <= _LINE_HEIGHT
     shape = next(element.iter("{*}shape", "{*}rect"), None)
     style = attribute(shape, "style") if shape is not None else None
     found = _HEIGHT.search(style) if style and "absolute" not in style else None
@@ -323,7 +320,7 @@ def _is_away(anchor: Element) -> bool:
             continue
         start = int(text) / _EMU_PER_POINT
         size = attribute(extent, length) or ""
-        end = start + (int(size) / _EMU_PER_POINT if size.isascii() and size.isdigit() and len(size) < 13 else 0.0)
+        end = start + whole_number(size, 0) / _EMU_PER_POINT
         before = 0.0 if attribute(place, "relativeFrom") == "page" else -_FARTHEST_POINTS
         if start >= _FARTHEST_POINTS or end <= before:
             return True

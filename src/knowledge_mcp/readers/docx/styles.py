@@ -12,10 +12,10 @@ from enum import StrEnum
 
 from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.numbering import format_number
+from knowledge_mcp.readers.shared.numbering import format_number, whole_number
 
 _MAX_INHERITANCE = 20
-BODY_TEXT_LEVEL = 9
+BODY_TEXT_LEVEL = _MOST_LEVELS = 9
 
 
 class Role(StrEnum):
@@ -143,8 +143,8 @@ class Styles:
             name=(value(element, "name") or style_id).strip().lower(),
             based_on=value(element, "basedOn"),
             number_id=value(element, "pPr", "numPr", "numId"),
-            level=int(level) if level and level.isdigit() else None,
-            outline=int(outline) if outline and outline.isdigit() else None,
+            level=whole_number(level, None),
+            outline=whole_number(outline, None),
         )
         is_default = (attribute(element, "default") or "").lower() in {"1", "true", "on"}
         if is_default and attribute(element, "type") == "paragraph" and child(element, "name") is not None:
@@ -265,7 +265,7 @@ class Numbering:
     ) -> tuple[str, int, str, dict[int, _Level]] | None:
         number_id = value(properties, "numPr", "numId")
         direct = value(properties, "numPr", "ilvl")
-        level = int(direct) if direct and direct.isdigit() else None
+        level = whole_number(direct, None)
         linked: list[str] = [style_id] if style_id else []
         if number_id is None:
             inherited = self._styles.numbering(style_id)
@@ -310,18 +310,18 @@ class Numbering:
 
 
 def _index(element: Element) -> int:
-    text = attribute(element, "ilvl") or "0"
-    return int(text) if text.isdigit() else 0
+    level = whole_number(attribute(element, "ilvl"), 0)
+    return level if level < _MOST_LEVELS else 0
 
 
 def _read_level(element: Element) -> _Level:
     start = value(element, "start")
     restart = value(element, "lvlRestart")
     return _Level(
-        start=int(start) if start and start.isdigit() else 1,
+        start=whole_number(start, 1),
         format=_read_format(element),
         text=value(element, "lvlText") or "",
-        restart=int(restart) if restart and restart.isdigit() else None,
+        restart=whole_number(restart, None),
         style=value(element, "pStyle"),
         legal=is_on(element, "isLgl"),
     )
@@ -339,12 +339,12 @@ def _read_list(element: Element) -> _List:
     found = _List(value(element, "abstractNumId") or "")
     for override in (e for e in element if local_name(e) == "lvlOverride"):
         level = _index(override)
-        start = value(override, "startOverride")
+        start = whole_number(value(override, "startOverride"), None)
         own = child(override, "lvl")
         if own is not None:
             found.levels[level] = _read_level(own)
-        if start and start.isdigit():
-            found.starts[level] = int(start)
+        if start is not None:
+            found.starts[level] = start
             if level in found.levels:
-                found.levels[level] = replace(found.levels[level], start=int(start))
+                found.levels[level] = replace(found.levels[level], start=start)
     return found

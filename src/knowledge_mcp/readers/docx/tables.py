@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from knowledge_mcp.readers.docx.inline import visible_children
 from knowledge_mcp.readers.docx.package import Element, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.readers.shared.tables import Reach, repeated, with_one_header
 
@@ -85,10 +86,12 @@ class TableReader:
             reach = Reach()
             own = False
             for cell in cells:
-                if cell.column >= len(row):
-                    continue
                 text = self._content(cell.element)
                 own = own or not text.is_blank
+                if cell.column >= len(row):  # wider than any table: no words are lost for it
+                    row[-1].add(" ")
+                    row[-1].extend(text)
+                    continue
                 if cell.continues and text.is_blank:
                     reach.down.add(cell.column)
                     text = above.get(cell.column, text)
@@ -150,4 +153,4 @@ def cell_parts(cell: Element) -> list[Element]:
 
 
 def _number(text: str | None, default: int) -> int:
-    return min(int(text), _MAX_SPAN) if text is not None and text.isdigit() else default
+    return min(whole_number(text, default), _MAX_SPAN)

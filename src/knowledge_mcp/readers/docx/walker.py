@@ -16,12 +16,13 @@ from knowledge_mcp.readers.docx.inline import Paragraph, ParagraphReader, visibl
 from knowledge_mcp.readers.docx.layout import laid_out
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, Relation, attribute, child, is_on, value
-from knowledge_mcp.readers.docx.styles import Label, Numbering, Role, Styles
+from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
 from knowledge_mcp.readers.shared.layout import unread_pictures
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from knowledge_mcp.support.wording import how_many
 
@@ -194,9 +195,9 @@ class DocxWalker:
         return True
 
     def _outline(self, properties: Element | None, style: str | None) -> int | None:
-        direct = value(properties, "outlineLvl")
-        if direct is not None and direct.isdigit():
-            return int(direct) if int(direct) < 9 else None
+        direct = whole_number(value(properties, "outlineLvl"), None)
+        if direct is not None:
+            return direct if direct < BODY_TEXT_LEVEL else None
         return self._styles.outline(style)
 
     def _number_alone(self, label: Label | None, paragraph: Paragraph) -> None:

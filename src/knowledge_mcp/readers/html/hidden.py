@@ -290,7 +290,7 @@ def _is_clipped(style: dict[str, str]) -> bool:
     if path.startswith("inset("):
         inset = path.removeprefix("inset(").rstrip(")").split()
         share = inset[0].removesuffix("%") if len(inset) == 1 and inset[0].endswith("%") else ""
-        if share.replace(".", "", 1).isdigit() and float(share) >= 50:
+        if share.isascii() and share.replace(".", "", 1).isdigit() and float(share) >= 50:
             return True
     sides = [pixels(style[side], 16.0) for side in ("width", "height", "max-width", "max-height") if side in style]
     tiny = any(side is not None and side <= _TINY for side in sides)

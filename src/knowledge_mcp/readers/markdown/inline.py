@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import ReferenceKind
 from knowledge_mcp.readers.markdown.pages import BREAK
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
-from knowledge_mcp.readers.shared.tables import TableCells, span_of
+from knowledge_mcp.readers.shared.tables import TableCells
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -74,7 +75,7 @@ class _Collector(HTMLParser):
         elif tag in {"td", "th"} and self._table is not None:
             self._words.clear()
             attributes = dict(attrs)
-            wide, deep = (span_of(attributes.get(name)) for name in ("colspan", "rowspan"))
+            wide, deep = (whole_number(attributes.get(name), 1) for name in ("colspan", "rowspan"))
             self._table.open(wide, deep, is_head=tag == "th")
         elif tag in _BLOCKS and self._table is None:
             self.flush()

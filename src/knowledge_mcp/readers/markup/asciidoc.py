@@ -15,7 +15,7 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
-from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted
+from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -363,7 +363,7 @@ class _Walk:
             if level not in counts:
                 forms[level] = FORM_NAMES.get(marks.style) or _form_of(found["marks"])
                 first = marks.attributes.get("start", "")
-                counts[level] = int(first) - 1 if first.isascii() and first.isdigit() and len(first) < 8 else 0
+                counts[level] = whole_number(first, 1) - 1
                 marks.style, marks.attributes = "", {}
             counts[level] += 1
             begun = at

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odt_hidden import OdtLook, OdtLooks, length_of, unseen_element
-from knowledge_mcp.readers.office.odt_numbers import HeadingNumbers, Lists, OpenList, whole
+from knowledge_mcp.readers.office.odt_numbers import HeadingNumbers, Lists, OpenList
 from knowledge_mcp.readers.shared.containers import (
     core_properties,
     corrupted,
@@ -26,6 +26,7 @@ from knowledge_mcp.readers.shared.containers import (
 from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length, unaccepted_changes
 from knowledge_mcp.readers.shared.layout import UNREAD
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     facts,
@@ -188,7 +189,7 @@ class _Walk:
         return written
 
     def _heading(self, element: Element, item: _Item | None) -> Iterator[Piece]:
-        level = whole(element.get(f"{_TEXT}outline-level"), 1)
+        level = whole_number(element.get(f"{_TEXT}outline-level"), 1)
         words = self._inline(element).text.strip()
         if not words:
             return
@@ -347,4 +348,4 @@ def _between(inner: Element, outer: Element) -> Iterator[Element]:
 
 def _repeated(element: Element, name: str) -> int:
     """Read how often a row or a cell stands there, or how far it reaches."""
-    return min(whole(element.get(f"{_TABLE}{name}"), 1), _MOST_REPEATED)
+    return min(whole_number(element.get(f"{_TABLE}{name}"), 1), _MOST_REPEATED)

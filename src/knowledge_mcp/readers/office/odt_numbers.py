@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.shared.containers import local_name
-from knowledge_mcp.readers.shared.numbering import counted
+from knowledge_mcp.readers.shared.numbering import counted, whole_number
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -25,11 +25,6 @@ _FORMS = frozenset({"1", "a", "A", "i", "I"})
 _PLACE = re.compile(r"%(\d{1,2})%")
 _MAX_INHERITANCE = 20
 _MOST_LEVELS = 10
-
-
-def whole(text: str | None, default: int) -> int:
-    """Read a whole number of a few digits."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +46,8 @@ def _level(element: Element) -> _Level:
         element.get(f"{_STYLE}num-format", ""),
         element.get(f"{_STYLE}num-prefix", ""),
         element.get(f"{_STYLE}num-suffix", ""),
-        whole(element.get(f"{_TEXT}display-levels"), 1),
-        whole(element.get(f"{_TEXT}start-value"), 1),
+        whole_number(element.get(f"{_TEXT}display-levels"), 1),
+        whole_number(element.get(f"{_TEXT}start-value"), 1),
         pattern if _PLACE.search(pattern) else "",
         is_bullet=not local_name(element).endswith(("style-number", "outline-level-style")),
     )
@@ -87,7 +82,7 @@ class HeadingNumbers:
 
     def __init__(self, styles: Element | None) -> None:
         found = styles.iter(f"{_TEXT}outline-level-style") if styles is not None else ()
-        levels = {whole(each.get(f"{_TEXT}level"), 1): _level(each) for each in found}
+        levels = {whole_number(each.get(f"{_TEXT}level"), 1): _level(each) for each in found}
         self._levels = {level: rule for level, rule in levels.items() if rule.form in _FORMS}
         self._counts: dict[int, int] = {}
 
@@ -127,7 +122,7 @@ class Lists:
         self._by_style: dict[str, dict[int, int]] = {}
         for root in roots:
             for style in root.iter(f"{_TEXT}list-style"):
-                levels = {whole(each.get(f"{_TEXT}level"), 1): _level(each) for each in style}
+                levels = {whole_number(each.get(f"{_TEXT}level"), 1): _level(each) for each in style}
                 self._styles[style.get(f"{_STYLE}name", "")] = levels
             for style in root.iter(f"{_STYLE}style"):
                 if style.get(f"{_STYLE}family") == "paragraph":
@@ -157,7 +152,7 @@ class Lists:
         if local_name(item) == "list-header":
             return ""
         start = item.get(f"{_TEXT}start-value")
-        _count(levels, here.counts, here.level, whole(start, 1) if start else None)
+        _count(levels, here.counts, here.level, whole_number(start, 1) if start else None)
         rule = levels.get(here.level)
         return _BULLET if rule is None or rule.is_bullet else _printed(levels, here.counts, here.level)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike, nonblank_length
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.tables import LONGEST_REPEATED, Reach
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
@@ -179,20 +180,16 @@ def _take_tags(part: bytes, marks: SheetMarks) -> None:
         if said.get(b"hidden") not in {"1", "true"} and not re.fullmatch(r"0(?:\.0*)?", size):
             continue
         if kind == b"row":
-            if (number := _number(said.get(b"r", ""))) <= _MOST_ROWS:
+            if (number := whole_number(said.get(b"r"), 0)) <= _MOST_ROWS:
                 marks.rows.add(number)
         else:
-            last = min(_number(said.get(b"max", "")), _MOST_COLUMNS)
-            marks.columns.update(range(max(_number(said.get(b"min", "")), 1), last + 1))
+            last = min(whole_number(said.get(b"max"), 0), _MOST_COLUMNS)
+            marks.columns.update(range(max(whole_number(said.get(b"min"), 0), 1), last + 1))
 
 
 def _column(letters: bytes) -> int:
     """Count a column's letters: A is 1."""
     return functools.reduce(lambda count, letter: count * 26 + letter - 64, letters, 0)
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
 
 def look_of(cell: Any, theme: bytes | None) -> SheetLook:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.shared.containers import local_name, member, parse_xml, relations_of
 from knowledge_mcp.readers.shared.hidden import is_alike, nonblank_length
+from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class _Sieve:
             properties = run.find("{*}rPr")
             size = (properties.get("sz") if properties is not None else None) or _listed(run, "sz")
             reason: HiddenReason | None = None
-            if size and size.isascii() and size.isdigit() and int(size) <= _TOO_SMALL:
+            if whole_number(size, _TOO_SMALL + 1) <= _TOO_SMALL:
                 reason = HiddenReason.TOO_SMALL
             elif properties is not None and properties.get("strike", "noStrike") != "noStrike":
                 reason = HiddenReason.STRUCK
@@ -290,7 +291,7 @@ def _listed(run: Element, name: str) -> str | None:
         return None
     settings = paragraph.find("{*}pPr")
     level = settings.get("lvl", "0") if settings is not None else "0"
-    number = int(level) + 1 if level.isascii() and level.isdigit() and len(level) == 1 else 1
+    number = whole_number(level, 0) + 1
     default = body.find(f"{{*}}lstStyle/{{*}}lvl{number}pPr/{{*}}defRPr")
     return default.get(name) if default is not None else None
 
@@ -298,7 +299,7 @@ def _listed(run: Element, name: str) -> str | None:
 def _alpha(fill: Element | None) -> int | None:
     found = fill.find("{*}*/{*}alpha") if fill is not None else None
     text = found.get("val", "") if found is not None else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None
+    return whole_number(text, None)
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.numbering import whole_number
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - lxml's only name for it
@@ -38,8 +39,9 @@ def diagram_items(root: Element) -> list[tuple[int, str]]:
     for link in root.iter("{*}cxn"):
         if link.get("type", "parOf") == "parOf":
             order = link.get("srcOrd", "0")
-            place = int(order) if order.isascii() and order.isdigit() and len(order) < 8 else 0
-            below[link.get("srcId", "")].append((place, link.get("destId", ""), link.get("sibTransId", "")))
+            below[link.get("srcId", "")].append(
+                (whole_number(order, 0), link.get("destId", ""), link.get("sibTransId", ""))
+            )
     found: list[tuple[int, str]] = []
     seen: set[str] = set()
 
@@ -120,9 +122,9 @@ def _format(reference: Element) -> str:
 
 def _points(holder: Element, form: str) -> Iterator[tuple[int, str]]:
     for point in holder.iter("{*}pt"):
-        place, value = point.get("idx", ""), point.find("{*}v")
-        if place.isascii() and place.isdigit() and len(place) < 8 and value is not None:
-            yield int(place), _number(" ".join((value.text or "").split()), form)
+        place, value = whole_number(point.get("idx"), None), point.find("{*}v")
+        if place is not None and value is not None:
+            yield place, _number(" ".join((value.text or "").split()), form)
     if next(holder.iter("{*}pt"), None) is None and (written := next(holder.iter("{*}v"), None)) is not None:
         yield 0, " ".join((written.text or "").split())
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 NumberKey = tuple[int, ...]
 """A clause number as integers. Letters before the first number count in `LETTERED`s, "A" being one and "AA" 27; a
@@ -23,6 +24,14 @@ _YEARS = range(1950, 2050)
 """What stands behind a stop and is a year: "5.1999" is a month, "25.1309" a clause."""
 _CODES = 3
 """Parts in brackets from which on codes of law count in roman numerals: (a)(1)(ii)."""
+
+T = TypeVar("T")
+
+
+def whole_number(text: str | None, default: T) -> int | T:
+    """Read a whole number of up to nine digits, as attributes of files have them; the default for anything else."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else default
+
 
 _ROMAN = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),

@@ -137,11 +137,6 @@ _MOST_SPANNED = 100
 _MOST_COLUMNS = 1000
 
 
-def span_of(text: str | None) -> int:
-    """Read how many columns or rows a page says that a cell reaches over; 1 where it says nothing of use."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else 1
-
-
 class TableCells:
     """Collect rows and cells; `depth` counts tables within this one, whose words stay in their cell."""
 
