@@ -171,3 +171,17 @@ def test_what_is_no_number_is_left_out(number: str) -> None:
     )
     for words in ("The pump shall stop.", "At once.", "A cell."):
         assert words in document.text
+
+
+def test_a_table_of_few_bytes_is_not_one_of_gigabytes() -> None:
+    spans = "".join(f'<w:tc><w:tcPr><w:gridSpan w:val="{n}"/></w:tcPr>{p("wide")}</w:tc>' for n in (200, 1))
+    row = f"<w:tr><w:tc>{p('one')}</w:tc><w:tc>{p('other')}</w:tc></w:tr>"
+    text = read_docx(table(f"<w:tr>{spans}</w:tr>", row, row)).text
+    assert text.splitlines()[-1] == "| one | other | |"  # no place for columns in which nothing stands
+    steps = "".join(
+        f'<w:tr><w:trPr><w:gridBefore w:val="{n}"/></w:trPr><w:tc>{p("x")}</w:tc><w:tc>{p("y")}</w:tc></w:tr>'
+        for n in range(199)
+    )
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read_docx(table(steps, row * 10_000))
+    assert caught.value.reason is UnreadableReason.TOO_LARGE

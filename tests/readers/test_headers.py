@@ -14,7 +14,8 @@ from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
-from knowledge_mcp.readers.shared.tables import Reach, header_texts
+from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.tables import Reach, TableCells, header_texts
 from tests.readers.docx_files import content_item, docx_bytes, p, table
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of, odt, presentation, workbook
@@ -154,3 +155,14 @@ def test_the_rows_of_a_sheet_are_named_whatever_is_hidden_or_blank_before_them(h
         assert places.of(piece) == (number, number)
     head = Span(block.span.start, block.span.start + 4)
     assert places.of(Piece(head, 1, whole, (block,))) == (1, 1)
+
+
+def test_cells_reach_so_far_in_all_and_every_word_stays() -> None:
+    cells = TableCells()
+    for number in range(3_000):
+        cells.row()
+        cells.open(100, 100)
+        cells.close(RichText(f"w{number}"))
+    rows = cells.rows()
+    assert sum(map(len, rows)) <= 203_000
+    assert {cell.text for row in rows for cell in row} >= {f"w{number}" for number in range(100, 3_000)}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from knowledge_mcp.readers.docx.inline import visible_children
-from knowledge_mcp.readers.docx.package import Element, child, is_on, value
+from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, Element, TooManyElementsError, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
-from knowledge_mcp.readers.shared.tables import Reach, repeated, with_one_header
+from knowledge_mcp.readers.shared.tables import BLANK, Reach, repeated, with_one_header
 
 _MAX_SPAN = 200
 _MAX_NESTING = 8
@@ -60,8 +61,17 @@ def grid_rows(table: Element) -> Grid:
         if is_on(properties, "tblHeader") and grid.headers == len(grid.rows):
             grid.headers += 1
         grid.rows.append(cells)
-        grid.columns = max(grid.columns, column)
+    _leave_out_columns(grid)
     return grid
+
+
+def _leave_out_columns(grid: Grid) -> None:
+    """Count only the columns in which a cell begins: no other has any text."""
+    begun = sorted({cell.column for row in grid.rows for cell in row})
+    places = {column: place for place, column in enumerate(begun)}
+    for cell in (cell for row in grid.rows for cell in row):
+        cell.column, cell.span = places[cell.column], bisect_left(begun, cell.column + cell.span) - places[cell.column]
+    grid.columns = len(begun)
 
 
 class TableReader:
@@ -76,21 +86,26 @@ class TableReader:
         A short text that spans rows is repeated in each, so that a row can be understood alone; a text that spans
         columns stands in the first, but names each of them in a header of several rows, which become one. Rows without
         any text are left out.
+
+        Raises:
+            TooManyElementsError: rows and columns have more places than a document may have elements.
         """
+        columns = min(grid.columns, _MAX_SPAN)
+        if columns * len(grid.rows) > MAX_ELEMENTS:
+            raise TooManyElementsError(f"a table of {columns} columns and {len(grid.rows)} rows")
         above: dict[int, RichText] = {}
         built: list[list[RichText]] = []
         reaches: dict[int, Reach] = {}
         headers = 0
         for index, cells in enumerate(grid.rows):
-            row = [RichText() for _ in range(min(grid.columns, _MAX_SPAN))]
+            row = [BLANK] * columns
             reach = Reach()
             own = False
             for cell in cells:
                 text = self._content(cell.element)
                 own = own or not text.is_blank
                 if cell.column >= len(row):  # wider than any table: no words are lost for it
-                    row[-1].add(" ")
-                    row[-1].extend(text)
+                    row[-1] = _joined(row[-1], text)
                     continue
                 if cell.continues and text.is_blank:
                     reach.down.add(cell.column)
@@ -128,6 +143,14 @@ class TableReader:
                 flat.add(("; " if len(flat) else "") if index == 0 else ": " if index == 1 else ", ")
                 flat.extend(text)
         return flat
+
+
+def _joined(one: RichText, other: RichText) -> RichText:
+    joined = RichText()
+    joined.extend(one)
+    joined.add(" ")
+    joined.extend(other)
+    return joined
 
 
 def _parts(element: Element, name: str) -> list[Element]:

@@ -17,6 +17,9 @@ MOST_HEADER_ROWS = 4
 LONGEST_REPEATED = 80
 """Characters of a text that is said again in each row it reaches into: longer ones would drown the rows."""
 
+BLANK = RichText()
+"""What stands where no cell begins; never changed."""
+
 Place = tuple[int, int]
 """A cell: row and column from 0."""
 
@@ -134,6 +137,9 @@ def repeated(text: RichText) -> RichText:
 
 
 _MOST_SPANNED = 100
+_MOST_REACHED = 200_000
+"""Places that the cells of a table may reach into beside their own; beyond, each takes its own place alone. Without an
+end to it a page of some kilobytes would be a table of gigabytes."""
 _MOST_COLUMNS = 1000
 
 
@@ -151,6 +157,7 @@ class TableCells:
         self._own: list[bool] = []
         self._columns = 1
         self._deep = 1
+        self._reached = 0
 
     def row(self) -> None:
         """Begin a row; a short text of a cell above that reaches into it is said again."""
@@ -165,6 +172,11 @@ class TableCells:
             self.row()
         self._own.append(is_head)
         self._columns, self._deep = (min(max(each, 1), _MOST_SPANNED) for each in (columns, rows))
+        reached = self._columns * self._deep - 1
+        if self._reached + reached > _MOST_REACHED:
+            self._columns = self._deep = 1
+        else:
+            self._reached += reached
 
     def close(self, rich: RichText) -> None:
         """End a cell."""
@@ -177,10 +189,10 @@ class TableCells:
                 break
             if self._deep > 1:
                 self._spanned[len(row)] = self._deep - 1
-                self._above[len(row)] = rich if not extra else RichText()
+                self._above[len(row)] = rich if not extra else BLANK
             if extra:
                 self._reach().across[len(row)] = first
-            row.append(rich if not extra else RichText())
+            row.append(rich if not extra else BLANK)
         self._skip()
         self._columns = self._deep = 1
 
@@ -217,4 +229,4 @@ class TableCells:
         while self._spanned.get(len(row), 0) > 0:
             self._spanned[len(row)] -= 1
             self._reach().down.add(len(row))
-            row.append(repeated(self._above.get(len(row), RichText())))
+            row.append(repeated(self._above.get(len(row), BLANK)))
