@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
 from knowledge_mcp.language.multilingual.recognition import language_of
@@ -30,12 +30,15 @@ def have_the_same_clauses(numbers: AbstractSet[str], others: AbstractSet[str]) -
     return len(numbers & others) >= max(_FEWEST, _ALIKE * min(len(numbers), len(others)))
 
 
-def parallel_columns(rows: Sequence[Sequence[str]], numbers: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], ...]:
+def parallel_columns(
+    rows: Sequence[Sequence[str]], numbers: Callable[[], Sequence[Sequence[str]]] | None = None
+) -> tuple[tuple[int, ...], ...]:
     """Find the columns of a table that says the same clauses in several languages, one beside the other.
 
     Args:
         rows: texts of its cells, by column.
-        numbers: of each cell the clause number that it begins with, empty where it begins with none.
+        numbers: gives of each cell the clause number that it begins with, empty where it begins with none; without it
+            the texts tell.
 
     Returns:
         For each language the columns that are read for it, in each row from the left: its own, behind the one that
@@ -44,15 +47,18 @@ def parallel_columns(rows: Sequence[Sequence[str]], numbers: Sequence[Sequence[s
     width = max(map(len, rows), default=0)
     if not 2 <= width <= MOST_COLUMNS:
         return ()
-    columns = [[row[column] if column < len(row) else "" for row in rows] for column in range(width)]
-    clauses = [{row[column] for row in numbers if column < len(row) and row[column]} for column in range(width)]
-    numbering = () if any(map(language_of, columns[0])) or len(clauses[0]) < _FEWEST else (0,)
-    own = [column for column in range(width) if column not in numbering]
-    languages = [language_of(" ".join(columns[column])) for column in own]
-    words = [sum(len(text.split()) for text in columns[column]) for column in own]
-    if len(own) < 2 or not all(languages) or len(set(languages)) < len(own) or min(words) < LEAST_SHARE * max(words):
+    texts = [" ".join(row[column] for row in rows if column < len(row)) for column in range(width)]
+    languages = [language_of(text) for text in texts]
+    numbering = () if languages[0] else (0,)
+    own = range(len(numbering), width)
+    told = {languages[column] for column in own} - {""}
+    words = [len(texts[column].split()) for column in own]
+    if len(own) < 2 or len(told) < len(own) or min(words) < LEAST_SHARE * max(words):
         return ()
-    first = clauses[own[0]]
-    if not numbering and not all(have_the_same_clauses(first, clauses[column]) for column in own[1:]):
+    stated = [[number_of(text) for text in row] for row in rows] if numbers is None else numbers()
+    clauses = [{row[column] for row in stated if column < len(row) and row[column]} for column in range(width)]
+    if numbering and len(clauses[0]) < _FEWEST:
+        return ()
+    if not numbering and not all(have_the_same_clauses(clauses[0], clauses[column]) for column in own):
         return ()
     return tuple((*numbering, column) for column in own)

@@ -29,8 +29,9 @@ def laid_out(grid: Grid, numbering: Numbering) -> list[Element]:
     if 2 * len(whole) < len(grid.rows):
         return []
     texts = [[" ".join(map(_words, cell_parts(cell.element))) for cell in row] for row in whole]
-    numbers = [[_number(cell, numbering, place) for cell in row] for place, row in enumerate(whole)]
-    found = parallel_columns(texts, numbers)
+    found = parallel_columns(
+        texts, lambda: [[_number(cell, numbering, place) for cell in row] for place, row in enumerate(whole)]
+    )
     if found:  # Word counts row by row
         for part in (part for row in grid.rows for cell in row for part in cell_parts(cell.element)):
             numbering.settle(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.language.multilingual.parallel import number_of, parallel_columns
+from knowledge_mcp.language.multilingual.parallel import parallel_columns
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.model.document import BlockKind
 
@@ -62,7 +62,7 @@ def languages_of_tables(root: Element) -> None:
         if 2 * len(whole) < len(rows):
             continue
         texts = [[_words(cell) for cell in row] for row in whole]
-        languages = parallel_columns(texts, [[number_of(words) for words in row] for row in texts])
+        languages = parallel_columns(texts)
         if not languages:
             continue
         table.tag = "div"

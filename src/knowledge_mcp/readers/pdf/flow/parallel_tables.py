@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.language.multilingual.parallel import number_of, parallel_columns
+from knowledge_mcp.language.multilingual.parallel import parallel_columns
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 
@@ -30,7 +30,7 @@ def opened(pages: Sequence[PageLayout]) -> tuple[list[PageLayout], dict[int, str
     onward: defaultdict[int, list[Line]] = defaultdict(list)
     for some in _alike(tables):
         rows = [row for _, table in some for row in table.rows]
-        columns = parallel_columns(rows, [[number_of(cell) for cell in row] for row in rows])
+        columns = parallel_columns(rows)
         own = [language_of(" ".join(row[place[-1]] for row in rows)) for place in columns]
         for number, table in some:
             if not columns or not _is_in(table, columns, own):
