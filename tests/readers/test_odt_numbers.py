@@ -74,7 +74,7 @@ def test_headings_within_lists_are_headings_with_the_list_s_number() -> None:
     ("body", "expected"),
     [
         (listed(p("one"), p("two") + listed(p("deep"), p("er"), style="")), ["0 a)", "0 b)", "1 (i)", "1 (ii)"]),
-        (listed(p("one")) + listed(p("anew")), ["0 a)", "0 a)"]),
+        (listed(p("one")) + listed(p("again")), ["0 a)", "0 a)"]),
         (listed(p("one")) + p("between") + listed(p("on"), more='text:continue-numbering="true"'), ["0 a)", "0 b)"]),
         (
             listed(p("one"), more='xml:id="x"') + listed(p("other")) + listed(p("on"), more='text:continue-list="x"'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,12 @@ def read(
     return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
-def below(*lines: str, **look: object) -> Callable[[Sheet], None]:
+def below(*lines: str, **look: Any) -> Callable[[Sheet], None]:
     """Set prose below the same lines on each page."""
 
     def body(pages: Sheet) -> None:
         for line in lines:
-            pages.line(line, **look)  # type: ignore[arg-type]
+            pages.line(line, **look)
         for row in range(40):
             pages.line(prose(pages.page_number, row))
 

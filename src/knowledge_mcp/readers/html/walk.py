@@ -18,7 +18,7 @@ from knowledge_mcp.readers.html.completed import complete
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
 from knowledge_mcp.readers.html.tables import MARKER, is_data_table, languages_of_tables, lists_of_tables
-from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted
+from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
     at_lines,
@@ -153,12 +153,13 @@ def _list_of(element: Element) -> _List:
     step = 1 if element.get("reversed") is None else -1
     first = 1 if step > 0 else sum(1 for item in element if isinstance(item.tag, str) and item.tag.endswith("li"))
     named = (FORM_NAMES.get(name) for name in (element.get("class") or "").lower().split())
-    return _List(element.get("type") or next(filter(None, named), "1"), _whole(element.get("start"), first), step)
+    return _List(element.get("type") or next(filter(None, named), "1"), _item_number(element.get("start"), first), step)
 
 
-def _whole(text: str | None, default: int) -> int:
-    """Read a whole number of a few digits."""
-    return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text or "") and text else default
+def _item_number(text: str | None, default: int) -> int:
+    """Read the number of an item, which may be below zero."""
+    size = whole_number((text or "").removeprefix("-"), None)
+    return default if size is None else -size if text and text.startswith("-") else size
 
 
 class _Walk:
@@ -367,7 +368,7 @@ class _Walk:
         if not self._lists or not self._lists[-1].form:
             return _BULLET
         here = self._lists[-1]
-        count = _whole(element.get("value"), here.count)
+        count = _item_number(element.get("value"), here.count)
         here.count = count + here.step
         return f"{counted(count, element.get('type') or here.form)}."
 
@@ -384,7 +385,7 @@ class _Walk:
             self._table.row()
         elif tag in {"td", "th"}:
             self._stray()
-            wide, deep = (_whole(element.get(name), 1) for name in ("colspan", "rowspan"))
+            wide, deep = (whole_number(element.get(name), 1) for name in ("colspan", "rowspan"))
             self._table.open(wide, deep, is_head=tag == "th")
         elif tag == "thead":
             self._table.in_head = True

@@ -40,6 +40,8 @@ def opened(pages: Sequence[PageLayout]) -> tuple[list[PageLayout], dict[int, str
                 for line in _read(table, place):
                     languages[id(line)] = language
                     (instead[id(table)] if line.page == number else onward[line.page]).append(line)
+    if not instead:
+        return list(pages), {}
     found: list[PageLayout] = []
     for page in pages:
         elements = itertools.chain.from_iterable(instead.get(id(each), [each]) for each in page.elements)
