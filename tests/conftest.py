@@ -15,8 +15,6 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
-from knowledge_mcp.readers.shared import isolation
-from knowledge_mcp.support.sandbox import Sandbox
 from tests.machine import in_ci
 from tests.machine import needs as _needs
 from tests.requirements.manifest import summary
@@ -89,27 +87,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 def needs() -> Callable[[str], str]:
     """Return a function that gives a program's path, skips where it is missing, and fails there in CI."""
     return _needs
-
-
-class _Warm(Sandbox):
-    """A sandbox whose children no reader and no command ends."""
-
-    def close(self) -> None:
-        """Leave them to the next one."""
-
-
-@pytest.fixture(scope="session")
-def warm() -> Generator[Sandbox]:
-    """Keep the children in which files are parsed: to start one for each test takes longer than the rest of it."""
-    made = _Warm()
-    yield made
-    Sandbox.close(made)
-
-
-@pytest.fixture
-def warm_readers(warm: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let readers that are made for one test use the children that are kept."""
-    monkeypatch.setattr(isolation, "Sandbox", lambda: warm)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import httpx
 from mcp import Client, StdioServerParameters
 
 from benchmarks.attacks import Attack, Outcome
-from knowledge_mcp.embedders.local.model_folders import default_cache
+from knowledge_mcp.embedders.local.model_files import default_cache, fetch
 
 __all__ = ["ATTACKS", "sent_elsewhere", "watched"]
 
@@ -80,8 +80,9 @@ def watched(strace: str, folder: Path, *, seconds: float) -> tuple[dict[str, lis
 
 
 def _surroundings(folder: Path, home: Path) -> dict[str, str]:
-    """Take over the environment, with an empty home and a store of its own; the model stays where it is."""
+    """Take over the environment, with an empty home and a store of its own; the model is had before, and stays."""
     models = os.environ.get("MODELS_PATH") or str(default_cache())
+    fetch(cache=Path(models))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "OPENAI_", "QDRANT_"))}
     own = {"HOME": str(home), "DATA_PATH": str(folder / "data"), "MODELS_PATH": models}
     return {**kept, **own, "EMBEDDING_PROVIDER": "local"}

@@ -15,8 +15,6 @@ from knowledge_mcp import registry, wiring
 from knowledge_mcp.cli import ingest as ingest_command
 from knowledge_mcp.cli.knowledge import main
 from knowledge_mcp.settings import Settings, variables
-from knowledge_mcp.sources.synced import web
-from knowledge_mcp.support.sandbox import Sandbox
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli import stand_in
 from tests.cli.running import Finished
@@ -55,14 +53,11 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeKnowledge:
 @pytest.fixture
 def call(
     home: Path,
-    warm: Sandbox,
-    warm_readers: None,
     logging_restored: None,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Command:
     """Call a command's entry point with some arguments; returns what it left."""
-    monkeypatch.setattr(web, "Sandbox", lambda: warm)
 
     def run(entry: Callable[[], None], *arguments: str) -> Finished:
         monkeypatch.setattr(sys, "argv", ["command", *arguments])

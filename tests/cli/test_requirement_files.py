@@ -36,7 +36,7 @@ from knowledge_mcp.surfaces.interchange import BookSheet, workbook
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.conftest import Command
 from tests.engine.test_tracing import embed
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.reqif_dialects import DOORS, POLARION, PTC, STRICTDOC
 from tests.readers.requirement_files import NEEDS, REQIF, RST, SDOC, zipped
 
@@ -57,7 +57,7 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> _Shelf:
     own = {
         "DataReader": DataReader(sandbox=sandbox),
         "MarkupReader": MarkupReader(sandbox=sandbox),
-        "OfficeReader": OfficeReader(markdown=MarkdownReader(), sandbox=sandbox),
+        "OfficeReader": OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=sandbox),
         "RequirementFileReader": RequirementFileReader(sandbox=sandbox),
     }
     named = {kind: target.rpartition(":")[2] for kind, target in READERS.items()}

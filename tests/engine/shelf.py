@@ -26,6 +26,7 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from tests.readers.in_process import HERE
 
 PUMPS = "# Pumps\n\n## 1 Power\n\nThe station shall run on battery for eight hours.\n"
 VALVES = "# Valves\n\n## 1 Care\n\nEach valve shall be turned once a year.\n"
@@ -93,7 +94,7 @@ class Shelf:
             analyser=EnglishAnalyser(),
             fuse=fuse,
         )
-        readers: dict[str, Reader] = {"text/markdown": MarkdownReader()}
+        readers: dict[str, Reader] = {"text/markdown": MarkdownReader(sandbox=HERE)}
         if pdf is not None:
             readers["application/pdf"] = pdf
         service = LibraryService(

@@ -32,7 +32,7 @@ from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from tests.fakes.library import FakeLibrary
 from tests.readers.docx_files import docx_bytes, heading, p
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import standard
 
 PNG = MEDIA_TYPES[".png"]
@@ -82,8 +82,8 @@ class World:
         self.opened = 0
         readers: dict[str, Reader] = {
             MEDIA_TYPES[".pdf"]: PdfReader(sandbox=InProcessSandbox()),
-            MEDIA_TYPES[".docx"]: DocxReader(),
-            MEDIA_TYPES[".md"]: MarkdownReader(),
+            MEDIA_TYPES[".docx"]: DocxReader(sandbox=HERE),
+            MEDIA_TYPES[".md"]: MarkdownReader(sandbox=HERE),
             MEDIA_TYPES[".pptx"]: self.slides,
             PNG: self.slides,
         }

@@ -19,13 +19,13 @@ from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from tests.fakes.documents import documents
 from tests.machine import examples
 from tests.readers.docx_files import content_item, heading, numbered, p, read_docx, table
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import SENTENCE, item_of, sheet, standard
 
 
 def again(document: Document) -> Document:
     """Write a document as Markdown and read that."""
-    return MarkdownReader().read(content_item(as_markdown(document).encode(), "again.md", "text/markdown"))
+    return MarkdownReader(sandbox=HERE).read(content_item(as_markdown(document).encode(), "again.md", "text/markdown"))
 
 
 def outline(document: Document) -> list[tuple[int, str | None, str]]:

@@ -36,6 +36,7 @@ from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.publishing import PublishingStore
 from tests.engine.world import World
 from tests.machine import examples
+from tests.readers.in_process import HERE
 
 _FINAL = {
     IngestEventKind.STORED: "stored",
@@ -203,7 +204,12 @@ def test_what_a_newer_release_has_read_is_not_read_again_by_an_older_one(
 ) -> None:
     world = World(tmp_path)
     world.write("a.md", text_of("a", 3))
-    pipeline = Pipeline({"text/markdown": MarkdownReader()}, ClauseChunker(), DocumentClassifier(), release=release)
+    pipeline = Pipeline(
+        {"text/markdown": MarkdownReader(sandbox=HERE)},
+        ClauseChunker(),
+        DocumentClassifier(),
+        release=release,
+    )
     with monkeypatch.context() as other:
         other.setattr(plan, "STRUCTURE_VERSION", "of another release")
         LocalKnowledge(world.base, pipeline).ingest(FileSource(tmp_path, patterns=("*.md",)), IngestOptions())

@@ -20,6 +20,7 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
+from tests.readers.in_process import HERE
 
 __all__ = ["PUMPS", "VALVES", "World"]
 
@@ -94,7 +95,7 @@ class World:
             hybrid=self.hybrid,
             slice=self.slice,
         )
-        pipeline = Pipeline({"text/markdown": MarkdownReader()}, ClauseChunker(), DocumentClassifier())
+        pipeline = Pipeline({"text/markdown": MarkdownReader(sandbox=HERE)}, ClauseChunker(), DocumentClassifier())
         self.knowledge = LocalKnowledge(
             self.base, pipeline, health_threshold_ms=self.health_threshold_ms, repositories=self.repositories
         )

@@ -15,6 +15,7 @@ from knowledge_mcp.model.document import Document, DocumentType
 from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from tests.readers.docx_files import file_item
+from tests.readers.in_process import HERE
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DOCUMENTS = EXAMPLES / "documents"
@@ -35,8 +36,8 @@ def pdf_pages(path: Path) -> list[tuple[str, str]]:
 def clauses() -> dict[str, set[str]]:
     """Collect the clause numbers of each document."""
     standard = read_source_text(EXAMPLES / "sources" / "standard.txt")
-    handbook = DocxReader().read(file_item(DOCUMENTS / HANDBOOK))
-    guide = MarkdownReader().read(file_item(DOCUMENTS / GUIDE))
+    handbook = DocxReader(sandbox=HERE).read(file_item(DOCUMENTS / HANDBOOK))
+    guide = MarkdownReader(sandbox=HERE).read(file_item(DOCUMENTS / GUIDE))
     return {
         "4100": {item.number for item in standard.items if item.kind in {ItemKind.HEADING, ItemKind.ANNEX}},
         "4110": numbers(handbook),
@@ -63,8 +64,8 @@ def test_the_committed_pdf_has_the_pages_and_words_of_a_fresh_build(rebuilt: Pat
 
 
 def test_the_committed_docx_reads_like_a_fresh_build(rebuilt: Path) -> None:
-    committed = DocxReader().read(file_item(DOCUMENTS / HANDBOOK))
-    fresh = DocxReader().read(file_item(rebuilt / HANDBOOK))
+    committed = DocxReader(sandbox=HERE).read(file_item(DOCUMENTS / HANDBOOK))
+    fresh = DocxReader(sandbox=HERE).read(file_item(rebuilt / HANDBOOK))
     assert committed.text == fresh.text
     assert committed.sections == fresh.sections
     assert committed.references == fresh.references
@@ -93,8 +94,8 @@ def test_the_clauses_of_the_standard_go_four_levels_deep_and_stand_in_the_pdf() 
 
 
 def test_the_handbook_and_the_guide_say_who_they_are() -> None:
-    handbook = DocxReader().read(file_item(DOCUMENTS / HANDBOOK))
-    guide = MarkdownReader().read(file_item(DOCUMENTS / GUIDE))
+    handbook = DocxReader(sandbox=HERE).read(file_item(DOCUMENTS / HANDBOOK))
+    guide = MarkdownReader(sandbox=HERE).read(file_item(DOCUMENTS / GUIDE))
     assert (handbook.id, handbook.document_type) == ("fsc-4110", DocumentType.HANDBOOK)
     assert (guide.id, guide.document_type) == ("fsc-4120", DocumentType.GUIDE)
     assert handbook.warnings == ()

@@ -49,7 +49,6 @@ def test_words_of_another_language_lead_nowhere() -> None:
     assert find_references("siehe Abschnitt 4.2, von 4.2", clauses=_CLAUSES) == []
 
 
-@pytest.mark.usefixtures("warm_readers")
 @pytest.mark.parametrize("name", [form.name for forms in ELSEWHERE.values() for form in forms])
 def test_terms_are_found_with_their_whole_definitions_in_every_format(name: str, tmp_path: Path) -> None:
     language, form = next((code, form) for code, forms in ELSEWHERE.items() for form in forms if form.name == name)

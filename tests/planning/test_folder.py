@@ -38,6 +38,7 @@ from knowledge_mcp.settings import Settings
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.planning.world import REF, Sheet, World, paper, report
 from tests.readers.docx_files import docx_bytes, heading, p, run
+from tests.readers.in_process import HERE
 
 
 class Lasting(PlanningService):
@@ -288,7 +289,7 @@ def test_every_document_of_a_watched_folder_is_due_and_one_that_is_not_read_says
     world = World(tmp_path)
     kind = EXTENSIONS[".docx"]
     world.pipeline = dataclasses.replace(
-        world.pipeline, readers={**world.pipeline.readers, kind: CountingReader(DocxReader())}
+        world.pipeline, readers={**world.pipeline.readers, kind: CountingReader(DocxReader(sandbox=HERE))}
     )
     watch = FolderWatch(world.papers)
     assert watch.due(settled=False) == []

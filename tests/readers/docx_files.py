@@ -12,6 +12,7 @@ from typing import BinaryIO
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx import DocxReader
+from tests.readers.in_process import HERE
 
 __all__ = [
     "W",
@@ -148,6 +149,6 @@ def read_docx(body: str, *, styles: str = "", abstracts: str = "", numbers: str 
     named = {f"{name.replace('__', '/')}.xml": text for name, text in parts.items()}
     data = docx_bytes(body, styles=styles, abstracts=abstracts, numbers=numbers, parts=named)
     item = content_item(data)
-    reader = DocxReader()
+    reader = DocxReader(sandbox=HERE)
     reader.check(item)
     return reader.read(item)

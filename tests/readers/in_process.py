@@ -11,7 +11,7 @@ from typing import Any
 
 from knowledge_mcp.support.sandbox import InputFile, Limits, Sandbox, copy_files
 
-__all__ = ["InProcessSandbox"]
+__all__ = ["HERE", "InProcessSandbox"]
 
 
 class InProcessSandbox(Sandbox):
@@ -33,3 +33,6 @@ class InProcessSandbox(Sandbox):
     def _values(self, values: Iterable[Any]) -> Generator[Any]:
         for value in values:
             yield json.loads(json.dumps(value))
+
+
+HERE = InProcessSandbox()

@@ -9,12 +9,12 @@ from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from tests.readers.docx_files import content_item, docx_bytes, heading, p, run, style
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of
 
 
 def markdown(text: str) -> Document:
-    return MarkdownReader().read(item_of(text.encode(), "page.md"))
+    return MarkdownReader(sandbox=HERE).read(item_of(text.encode(), "page.md"))
 
 
 def html(text: str) -> Document:
@@ -119,7 +119,7 @@ def test_a_word_link_to_a_bookmark_without_a_number_leads_to_where_it_stands() -
     body = p(run("See ") + link + run(", ") + lost + run("."))
     body += p("x = 1", "C") + p(bookmark("_care", run("Take care of the valves.")))
     body += p(bookmark("kept", "")) + heading(1, "Notes") + p(bookmark("_own", run("Unused.")))
-    document = DocxReader().read(content_item(docx_bytes(body, styles=style("C", "Code"))))
+    document = DocxReader(sandbox=HERE).read(content_item(docx_bytes(body, styles=style("C", "Code"))))
     assert [(each.kind, each.target, each.text) for each in document.references] == [
         (ReferenceKind.LINK, "#_care", "care")
     ]

@@ -16,17 +16,17 @@ from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.shared.layout import letters_of
 from knowledge_mcp.readers.shared.numbering import by_hundreds, counts_on, number_key
 from tests.readers.docx_files import content_item, p, read_docx, run
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import item_of
 
 
 def _read(units: Sequence[Unit], form: str) -> Document:
     if form == "docx":
-        return DocxReader().read(content_item(as_docx(units)))
+        return DocxReader(sandbox=HERE).read(content_item(as_docx(units)))
     if form == "html":
         return HtmlReader(sandbox=InProcessSandbox()).read(content_item(as_html(units), "a.html", "text/html"))
     if form == "markdown":
-        return MarkdownReader().read(content_item(as_markdown(units), "a.md", "text/markdown"))
+        return MarkdownReader(sandbox=HERE).read(content_item(as_markdown(units), "a.md", "text/markdown"))
     data = as_two_columns(units) if form == "columns" else as_pdf(units)
     return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
 
@@ -66,7 +66,9 @@ def test_a_line_says_its_number_as_its_publisher_writes_it(line: str, number: st
 
 
 def test_what_number_and_title_leave_out_stays_in_the_printed_heading() -> None:
-    document = MarkdownReader().read(content_item(b"## [F] 903.2* Group A\n\nText.", "a.md", "text/markdown"))
+    document = MarkdownReader(sandbox=HERE).read(
+        content_item(b"## [F] 903.2* Group A\n\nText.", "a.md", "text/markdown")
+    )
     assert document.text.startswith("[F] 903.2* Group A")
     assert document.sections[0].number == "903.2"
 
@@ -113,12 +115,12 @@ def test_a_bold_beginning_without_a_number_stays_text() -> None:
 
 def test_a_single_number_that_goes_on_is_no_clause_for_itself() -> None:
     text = b"# 5 Rules\n\n5.1 The pump runs.\n\n# 6 Tests\n\nText."
-    assert len(MarkdownReader().read(content_item(text, "a.md", "text/markdown")).sections) == 2
+    assert len(MarkdownReader(sandbox=HERE).read(content_item(text, "a.md", "text/markdown")).sections) == 2
 
 
 def test_links_of_a_clause_stay_at_their_words() -> None:
     text = b"# 5 Rules\n\n**5.1 Pumps.** See [the guide](https://example.org/g).\n\n**5.2 Valves.** None."
-    document = MarkdownReader().read(content_item(text, "a.md", "text/markdown"))
+    document = MarkdownReader(sandbox=HERE).read(content_item(text, "a.md", "text/markdown"))
     assert [section.number for section in document.sections] == ["5", "5.1", "5.2"]
     assert [each.span.of(document.text) for each in document.references if each.target.endswith("/g")] == ["the guide"]
 

@@ -12,6 +12,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx import DocxReader, package
 from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, run, style, table
+from tests.readers.in_process import HERE
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 GOOD = docx_bytes(p("Some text."))
@@ -29,9 +30,9 @@ def refusal(data: bytes, name: str = "report.docx") -> UnreadableDocumentError:
     """Read what must not be readable; check and read must agree."""
     item = content_item(data, name)
     with pytest.raises(UnreadableDocumentError) as checked:
-        DocxReader().check(item)
+        DocxReader(sandbox=HERE).check(item)
     with pytest.raises(UnreadableDocumentError) as read:
-        DocxReader().read(item)
+        DocxReader(sandbox=HERE).read(item)
     assert checked.value.reason is read.value.reason
     assert name in checked.value.message
     assert checked.value.suggestion
@@ -94,7 +95,7 @@ def test_broken_xml_is_corrupted_and_not_half_read() -> None:
 def test_broken_styles_are_corrupted_when_read() -> None:
     data = docx_bytes(p("Text."), parts={"word/styles.xml": "<w:styles"})
     with pytest.raises(UnreadableDocumentError) as caught:
-        DocxReader().read(content_item(data))
+        DocxReader(sandbox=HERE).read(content_item(data))
     assert caught.value.reason is UnreadableReason.CORRUPTED
 
 
@@ -124,13 +125,13 @@ def test_a_zip_bomb_is_too_large_and_not_unpacked() -> None:
 def test_one_paragraph_of_millions_of_elements_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package, "MAX_ELEMENTS", 10_000)
     many = docx_bytes("".join(p("Text.") for _ in range(20_000)))
-    assert DocxReader().read(content_item(many)).text.count("Text.") == 20_000
+    assert DocxReader(sandbox=HERE).read(content_item(many)).text.count("Text.") == 20_000
     assert refusal(docx_bytes(p("<w:r><w:tab/></w:r>" * 20_000))).reason is UnreadableReason.TOO_LARGE
 
 
 def test_a_body_of_millions_of_empty_paragraphs_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package, "MAX_ITEMS", 1_000)
-    assert DocxReader().read(content_item(docx_bytes(p("Text.") * 999))).text.count("Text.") == 999
+    assert DocxReader(sandbox=HERE).read(content_item(docx_bytes(p("Text.") * 999))).text.count("Text.") == 999
     error = refusal(docx_bytes(p("Text.") + "<w:p/>" * 2_000))
     assert error.reason is UnreadableReason.TOO_LARGE
     assert "paragraphs" in error.details
@@ -140,7 +141,7 @@ def test_a_file_that_vanished_is_inaccessible(tmp_path: Path) -> None:
     path = tmp_path / "gone.docx"
     item = SourceItem(str(path), path.name, "application/octet-stream", 1, "0" * 64, lambda: path.open("rb"), path)
     with pytest.raises(UnreadableDocumentError) as caught:
-        DocxReader().check(item)
+        DocxReader(sandbox=HERE).check(item)
     assert caught.value.reason is UnreadableReason.INACCESSIBLE
 
 
@@ -151,7 +152,7 @@ def test_a_stream_that_cannot_seek_is_read_all_the_same() -> None:
 
     item = content_item(GOOD)
     once = SourceItem(item.uri, item.name, item.media_type, item.size, item.sha256, lambda: Once(GOOD))
-    assert DocxReader().read(once).text == "Some text."
+    assert DocxReader(sandbox=HERE).read(once).text == "Some text."
 
 
 @pytest.mark.parametrize("number", ["²", "9" * 5_000, "99999999", "-1", "0xZZ", "1.5", ""])

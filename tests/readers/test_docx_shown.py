@@ -7,6 +7,7 @@ import pytest
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.docx import DocxReader
 from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, relations, run, style, table
+from tests.readers.in_process import HERE
 
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
@@ -111,13 +112,15 @@ def test_charts_and_diagrams_are_read_and_those_without_data_are_told() -> None:
         "</c:plotArea></c:chart></c:chartSpace>"
     )
     links = relations(("r1", "diagramData", "diagrams/data1.xml"), ("r2", "chart", "charts/chart1.xml"))
-    document = DocxReader().read(
+    document = DocxReader(sandbox=HERE).read(
         content_item(docx_bytes(body, parts={**links, DATA: diagram, "word/charts/chart1.xml": chart}))
     )
     assert document.text == "• Plan the work\n\n| Category | Load |\n| --- | --- |\n| North | 0.25 |"
     assert [b.kind for b in document.blocks] == [BlockKind.LIST_ITEM, BlockKind.TABLE]
     assert not document.warnings
-    broken = DocxReader().read(content_item(docx_bytes(p("Text.") + body, parts={**links, DATA: "<damaged"})))
+    broken = DocxReader(sandbox=HERE).read(
+        content_item(docx_bytes(p("Text.") + body, parts={**links, DATA: "<damaged"}))
+    )
     assert broken.text == "Text."
     assert any(warning.startswith("2 charts or diagrams") for warning in broken.warnings)
 

@@ -19,6 +19,7 @@ from tests.readers.docx_files import (
     style,
     table,
 )
+from tests.readers.in_process import HERE
 
 CORE = (
     '<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t"><dc:title>{}</dc:title>'
@@ -63,7 +64,7 @@ def test_changes_that_are_not_accepted_comments_headers_and_what_is_no_text_are_
     header = f'<w:hdr xmlns:w="{W}">{p("Draft C")}</w:hdr>'
     links = relations(("r1", "header", "header1.xml"), ("r2", "oleObject", "embeddings/o1.bin"))
     parts = {"word/comments.xml": comments, "word/header1.xml": header, **links}
-    document = DocxReader().read(content_item(docx_bytes(body, parts=parts)))
+    document = DocxReader(sandbox=HERE).read(content_item(docx_bytes(body, parts=parts)))
     assert document.text == "At most 100 %"
     assert document.warnings == (
         "Tracked changes are not accepted yet (1 insertion, 2 deletions): the text was read as if they were.",
@@ -210,7 +211,7 @@ def test_fields_and_links_become_references_to_what_they_point_to() -> None:
     body += heading(1, "First") + p(bookmark("_clause", run("Inner")), "H2")
     body += p(bookmark("_t", run("Table ") + field("SEQ Table", "1")) + run(" Loads"))
     data = docx_bytes(body, parts=relations(("x1", "hyperlink", "https://example.org/a")))
-    document = DocxReader().read(content_item(data))
+    document = DocxReader(sandbox=HERE).read(content_item(data))
     assert [(r.kind, r.target) for r in document.references] == [
         (ReferenceKind.CLAUSE, "1.1"),
         (ReferenceKind.TABLE, "Table 1"),
@@ -281,7 +282,7 @@ def test_strict_documents_read_like_transitional_ones() -> None:
     strict = "http://purl.oclc.org/ooxml/wordprocessingml/main"
     body = heading(1, "Scope") + heading(2, "Inner") + numbered("Text.", 1, 2)
     data = docx_bytes(body, namespace=strict)
-    document = DocxReader().read(content_item(data))
+    document = DocxReader(sandbox=HERE).read(content_item(data))
     assert [section.number for section in document.sections] == ["1", "1.1", "1.1.1"]
 
 

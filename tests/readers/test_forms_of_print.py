@@ -15,7 +15,7 @@ from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.fakes.documents import Part, build_document
 from tests.readers.docx_files import content_item
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import SENTENCE, Sheet, item_of
 from tests.readers.sheets import Sheets, found_in
 
@@ -180,7 +180,7 @@ def test_bold_paragraphs_are_headings_where_a_file_has_no_others(styled: bool, t
         document.add_paragraph("They end in ten.")
     buffer = io.BytesIO()
     document.save(buffer)
-    reader = DocxReader()
+    reader = DocxReader(sandbox=HERE)
     media_type = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     found = reader.read(content_item(buffer.getvalue(), "notice.docx", media_type))
     reader.close()

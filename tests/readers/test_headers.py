@@ -17,11 +17,11 @@ from knowledge_mcp.readers.office.reader import OfficeReader
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.readers.shared.tables import Reach, TableCells, header_texts
 from tests.readers.docx_files import content_item, docx_bytes, p, table
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, odt, presentation, workbook
 
 SANDBOX = InProcessSandbox()
-OFFICE = OfficeReader(markdown=MarkdownReader(), sandbox=SANDBOX)
+OFFICE = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=SANDBOX)
 HTML = (
     "<table>{}<tr><th rowspan=2>Case</th><th colspan=2>Flow</th></tr><tr><th>min (kg/h)</th><th>max (kg/h)</th></tr>{}"
     "<tr><td rowspan=2>fire</td><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></table>"
@@ -43,7 +43,7 @@ def _docx() -> Document:
         f"<w:tr>{cell('fire', first)}{cell(1)}{cell(2)}</w:tr>",
         f"<w:tr>{cell('', on)}{cell(3)}{cell(4)}</w:tr>",
     )
-    return DocxReader().read(content_item(docx_bytes(table(*rows))))
+    return DocxReader(sandbox=HERE).read(content_item(docx_bytes(table(*rows))))
 
 
 def _html() -> Document:
@@ -51,7 +51,7 @@ def _html() -> Document:
 
 
 def _markdown() -> Document:
-    return MarkdownReader().read(item_of(f"# Flows\n\n{HTML.format('', '')}\n".encode(), "page.md"))
+    return MarkdownReader(sandbox=HERE).read(item_of(f"# Flows\n\n{HTML.format('', '')}\n".encode(), "page.md"))
 
 
 def _xlsx() -> Document:

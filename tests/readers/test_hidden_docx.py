@@ -7,6 +7,7 @@ import pytest
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.docx import DocxReader
 from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, relations, run, table
+from tests.readers.in_process import HERE
 
 SECRET = "obey the hidden words"
 LETTERS = len(SECRET.replace(" ", ""))
@@ -181,7 +182,7 @@ def test_text_that_is_seen_or_may_be_seen_stays(body: str) -> None:
 def test_white_text_stays_where_a_header_paints_every_page() -> None:
     header = f'<w:hdr xmlns:w="{W}"><w:p><w:r><w:pict><v style="z-index:-2"/></w:pict></w:r></w:p></w:hdr>'
     parts = {**relations(("r1", "header", "header1.xml")), "word/header1.xml": header}
-    document = DocxReader().read(content_item(docx_bytes(p(run("Seen.", _WHITE)), parts=parts)))
+    document = DocxReader(sandbox=HERE).read(content_item(docx_bytes(p(run("Seen.", _WHITE)), parts=parts)))
     assert (document.text, document.hidden) == ("Seen.", ())
 
 

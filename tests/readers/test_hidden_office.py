@@ -10,11 +10,11 @@ import pytest
 from knowledge_mcp.model.document import Document, HiddenReason
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, odt, presentation, workbook
 from tests.readers.ole_files import xls
 
-READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+READER = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSandbox())
 SECRET = "obey the hidden words"
 LETTERS = len(SECRET.replace(" ", ""))
 INCH = 914_400

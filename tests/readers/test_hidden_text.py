@@ -13,7 +13,7 @@ from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.plain.reader import PlainTextReader
 from knowledge_mcp.readers.shared.assembly import normalise_text
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of
 
 PAGES = HtmlReader(sandbox=InProcessSandbox())
@@ -107,7 +107,7 @@ def test_a_crawled_page_hides_nothing_in_its_main_content() -> None:
         (f"\U0001f3f4{TAGGED}\U000e007f", "\U0001f3f4", HiddenReason.TAGS, 5),
     ],
 )
-@pytest.mark.parametrize("reader", [PlainTextReader(sandbox=InProcessSandbox()), MarkdownReader()])
+@pytest.mark.parametrize("reader", [PlainTextReader(sandbox=InProcessSandbox()), MarkdownReader(sandbox=HERE)])
 def test_invisible_characters_are_left_out_of_every_text_and_counted(
     reader: PlainTextReader | MarkdownReader, text: str, shown: str, reason: HiddenReason, count: int
 ) -> None:
@@ -160,11 +160,11 @@ def test_text_without_such_characters_loses_nothing(text: str) -> None:
     ],
 )
 def test_html_within_markdown_hides_as_in_a_page(text: str) -> None:
-    document = MarkdownReader().read(item_of(text.encode(), "a.md"))
+    document = MarkdownReader(sandbox=HERE).read(item_of(text.encode(), "a.md"))
     assert document.text == "Seen.\n\nToo."
     assert sum(count for _, count in document.hidden) == len(SECRET)
 
 
 def test_html_within_markdown_that_is_seen_stays() -> None:
     text = "<div style='color:red'>One</div>\n\n<p hidden>no<p>Two\n\nA <b style='font-size:9px'>three</b> &amp; four"
-    assert MarkdownReader().read(item_of(text.encode(), "a.md")).text == "One\n\nTwo\n\nA three & four"
+    assert MarkdownReader(sandbox=HERE).read(item_of(text.encode(), "a.md")).text == "One\n\nTwo\n\nA three & four"

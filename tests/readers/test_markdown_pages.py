@@ -12,6 +12,7 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markdown import MarkdownReader
 from tests.machine import examples
+from tests.readers.in_process import HERE
 from tests.readers.test_markdown_structure import read
 
 
@@ -185,7 +186,7 @@ def test_a_reference_across_a_page_break_keeps_its_place() -> None:
 
 
 def test_a_document_without_markers_keeps_the_reader_s_version() -> None:
-    assert MarkdownReader().version == "markdown-9"
+    assert MarkdownReader(sandbox=HERE).version == "markdown-10"
 
 
 _LINES = st.sampled_from(

@@ -10,6 +10,7 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
 from tests.readers.docx_files import content_item
+from tests.readers.in_process import HERE
 
 WORDS = st.text(alphabet=st.sampled_from("ab |\\\n\té–ﬁ"), max_size=8)
 
@@ -61,6 +62,6 @@ def test_blanks_between_pieces_collapse_however_the_text_is_cut(pieces: list[str
 
 def test_what_is_struck_out_is_left_out_and_raised_digits_read_as_such() -> None:
     source = "Use ~~port 80~~ <del>82</del> 81, 10<sup>-3</sup> m<sup>2</sup>.\n\n<p>Or x<sub>2</sub> <s>9</s> 8.</p>\n"
-    document = MarkdownReader().read(content_item(source.encode(), "page.md"))
+    document = MarkdownReader(sandbox=HERE).read(content_item(source.encode(), "page.md"))
     assert document.text == "Use 81, 10⁻³ m².\n\nOr x₂ 8."
     assert document.hidden == ((HiddenReason.STRUCK.value, 9),)

@@ -7,10 +7,10 @@ import pytest
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, odt
 
-READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+READER = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSandbox())
 
 
 def read(data: bytes) -> Document:

@@ -15,11 +15,11 @@ from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError
 from knowledge_mcp.model.source import MEDIA_TYPES
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import epub, item_of, odt, presentation, workbook
 from tests.readers.ole_files import message, text_property, xls
 
-READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+READER = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSandbox())
 
 
 def read(data: bytes, name: str) -> Document:
@@ -398,7 +398,7 @@ def test_a_message_with_only_an_html_body_in_an_old_code_page_is_read() -> None:
 
 @pytest.fixture
 def reader() -> Iterator[OfficeReader]:
-    made = OfficeReader(markdown=MarkdownReader())
+    made = OfficeReader(markdown=MarkdownReader(sandbox=HERE))
     yield made
     made.close()
 
@@ -411,7 +411,7 @@ def test_a_child_process_reads_as_this_one(reader: OfficeReader, tmp_path: Path)
 @pytest.mark.requirement("D-REQ-1.3")
 @pytest.mark.parametrize("name", ["a.pptx", "a.xlsx", "a.xls", "a.msg"])
 def test_without_its_libraries_the_reader_says_how_to_install_them(name: str) -> None:
-    bare = OfficeReader(markdown=MarkdownReader(), installed=lambda module: False)
+    bare = OfficeReader(markdown=MarkdownReader(sandbox=HERE), installed=lambda module: False)
     for attempt in (bare.check, bare.read):
         with pytest.raises(ConfigError) as caught:
             attempt(item_of(b"x", name))
@@ -419,12 +419,14 @@ def test_without_its_libraries_the_reader_says_how_to_install_them(name: str) ->
 
 
 def test_opendocument_texts_need_no_further_library() -> None:
-    bare = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox(), installed=lambda module: False)
+    bare = OfficeReader(
+        markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSandbox(), installed=lambda module: False
+    )
     assert bare.read(item_of(odt("<text:p>words</text:p>"), "a.odt")).text == "words"
 
 
 def test_the_version_names_the_markdown_reader_s_too() -> None:
-    assert MarkdownReader().version in READER.version
+    assert MarkdownReader(sandbox=HERE).version in READER.version
 
 
 def test_all_that_is_read_has_an_extension() -> None:

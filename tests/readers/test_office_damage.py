@@ -14,11 +14,11 @@ from knowledge_mcp.model.source import UNKNOWN
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
 from knowledge_mcp.support.sandbox import Limits, Sandbox
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import epub, item_of, odt, presentation, workbook, zipped
 from tests.readers.ole_files import message, ole, text_property, xls
 
-READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+READER = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSandbox())
 
 
 def _slides(made: Any) -> None:
@@ -206,11 +206,11 @@ def test_a_file_that_takes_too_long_is_stopped_and_the_next_one_is_read(sandbox:
             made.active.append([f"word {number}", number])
 
     big = workbook(fill)
-    short = OfficeReader(markdown=MarkdownReader(), sandbox=sandbox, limits=Limits(seconds=0.05))
+    short = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=sandbox, limits=Limits(seconds=0.05))
     with pytest.raises(UnreadableDocumentError) as caught:
         short.read(item_of(big, "big.xlsx"))
     assert caught.value.reason is UnreadableReason.TOO_SLOW
-    again = OfficeReader(markdown=MarkdownReader(), sandbox=sandbox)
+    again = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=sandbox)
     assert again.read(item_of(GOOD["a.xlsx"], "a.xlsx")).text
 
 
@@ -218,4 +218,4 @@ def test_a_file_that_takes_too_long_is_stopped_and_the_next_one_is_read(sandbox:
 @pytest.mark.parametrize("name", sorted(GOOD))
 def test_a_confined_child_reads_every_kind_as_this_process_does(sandbox: Sandbox, name: str) -> None:
     item = item_of(GOOD[name], name)
-    assert OfficeReader(markdown=MarkdownReader(), sandbox=sandbox).read(item) == READER.read(item)
+    assert OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=sandbox).read(item) == READER.read(item)

@@ -11,10 +11,10 @@ import pytest
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.number_formats import shown_number, shown_text
 from knowledge_mcp.readers.office.reader import OfficeReader
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, workbook, zipped
 
-READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+READER = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSandbox())
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import Any
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.office.reader import OfficeReader
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of, presentation, zipped
 
-READER = OfficeReader(markdown=MarkdownReader(), sandbox=InProcessSandbox())
+READER = OfficeReader(markdown=MarkdownReader(sandbox=HERE), sandbox=InProcessSandbox())
 SLIDE = "ppt/slides/slide1.xml"
 RELATIONS = "ppt/slides/_rels/slide1.xml.rels"
 DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"

@@ -17,7 +17,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx import DocxReader
 from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import Sheet, item_of, sheet
 
 ENTRIES = made_entries(26, seed=7)
@@ -42,7 +42,7 @@ def _read_pdf(data: bytes) -> Document:
 
 
 def _docx(form: Form, entries: list[Entry], *, typed: bool = False) -> Document:
-    return DocxReader().read(item_of(as_docx(form, entries, typed=typed), "sample.docx"))
+    return DocxReader(sandbox=HERE).read(item_of(as_docx(form, entries, typed=typed), "sample.docx"))
 
 
 def _markdown(text: str) -> Document:
@@ -50,7 +50,7 @@ def _markdown(text: str) -> Document:
     item = SourceItem(
         "memory:a.md", "a.md", "text/markdown", len(data), hashlib.sha256(data).hexdigest(), lambda: io.BytesIO(data)
     )
-    return MarkdownReader().read(item)
+    return MarkdownReader(sandbox=HERE).read(item)
 
 
 def _told(document: Document) -> list[tuple[str, str, tuple[str, ...], str | None, str | None, tuple[str, ...], str]]:

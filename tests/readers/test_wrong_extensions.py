@@ -14,14 +14,14 @@ from knowledge_mcp.readers.markdown import MarkdownReader
 from knowledge_mcp.readers.pdf import PdfReader
 from knowledge_mcp.readers.plain.reader import PlainTextReader
 from tests.readers.docx_files import content_item, docx_bytes, p, run
-from tests.readers.in_process import InProcessSandbox
+from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.pdf_files import standard
 
 _READERS: dict[str, Callable[[], Any]] = {
     "a.pdf": lambda: PdfReader(sandbox=InProcessSandbox()),
-    "a.docx": DocxReader,
+    "a.docx": lambda: DocxReader(sandbox=HERE),
     "a.html": lambda: HtmlReader(sandbox=InProcessSandbox()),
-    "a.md": MarkdownReader,
+    "a.md": lambda: MarkdownReader(sandbox=HERE),
     "a.txt": lambda: PlainTextReader(sandbox=InProcessSandbox()),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import threading
@@ -31,6 +32,7 @@ from knowledge_mcp.surfaces.arguments import output_schema, parse
 from knowledge_mcp.surfaces.convert import SURFACE
 from knowledge_mcp.surfaces.following import follow
 from tests.fakes.library import FakeLibrary
+from tests.readers.in_process import HERE
 
 TOOLS = {tool.name: tool for tool in SURFACE.tools}
 REPORT = "---\nauthor: A. Writer\n---\n<!-- page 1 -->\n# Report\n\nOne.\n\n<!-- page 2 -->\n\nTwo <b>bold</b> words.\n"
@@ -60,7 +62,7 @@ class SlowReader:
         except CancelledError:
             self.stopped.set()
             raise
-        return MarkdownReader().read(item)
+        return MarkdownReader(sandbox=HERE).read(dataclasses.replace(item, media_type=MEDIA_TYPES[".md"]))
 
     def close(self) -> None:
         self.go.set()
@@ -73,7 +75,7 @@ class World:
         self.folder = folder
         self.library = FakeLibrary()
         self.slow = SlowReader()
-        readers = {MEDIA_TYPES[".md"]: MarkdownReader(), MEDIA_TYPES[".txt"]: self.slow}
+        readers = {MEDIA_TYPES[".md"]: MarkdownReader(sandbox=HERE), MEDIA_TYPES[".txt"]: self.slow}
         self.service = ConversionService(readers, roots=(folder,), library=lambda: self.library)
         self.report = folder / "report.md"
         self.report.write_text(REPORT)
@@ -200,7 +202,7 @@ def test_a_failed_ingestion_is_told_as_the_api_told_it(world: World) -> None:
 
 @pytest.mark.requirement("D-REQ-1A.5", "D-REQ-10.1")
 def test_without_an_address_of_the_api_the_setting_is_named_and_converting_goes_on(world: World) -> None:
-    service = ConversionService({MEDIA_TYPES[".md"]: MarkdownReader()}, roots=None, library=None)
+    service = ConversionService({MEDIA_TYPES[".md"]: MarkdownReader(sandbox=HERE)}, roots=None, library=None)
     tool = TOOLS["convert_and_ingest"]
     with pytest.raises(ConfigError, match="RAG_API_URL") as caught:
         tool.run(service, parse(tool.request, {"uri": str(world.report)}))

@@ -11,6 +11,7 @@ it has grown, it goes. Values come back one by one, so that neither side ever ho
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from knowledge_mcp.support import sandbox_worker as worker
+from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.sandbox_linux import hide_memory
 from knowledge_mcp.support.system.locking import lock, open_folder, release_folder, try_lock
 from knowledge_mcp.support.system.processes import (
@@ -208,7 +210,7 @@ class Sandbox:
         """Hand the job to an idle child or to a new one; an idle one may have ended, or have too little left for it."""
         module = job["function"].partition(":")[0]
         while True:
-            warm = self._idle_one(module)
+            warm = self._idle_one(module, bounds)
             child = warm or _Child(self._idle_seconds, module)
             try:
                 child.accept(job, files, bounds)
@@ -224,11 +226,13 @@ class Sandbox:
             else:
                 return child
 
-    def _idle_one(self, module: str) -> _Child | None:
-        """Take an idle child that may read the code of a module, if there is one."""
+    def _idle_one(self, module: str, bounds: Limits) -> _Child | None:
+        """Take an idle child that may read the code of a module and has the memory of a job, if there is one."""
         package = module.partition(".")[0]
         with self._lock:
-            found = next((each for each in reversed(self._idle) if each.package == package), None)
+            found = next(
+                (each for each in reversed(self._idle) if (each.package, each.memory) == (package, bounds.memory)), None
+            )
             if found is not None:
                 self._idle.remove(found)
         return found
@@ -240,6 +244,12 @@ class Sandbox:
                 self._idle.append(child)
                 return
         child.kill()
+
+
+@functools.cache
+def shared_sandbox() -> Sandbox:
+    """Give the sandbox of whoever needs none of its own; its idle children end by themselves."""
+    return Sandbox()
 
 
 def _stop_all(children: list[_Child]) -> None:
@@ -377,7 +387,7 @@ class _Child:
         self._requests, self._replies = self._process.stdin, self._process.stdout
         self._end = PipeEnd(self._replies.fileno())
         self._waited = 0.0
-        self._memory = 0
+        self.memory = 0
         self._inherited = own_peak()
         # the system counts this process's own size, until the child's program began, as the child's
         self._observed_peak = 0
@@ -386,7 +396,7 @@ class _Child:
         """Send one job with its files and wait until the child has taken it."""
         self._waited = 0.0
         self._observed_peak = 0
-        self._memory = bounds.memory
+        self.memory = bounds.memory
         self._errors.seek(0)  # parent and child share the offset: what earlier jobs printed is overwritten
         self._errors.truncate()
         if sys.platform == "win32":
@@ -457,6 +467,7 @@ class _Child:
             ready = self._end.is_readable(min(remaining, glance))
             self._waited += time.monotonic() - start
             if not ready and remaining > glance:
+                checkpoint()
                 peak, threads = worker.parts_of(self._process.pid)
                 self._observed_peak = max(self._observed_peak, peak)
                 if threads > _THREADS:
@@ -483,8 +494,8 @@ class _Child:
             return SandboxFailure(FailureKind.TOO_SLOW, "the processor time was used up")
         # native code that gets no memory aborts without a word; one that found itself in disorder says so
         gave_up = code == worker.MEMORY_EXIT or (code == -signal.SIGABRT and not output)
-        if gave_up or _NO_MEMORY.search(output) or peak > _MOST * self._memory:
-            return SandboxFailure(FailureKind.OUT_OF_MEMORY, f"{peak >> 20} MiB of {self._memory >> 20} MiB; {words}")
+        if gave_up or _NO_MEMORY.search(output) or peak > _MOST * self.memory:
+            return SandboxFailure(FailureKind.OUT_OF_MEMORY, f"{peak >> 20} MiB of {self.memory >> 20} MiB; {words}")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return SandboxFailure(FailureKind.CRASHED, f"{how}; {words}".strip("; "))
 

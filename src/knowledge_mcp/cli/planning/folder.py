@@ -6,7 +6,6 @@ import base64
 import html
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +25,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.extraction import LOW_CONFIDENCE
 from knowledge_mcp.model.source import advice_on_kind, is_unread_document
 from knowledge_mcp.support.files import open_beneath
-from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, SandboxFailure, shared_sandbox
 from knowledge_mcp.support.wording import how_many
 
 Signature = tuple[int, int]
@@ -204,7 +203,7 @@ def _reason(run: Mapping[str, Any]) -> str:
     return ""
 
 
-def thumbnails(path: Path, pages: Sequence[int], sandbox: Sandbox) -> dict[int, bytes]:
+def thumbnails(path: Path, pages: Sequence[int]) -> dict[int, bytes]:
     """Draw small JPEGs of pages in a child process; pages that cannot be drawn are left out."""
     pictures: dict[int, bytes] = {}
     number = 0
@@ -212,7 +211,7 @@ def thumbnails(path: Path, pages: Sequence[int], sandbox: Sandbox) -> dict[int, 
         with open_beneath(None, Path(os.path.realpath(path))) as stream:
             files = {"path": InputFile(stream, path.suffix)}
             limits = Limits(seconds=60.0, silence=20.0)
-            for value in sandbox.run(_JOB, {"pages": list(pages)}, files=files, limits=limits):
+            for value in shared_sandbox().run(_JOB, {"pages": list(pages)}, files=files, limits=limits):
                 if isinstance(value, bytes):
                     pictures[number] = value
                 else:
@@ -227,8 +226,7 @@ def report_html(application_ref: str, place: Path, outcomes: Sequence[FileOutcom
     counts = {status: sum(each.status == status for each in outcomes) for status in _STATUS}
     summary = ", ".join(f"{count} {_STATUS[status]}" for status, count in counts.items() if count) or "no document"
     rows = "\n".join(_row(each) for each in outcomes)
-    with closing(Sandbox()) as sandbox:
-        pictures = "\n".join(_pictures(each, sandbox) for each in outcomes)
+    pictures = "\n".join(_pictures(each) for each in outcomes)
     title = f"Documents of {html.escape(application_ref)}"
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -272,12 +270,12 @@ def _row(outcome: FileOutcome) -> str:
     )
 
 
-def _pictures(outcome: FileOutcome, sandbox: Sandbox) -> str:
+def _pictures(outcome: FileOutcome) -> str:
     reasons = pages_to_show(outcome)
     if not reasons:
         return ""
     numbers = list(reasons)[:_MOST_PICTURES]
-    pictures = thumbnails(outcome.path, numbers, sandbox)
+    pictures = thumbnails(outcome.path, numbers)
     figures = "\n".join(_figure(number, reasons[number], pictures.get(number)) for number in numbers)
     remaining = len(reasons) - len(numbers)
     more = f"<p class=note>… and {how_many(remaining, 'more page')}.</p>" if remaining else ""

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.office.sheets import MOST_COLUMNS
 from knowledge_mcp.readers.requirements.documents import as_document
 from knowledge_mcp.readers.requirements.tables import items_of_rows, parse_columns
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, messages, table_piece
+from knowledge_mcp.readers.shared.text import nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _EXPECTED = "a CSV file"

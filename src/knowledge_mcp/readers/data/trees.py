@@ -18,7 +18,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.data.pages import as_page
 from knowledge_mcp.readers.data.prose import is_prose, title_of
 from knowledge_mcp.readers.data.rfc import complete_rfc, is_rfc, rfc_facts
-from knowledge_mcp.readers.html.job import nonblank_text_of, page
+from knowledge_mcp.readers.html.job import page
 from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.walk import walk_html
 from knowledge_mcp.readers.requirements.documents import as_document
@@ -32,7 +32,7 @@ from knowledge_mcp.readers.shared.containers import (
 )
 from knowledge_mcp.readers.shared.equations import write_equations
 from knowledge_mcp.readers.shared.pieces import Piece, at_lines, facts, heading, messages, piece, table_piece
-from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+from knowledge_mcp.readers.shared.text import NotTextError, decode_text, nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 

@@ -1,24 +1,21 @@
 """The zip around a Word document: is it one, may it be opened, and where are its parts.
 
-Everything that can be wrong before the first XML is read ends here as an `UnreadableDocumentError`: another format
-under the name, a password, a truncated archive, an archive made to explode.
+Everything that can be wrong before the first XML is read ends here as a `Refusal`: another format under the name, a
+password, a truncated archive, an archive made to explode.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from posixpath import join, normpath
-from typing import IO, TYPE_CHECKING, BinaryIO, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from lxml import etree
 
-from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.containers import (
     MAX_TOTAL_BYTES,
     corrupted,
@@ -29,8 +26,6 @@ from knowledge_mcp.readers.shared.containers import (
     too_large,
     without_namespace,
 )
-from knowledge_mcp.readers.shared.isolation import inaccessible, refused
-from knowledge_mcp.support.sandbox_worker import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,41 +121,21 @@ class Package:
 
 
 @contextmanager
-def open_package(item: SourceItem) -> Generator[Package]:
-    """Open an item as a Word document after checking that this is safe.
+def open_package(path: str) -> Generator[Package]:
+    """Open a Word document after checking that this is safe.
 
     Raises:
-        UnreadableDocumentError: EMPTY, MISLABELLED, PASSWORD_PROTECTED, CORRUPTED, TOO_LARGE or INACCESSIBLE; also for
-            what goes wrong with the archive or its XML inside the `with` block.
+        Refusal: empty, mislabelled, password_protected, corrupted or too_large; also for what goes wrong with the
+            archive or its XML inside the `with` block.
     """
-    try:
-        with (
-            item.open() as raw,
-            _seekable(raw) as stream,
-            # a document may hold a film: what is read of it is bounded part by part
-            open_archive(stream, _EXPECTED, largest=MAX_TOTAL_BYTES) as archive,
-        ):
-            try:
-                yield Package(archive)
-            except etree.XMLSyntaxError as error:
-                raise corrupted(_EXPECTED, error) from error
-            except TooManyElementsError as error:
-                raise too_large(str(error)) from error
-    except Refusal as refusal:
-        raise refused(item, refusal) from refusal
-    except OSError as error:
-        raise inaccessible(item, error) from error
-
-
-@contextmanager
-def _seekable(stream: BinaryIO) -> Generator[BinaryIO]:
-    if stream.seekable():
-        yield stream
-        return
-    with tempfile.TemporaryFile() as copy:
-        shutil.copyfileobj(stream, copy)
-        copy.seek(0)
-        yield cast(BinaryIO, copy)  # on Windows it is wrapped
+    # a document may hold a film: what is read of it is bounded part by part
+    with open_archive(path, _EXPECTED, largest=MAX_TOTAL_BYTES) as archive:
+        try:
+            yield Package(archive)
+        except etree.XMLSyntaxError as error:
+            raise corrupted(_EXPECTED, error) from error
+        except TooManyElementsError as error:
+            raise too_large(str(error)) from error
 
 
 Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxml has no public name for it  # noqa: SLF001

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.language.titles import without_site
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
-from knowledge_mcp.readers.shared.containers import foreign_in, local_name, mislabelled
+from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
-from knowledge_mcp.readers.shared.text import NotTextError, decode_text
+from knowledge_mcp.readers.shared.text import text_of
 from knowledge_mcp.support.distribution import install_command
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
@@ -132,7 +131,6 @@ def _said(element: Element) -> str:
     return " ".join(" ".join(str(words) for words in element.itertext()).split())
 
 
-MOST_BYTES = 64_000_000
 _EXPECTED = "a web page"
 _META = {
     "author": "author",
@@ -146,39 +144,6 @@ _META = {
     "og:site_name": "site",
     "keywords": "keywords",
 }
-
-
-def text_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTES) -> tuple[str, str]:
-    """Return a text file's text, and the warning where its encoding was guessed; `markup` also refuses web pages, XML.
-
-    Raises:
-        Refusal: empty, too large, mislabelled, or of no encoding that can be told.
-    """
-    with Path(path).open("rb") as stream:
-        what = foreign_in(stream, markup=markup)
-    if what:
-        raise mislabelled(kind, what)
-    if Path(path).stat().st_size > most:
-        raise Refusal("too_large", f"It holds more than {most // 1_000_000} MB.", suggestion="Split it.")
-    try:
-        decoded = decode_text(Path(path).read_bytes())
-    except NotTextError as error:
-        raise Refusal(
-            "corrupted", f"It is not {kind}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
-        ) from error
-    return decoded.text, decoded.warning
-
-
-def nonblank_text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
-    """Return what `text_of` does, of a file that holds more than blanks.
-
-    Raises:
-        Refusal: as `text_of`, and empty where there are only blanks.
-    """
-    text, warning = text_of(path, kind, most=most)
-    if not text.strip():
-        raise Refusal("empty", "The file has no text.")
-    return text, warning
 
 
 def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> Iterator[dict[str, Any]]:

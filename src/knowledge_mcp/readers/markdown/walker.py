@@ -19,7 +19,6 @@ from knowledge_mcp.readers.markdown.inline import HtmlPiece, anchor_names, html_
 from knowledge_mcp.readers.markdown.pages import PageLines
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, NumberedTitle, split_clause_number
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
-from knowledge_mcp.support.checkpoints import checkpoint
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -82,7 +81,6 @@ class MarkdownWalker:
         """Take all block tokens in order."""
         index = 0
         while index < len(tokens):
-            checkpoint()
             token = tokens[index]
             # the parser gives a term of a definition list, which is one line, an empty range
             if token.map is not None and (token.map[1] > token.map[0] or token.type == "dt_open"):

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.markup.asciidoc_parts import Inline, table_of
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
@@ -27,6 +26,7 @@ from knowledge_mcp.readers.shared.pieces import (
     with_anchors,
 )
 from knowledge_mcp.readers.shared.richtext import RichText
+from knowledge_mcp.readers.shared.text import nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import list_first
 

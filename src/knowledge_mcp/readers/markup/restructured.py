@@ -17,11 +17,11 @@ from docutils import core, nodes
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.utils import SystemMessage
 
-from knowledge_mcp.readers.html.job import nonblank_text_of
 from knowledge_mcp.readers.html.walk import html_pieces
 from knowledge_mcp.readers.requirements.texts import needs_of
 from knowledge_mcp.readers.shared.containers import corrupted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, messages
+from knowledge_mcp.readers.shared.text import nonblank_text_of
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import list_first
 

@@ -18,7 +18,15 @@ from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem, media_type_of
 from knowledge_mcp.ports import Reader
 from knowledge_mcp.readers.shared.pieces import DocumentAssembly
-from knowledge_mcp.support.sandbox import FailureKind, InputFile, Limits, Refusal, Sandbox, SandboxFailure
+from knowledge_mcp.support.sandbox import (
+    FailureKind,
+    InputFile,
+    Limits,
+    Refusal,
+    Sandbox,
+    SandboxFailure,
+    shared_sandbox,
+)
 
 _REASONS: dict[FailureKind, tuple[UnreadableReason, str, str]] = {
     FailureKind.TOO_SLOW: (
@@ -117,19 +125,16 @@ class SandboxedReader:
     """Hold where the jobs of a reader run.
 
     Args:
-        sandbox: its child processes; None makes one that this reader owns and closes.
+        sandbox: its child processes, which stay its giver's to close; None takes the shared ones.
         limits: memory and time for one file.
     """
 
     def __init__(self, sandbox: Sandbox | None = None, limits: Limits = LIMITS) -> None:
-        self._sandbox = sandbox or Sandbox()
-        self._owned = sandbox is None
+        self._sandbox = sandbox or shared_sandbox()
         self._limits = limits
 
     def close(self) -> None:
-        """End the idle child processes."""
-        if self._owned:
-            self._sandbox.close()
+        """Hold nothing of its own, and so free nothing."""
 
 
 class ConvertingReader(SandboxedReader):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from knowledge_mcp.language.openings import caption_label, caption_target, example_label, note_label
 from knowledge_mcp.model.document import (
@@ -39,7 +39,8 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 Piece: TypeAlias = dict[str, Any]
 
 MOST_BLOCKS = 400_000
-_BATCH = 200_000
+BATCH = 200_000
+"""Characters of text after which a message is sent."""
 
 
 # ---- the child's side -----------------------------------------------------------------------------------------------
@@ -152,19 +153,81 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
         sent += length
         blocks += 1
         if sent > MOST_TEXT or blocks > MOST_BLOCKS:
-            raise Refusal(
-                "too_large",
-                f"It holds more than {MOST_TEXT // 1_000_000} million characters or {MOST_BLOCKS} blocks of text.",
-                suggestion="Split it into several files.",
-            )
+            raise _too_much()
         batch.append(each)
-        if size > _BATCH:
+        if size > BATCH:
             yield {"blocks": batch}
             batch, size = [], 0
     if batch:
         yield {"blocks": batch}
     if not sent:
         raise Refusal("empty", "The file has no text.", suggestion="Leave it out, or look whether it is the right one.")
+
+
+def _too_much() -> Refusal:
+    return Refusal(
+        "too_large",
+        f"It holds more than {MOST_TEXT // 1_000_000} million characters or {MOST_BLOCKS} blocks of text.",
+        suggestion="Split it into several files.",
+    )
+
+
+# ---- the child's side, where a reader must know what stands at which place of the text ------------------------------
+
+
+class RecordingBuilder(DocumentBuilder):
+    """Lay a document down in the child, and have the parent lay it down again by the same calls.
+
+    References and names need the spans of what was laid down, and so the child lays down itself. The parent makes
+    spans, sections and pages of its own.
+
+    Attributes:
+        calls: what was called since `taken` was, with its arguments.
+        within: whether a call is under way.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, list[object], dict[str, object]]] = []
+        self.within = False
+        self._sent = 0
+
+    def taken(self, *, least: int = 0) -> Iterator[dict[str, Any]]:
+        """Yield a message of what was laid down since the last one, unless it has fewer characters than `least`.
+
+        Raises:
+            Refusal: the whole is more than a document may hold.
+        """
+        if self.length > MOST_TEXT:
+            raise _too_much()
+        if self.calls and self.length - self._sent >= least:
+            yield {"calls": self.calls}
+            self.calls, self._sent = [], self.length
+
+
+def _recorded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method of the builder remember how it was called; what it calls itself is not remembered."""
+
+    def call(self: RecordingBuilder, *given: object, **named: object) -> object:
+        outermost, self.within = not self.within, True
+        if outermost:
+            self.calls.append((method.__name__, [_plain(each) for each in given], named))
+        try:
+            return method(self, *given, **named)
+        finally:
+            self.within = not outermost
+
+    return call
+
+
+for _name in ("heading", "block", "page", "reference", "anchor", "warn", "leave_out"):
+    setattr(RecordingBuilder, _name, _recorded(getattr(DocumentBuilder, _name)))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Reference):
+        return [value.text, value.kind, value.target, value.span.start, value.span.end]
+    return {**cast("Mapping[str, object]", value)} if isinstance(value, Mapping) else value
 
 
 # ---- the parent's side ----------------------------------------------------------------------------------------------
@@ -197,6 +260,8 @@ class DocumentAssembly:
                 self._heading(each)
             else:
                 self._block(each)
+        for name, given, named in message.get("calls", ()):
+            _call(self.builder, name, given, named)
         self.untitled = message.get("untitled", self.untitled)
         self._items_by_name += [(each["anchor"], item_of(each)) for each in message.get("items", ())]
         stated = message.get("facts")
@@ -311,6 +376,31 @@ class DocumentAssembly:
             self.builder.anchor(names, span.start)
 
 
+def _call(builder: DocumentBuilder, name: str, given: Sequence[Any], named: dict[str, Any]) -> None:
+    """Lay down what a `RecordingBuilder` did; raises ValueError where a reference or a name lies outside the text."""
+    options = dict(named)
+    if "lines" in options:
+        options["lines"] = _lines_of(options)
+    match name, *given:
+        case "heading", title:
+            options["source"] = HeadingSource(options["source"])
+            builder.heading(title, **options)
+        case "block", kind, text:
+            builder.block(BlockKind(kind), text, **options)
+        case "reference", (text, kind, target, start, end) if 0 <= start <= end <= builder.length:
+            builder.reference(Reference(text, ReferenceKind(kind), target, Span(start, end)))
+        case "anchor", names, place if 0 <= place <= builder.length:
+            builder.anchor(names, place)
+        case "page", number:
+            builder.page(number, **options)
+        case "warn", sentence:
+            builder.warn(sentence)
+        case "leave_out", counted:
+            builder.leave_out(counted)
+        case _:
+            raise ValueError(f"no such call: {name}")
+
+
 _STATED_NUMBER = re.compile(r"(?:[^\W\d_]+\.?\s+)?(?:§+\s*)?(\d[\w.-]*)")
 
 
@@ -324,8 +414,8 @@ def _numbered(words: str, stated: str) -> NumberedTitle:
     return dataclasses.replace(parts, number=found.group(1).rstrip(".-"), title=title) if title else parts
 
 
-def _lines_of(each: Piece) -> tuple[int, int] | None:
-    return (int(each["lines"][0]), int(each["lines"][1])) if "lines" in each else None
+def _lines_of(each: Mapping[str, Any]) -> tuple[int, int] | None:
+    return (int(each["lines"][0]), int(each["lines"][1])) if each.get("lines") else None
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -5,6 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
+from knowledge_mcp.support.sandbox_worker import Refusal
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -57,12 +61,17 @@ def decode_text(data: bytes) -> DecodedText:
         text = _try(data, wide)
         if text is not None:
             return DecodedText(_clean(text), wide)
-    if b"\x00" in data[:_HEAD]:
-        raise NotTextError("It is binary.")
     text = _try(data, "utf-8")
-    if text is not None:
+    if text is not None and not (b"\x00" in data[:_HEAD] and _is_binary(data)):
         return DecodedText(_clean(text), "utf-8")
+    if b"\x00" in data[:_HEAD] or _is_binary(data):
+        raise NotTextError("It is binary.")
     return _guess(data)
+
+
+def _is_binary(data: bytes) -> bool:
+    """Tell data from words, among which a stray control character may be."""
+    return len(_CONTROLS.findall(data[:_SAMPLE])) > 0.01 * len(data[:_SAMPLE])
 
 
 def _try(data: bytes, encoding: str) -> str | None:
@@ -85,8 +94,6 @@ def _wide(data: bytes) -> str:
 
 
 def _guess(data: bytes) -> DecodedText:
-    if len(_CONTROLS.findall(data[:_SAMPLE])) > 0.01 * len(data[:_SAMPLE]):
-        raise NotTextError("It is binary.")
     declared = _DECLARED.search(data[:_HEAD])
     if declared is not None:
         name = declared.group(1).decode("ascii")
@@ -138,3 +145,42 @@ def _clean(text: str) -> str:
 
 def _odd(text: str) -> bool:
     return text.startswith("\ufeff") or any("\ud800" <= character <= "\udfff" for character in text)
+
+
+# ---- files, in the child -------------------------------------------------------------------------------------------
+
+MOST_BYTES = 64_000_000
+"""Bytes of a text file, where its reader says nothing else."""
+
+
+def text_of(path: str, kind: str, *, markup: bool = False, most: int = MOST_BYTES) -> tuple[str, str]:
+    """Return a text file's text, and the warning where its encoding was guessed; `markup` also refuses web pages, XML.
+
+    Raises:
+        Refusal: empty, too large, mislabelled, or of no encoding that can be told.
+    """
+    with Path(path).open("rb") as stream:
+        what = foreign_in(stream, markup=markup)
+    if what:
+        raise mislabelled(kind, what)
+    if Path(path).stat().st_size > most:
+        raise Refusal("too_large", f"It holds more than {most // 1_000_000} MB.", suggestion="Split it.")
+    try:
+        decoded = decode_text(Path(path).read_bytes())
+    except NotTextError as error:
+        raise Refusal(
+            "corrupted", f"It is not {kind}: {error}", suggestion="Save it as UTF-8, or give it its right extension."
+        ) from error
+    return decoded.text, decoded.warning
+
+
+def nonblank_text_of(path: str, kind: str, *, most: int = MOST_BYTES) -> tuple[str, str]:
+    """Return what `text_of` does, of a file that holds more than blanks.
+
+    Raises:
+        Refusal: as `text_of`, and empty where there are only blanks.
+    """
+    text, warning = text_of(path, kind, most=most)
+    if not text.strip():
+        raise Refusal("empty", "The file has no text.")
+    return text, warning

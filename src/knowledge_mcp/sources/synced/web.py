@@ -41,7 +41,7 @@ from knowledge_mcp.sources.synced.listing import list_in_child
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebAnswer, WebFetcher
-from knowledge_mcp.support.sandbox import Sandbox
+from knowledge_mcp.support.sandbox import shared_sandbox
 
 _GIVEN_UP_AFTER = 3
 """Places in a row that could not be had: the server is down, not a page, and each try may take a minute."""
@@ -246,7 +246,6 @@ class WebDavSource:
         self._login = login
         self._patterns = tuple(pattern.lower() for pattern in (patterns or DOCUMENT_PATTERNS))
         self._asked = bool(patterns)
-        self._sandbox = Sandbox()
         self._files: dict[str, str] = {}
         self._skipped: dict[str, SkippedFile] = {}
         self._closed: list[str] = []
@@ -311,7 +310,6 @@ class WebDavSource:
 
     def close(self) -> None:
         self._visitor.close()
-        self._sandbox.close()
 
     def _listed(self, folder: str) -> list[dict[str, str]]:
         display_url = parse_address(folder).display_url
@@ -333,7 +331,7 @@ class WebDavSource:
             return []
         if answer.status != 207:
             raise InvalidInputError(f"{display_url} does not speak WebDAV.", suggestion="Give the WebDAV address.")
-        return list_in_child(self._sandbox, "propfind_answer", answer.body, display_url)
+        return list_in_child(shared_sandbox(), "propfind_answer", answer.body, display_url)
 
     def _below(self, folder: str, href: str) -> str | None:
         """Spell what a folder lists in one way; None for what does not lie below the source.
@@ -446,7 +444,6 @@ class SitemapSource:
         self._address = parse_address(url)
         self._fetcher = fetcher
         self._visitor = visitor
-        self._sandbox = Sandbox()
         self._pages: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
         self._absent: dict[str, None] = {}
@@ -519,11 +516,10 @@ class SitemapSource:
 
     def close(self) -> None:
         self._visitor.close()
-        self._sandbox.close()
 
     def _read(self, url: str) -> list[dict[str, str]]:
         body = self._fetcher.ask(url, WebRequest()).body
-        return list_in_child(self._sandbox, "sitemap", body, parse_address(url).display_url)
+        return list_in_child(shared_sandbox(), "sitemap", body, parse_address(url).display_url)
 
     def _own(self, loc: str) -> str | None:
         """Spell an address in one way; None for one of another site, for which a sitemap cannot speak."""

@@ -1,0 +1,227 @@
+"""In the child: Word documents (.docx), by our own walk over the XML.
+
+No library on the market computes list numbers, keeps tracked insertions, content controls and text boxes, and stays
+fast; so the parts are read with lxml, the main one as a stream whose elements are freed one by one. The archive's
+sizes are checked before anything is unpacked; entities, document types, network and oversized trees are off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from knowledge_mcp.readers.docx.package import Element, Package, attribute, body_items, open_package, parse
+from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.hidden import unaccepted_changes
+from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts
+from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import how_many
+
+if TYPE_CHECKING:
+    from knowledge_mcp.readers.docx.package import Relation
+
+_BEHIND = re.compile(rb"""behindDoc=["'](?:1|true|on)|z-index:\s*-""")
+"""What a drawing behind the text has."""
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_CHANGES = tuple(f"{_W}{name}" for name in ("ins", "del", "moveTo"))
+_NOT_READ = {
+    "image": "Words within pictures",
+    "chartEx": "Charts of newer kinds (waterfalls, funnels, maps)",
+    "package": "Embedded files",
+    "oleObject": "Embedded objects",
+}
+"""What a document holds beside its text, by the kinds of relations that lead there."""
+_LONGEST_AROUND = 1000
+"""Characters of headers and footers that are kept: they are facts of the document, no text."""
+
+
+def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield a Word document's messages: its text as it is laid down, then what is known of it as a whole.
+
+    Raises:
+        Refusal: it is no Word document, damaged, protected, empty, or more than can be read.
+    """
+    builder = RecordingBuilder()
+    with open_package(path) as package:
+        if check:
+            _check(package)
+            return
+        properties = read_properties(package)
+        title = yield from _walk(package, builder)
+        properties |= _around(package)
+    if not builder.has_text:
+        raise _without_text()
+    yield from builder.taken()
+    yield facts(title=sensible_title(properties.get("title")) or title, metadata=properties)
+
+
+def _check(package: Package) -> None:
+    """Read the body to its end."""
+    has_text = False
+    with package.open_main() as stream:
+        for element in body_items(stream):
+            has_text = has_text or any(str(text).strip() for text in element.itertext("{*}t"))
+        # the stream ends behind the last element: what is left is read so that the checksum is compared
+        stream.read()
+    if not has_text:
+        raise _without_text()
+
+
+def _without_text() -> Refusal:
+    suggestion = "If its pages are pictures, save it as PDF and ingest that with OCR."
+    return Refusal("empty", "It has no text.", suggestion=suggestion)
+
+
+def _walk(package: Package, builder: RecordingBuilder) -> Generator[dict[str, Any], None, str]:
+    """Walk over the body and yield what is laid down; returns the first paragraph in a title style, "" without one."""
+    from lxml.etree import XMLSyntaxError
+
+    from knowledge_mcp.readers.docx.looks import Looks
+    from knowledge_mcp.readers.docx.styles import Numbering, Styles
+    from knowledge_mcp.readers.docx.walker import DocxWalker
+
+    root = _parsed(package, "styles")
+    styles = Styles(root)
+    looks = Looks(root, page=lambda: _page_colour(package))
+    numbering = Numbering(_parsed(package, "numbering"), styles)
+    notes = _notes(package, "footnote") | _notes(package, "endnote")
+
+    def part(relation: Relation) -> Element | None:
+        data = package.target(relation)
+        try:
+            return parse(data) if data is not None else None
+        except XMLSyntaxError:  # a damaged chart leaves the text whole
+            return None
+
+    walker = DocxWalker(builder, styles, looks, numbering, package.relations, notes, part)
+    changes: Counter[str] = Counter()
+    with package.open_main() as stream:
+        for element in body_items(stream):
+            changes.update(local_name(each) for each in element.iter(*_CHANGES))
+            walker.feed(element)
+            yield from builder.taken(least=BATCH)
+        stream.read()
+    walker.finish()
+    for sentence in _describe_rest(package, changes):
+        builder.warn(sentence)
+    return walker.title
+
+
+def _describe_rest(package: Package, changes: Counter[str]) -> Iterator[str]:
+    """Name what the file holds beside its text, and what nobody has accepted yet."""
+    if changes:
+        yield unaccepted_changes(insertions=changes["ins"], deletions=changes["del"], moves=changes["moveTo"])
+    root = _parsed(package, "comments")
+    comments = sum(1 for _ in root.iter("{*}comment")) if root is not None else 0
+    if comments:
+        yield f"{how_many(comments, 'comment was', 'comments were')} left out."
+    kinds = {relation.kind for relation in package.relations.values()}
+    for kind, what in _NOT_READ.items():
+        if kind in kinds:
+            yield f"{what} in the document are not read."
+
+
+def _around(package: Package) -> dict[str, str]:
+    """Give what stands in page headers and footers, each text once: designation, edition, classification."""
+    parts = [parse(data) for name in package.headers if (data := package.member(name))]
+    said = ["".join(text.text or "" for text in each.iter(f"{_W}t")) for part in parts for each in part.iter(f"{_W}p")]
+    words = " | ".join(dict.fromkeys(" ".join(each.split()) for each in said if each.strip()))
+    return {"page_headers": words[:_LONGEST_AROUND]} if words else {}
+
+
+def _parsed(package: Package, kind: str) -> Element | None:
+
+    data = package.part(kind)
+    return parse(data) if data is not None else None
+
+
+def _page_colour(package: Package) -> str:
+    """Return the colour of the pages; empty where drawings stand behind the text, or the pages are coloured."""
+    from knowledge_mcp.readers.shared.hidden import WHITE
+
+    settings = package.part("settings")
+    if settings is not None and b"displayBackgroundShape" in settings:
+        return ""
+    for name in package.headers:
+        if _BEHIND.search(package.member(name) or b""):
+            return ""
+    with package.open_main() as stream:
+        tail = b""
+        while data := stream.read(1 << 20):
+            if _BEHIND.search(tail + data):
+                return ""
+            tail = data[-100:]
+    return WHITE
+
+
+def _notes(package: Package, kind: str) -> dict[tuple[str, str], list[Element]]:
+
+    root = _parsed(package, f"{kind}s")
+    found: dict[tuple[str, str], list[Element]] = {}
+    for note in root if root is not None else ():
+        if local_name(note) == kind and attribute(note, "type") in {None, "normal"}:
+            paragraphs = list(note.iter("{*}p"))
+            found[kind, attribute(note, "id") or ""] = paragraphs
+    return found
+
+
+_CORE = {  # without "revision": Word counts there how often the file was saved
+    "title": "title",
+    "creator": "author",
+    "subject": "subject",
+    "keywords": "keywords",
+    "description": "description",
+    "category": "category",
+    "contentStatus": "status",
+    "created": "created",
+    "modified": "modified",
+    "lastModifiedBy": "last_modified_by",
+    "version": "version",
+    "identifier": "identifier",
+    "language": "language",
+}
+_MAX_VALUE = 2_000
+_MAX_PROPERTIES = 200
+_NO_TITLE = re.compile(
+    r"(?:microsoft word - .*|document ?\d*|untitled.*|.*\.(?:docx?|dotx?|odt|rtf)|word document|template|title)",
+    re.IGNORECASE,
+)
+
+
+def read_properties(package: Package) -> dict[str, str]:
+    """Read all properties as flat text; custom ones (names in lower case, blanks as "_") win over core ones.
+
+    Raises:
+        lxml.etree.XMLSyntaxError: a properties part is damaged.
+    """
+    found: dict[str, str] = {}
+    core = package.member("docProps/core.xml")
+    for element in parse(core) if core else ():
+        _keep(found, _CORE.get(local_name(element), ""), element.text)
+    extended = package.member("docProps/app.xml")
+    for element in parse(extended) if extended else ():
+        _keep(found, {"Company": "company"}.get(local_name(element), ""), element.text)
+    custom = package.member("docProps/custom.xml")
+    for element in list(parse(custom))[:_MAX_PROPERTIES] if custom else ():
+        name = re.sub(r"[^a-z0-9]+", "_", (attribute(element, "name") or "").lower()).strip("_")
+        _keep(found, name, _text_of(element))
+    if "modified" in found:
+        found.setdefault("date", found["modified"][:10])
+    return found
+
+
+def sensible_title(title: str | None) -> str:
+    """Return a title property unless it is one that an application made up."""
+    words = " ".join((title or "").split())
+    return "" if _NO_TITLE.fullmatch(words) else words
+
+
+def _keep(found: dict[str, str], name: str, text: str | None) -> None:
+    if name and text and text.strip():
+        found[name] = " ".join(text.split())[:_MAX_VALUE]
+
+
+def _text_of(element: Element) -> str:
+    return " ".join(str(piece) for piece in element.itertext())

@@ -1,0 +1,243 @@
+"""In the child: Markdown, which is CommonMark with tables, definition lists, footnotes and YAML frontmatter.
+
+The canonical text is what a reader of the rendered page sees: words without marks of emphasis, link texts without
+addresses (those become references), tables as Markdown rows, code as it stands. HTML is stripped to its words.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from knowledge_mcp.readers.markdown.hidden import take_out_hidden
+from knowledge_mcp.readers.markdown.pages import without_markers
+from knowledge_mcp.readers.shared.assembly import MOST_TEXT
+from knowledge_mcp.readers.shared.pieces import RecordingBuilder, facts
+from knowledge_mcp.readers.shared.text import nonblank_text_of
+from knowledge_mcp.support.sandbox_worker import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it import MarkdownIt
+    from markdown_it.ruler import StateBase
+    from markdown_it.token import Token
+
+Yaml: TypeAlias = "dict[object, Yaml] | list[Yaml] | str | int | float | bool | date | None"
+
+MAX_FRONTMATTER_CHARACTERS = 100_000
+MAX_ALIASES = 20
+MAX_DEPTH = 6
+MAX_VALUE = 4_000
+
+_FRONTMATTER = re.compile(
+    r"---[ \t]*\n(?P<yaml>.*?)(?:^|\n)(?:---(?:[ \t]+abstract)?|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
+)
+_ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*[A-Za-z0-9_-]+", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Frontmatter:
+    """Hold what stands between the dashes at a file's head.
+
+    Attributes:
+        values: flat text by lower-case key; lists joined with commas, nested keys with dots.
+        lines: lines that it takes up, the dashes included; 0 where there is none or it could not be read.
+        warnings: what was wrong with it.
+    """
+
+    values: dict[str, str] = field(default_factory=dict[str, str])
+    lines: int = 0
+    warnings: list[str] = field(default_factory=list[str])
+
+
+def read_frontmatter(text: str) -> Frontmatter:
+    """Read YAML frontmatter, safely: no tags, few aliases, bounded size.
+
+    What cannot be read leaves a warning, and its lines are then part of the document's text, not lost.
+    """
+    from yaml import YAMLError, safe_load
+
+    match = _FRONTMATTER.match(text)
+    if match is None:
+        if re.match(r"---[ \t]*\n[A-Za-z_]+:", text):
+            return Frontmatter(warnings=["The frontmatter is not closed by a line of dashes; it is kept as text."])
+        return Frontmatter()
+    source = match.group("yaml")
+    if len(source) > MAX_FRONTMATTER_CHARACTERS or len(_ALIAS.findall(source)) > MAX_ALIASES:
+        return Frontmatter(warnings=["The frontmatter is too large or has too many aliases; it is kept as text."])
+    try:
+        loaded: object = safe_load(source)
+    except (YAMLError, ValueError, RecursionError) as error:
+        where = " ".join(str(error).split())[:200]
+        return Frontmatter(warnings=[f"The frontmatter is not valid YAML and is kept as text: {where}"])
+    if loaded is None:
+        return Frontmatter(lines=match.group().count("\n"))
+    if not isinstance(loaded, dict):
+        return Frontmatter(warnings=["The frontmatter is not a list of keys and values; it is kept as text."])
+    values: dict[str, str] = {}
+    _flatten("", cast("Yaml", loaded), values, 0)
+    return Frontmatter(values, lines=match.group().count("\n") or 1)
+
+
+def _flatten(prefix: str, value: Yaml, values: dict[str, str], depth: int) -> None:
+    """Write nested YAML as flat text."""
+    if depth > MAX_DEPTH or value is None:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            name = str(key).strip().lower().replace("-", "_")
+            _flatten(f"{prefix}.{name}" if prefix else name, inner, values, depth + 1)
+    elif isinstance(value, list):
+        plain = [str(entry) for entry in value if not isinstance(entry, dict | list)]
+        if plain:
+            values[prefix] = ", ".join(plain)[:MAX_VALUE]
+        for position, entry in enumerate(entry for entry in value if isinstance(entry, dict | list)):
+            _flatten(f"{prefix}.{position}", entry, values, depth + 1)
+    else:
+        values[prefix] = " ".join(str(value).split())[:MAX_VALUE]
+
+
+_MAX_NESTING = 60
+_MAX_BRACKETS = 50_000
+_MOST_PARTS = 1_500_000
+"""Blocks, and places inside them where markup may begin; each may become an object of half a kilobyte."""
+
+
+def markdown(path: str, *, check: bool, mdx: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a Markdown file: its text as it is laid down, then what is known of it as a whole.
+
+    Blocks carry their source lines, and pages where markers tell them.
+
+    Args:
+        path: the file.
+        check: make sure that it can be read, and yield nothing.
+        mdx: it has imports and exports between its paragraphs.
+
+    Raises:
+        Refusal: it is no text, empty, nested too deeply, or more than can be read.
+    """
+    text, warning = nonblank_text_of(path, "Markdown")
+    front = read_frontmatter(text)
+    body = _after_lines(text, front.lines)
+    if not body.strip():
+        raise _empty()
+    if check:
+        return
+    builder = RecordingBuilder()
+    for sentence in ([warning] if warning else []) + front.warnings:
+        builder.warn(sentence)
+    title = _lay(builder, body, front.lines + 1, mdx=mdx)
+    if not builder.has_text:
+        raise _empty()
+    yield from builder.taken()
+    yield facts(title=front.values.get("title", "") or title, metadata=front.values)
+
+
+def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) -> str:
+    """Lay down the text behind the frontmatter; returns its title."""
+    from knowledge_mcp.readers.markdown.walker import MarkdownWalker
+
+    if len(body) > MOST_TEXT:
+        raise _too_long()
+    if any(part.count("[") > _MAX_BRACKETS for part in body.split("\n\n")):
+        raise _too_many_brackets()
+    try:
+        source, marks = without_markers(body, _blocks)
+        tokens = _parse(source)
+    except _TooManyTokensError as error:
+        raise _too_long() from error
+    for sentence in marks.warnings:
+        builder.warn(sentence)
+    if any(token.level >= _MAX_NESTING - 1 for token in tokens):
+        raise _too_deep()
+    walker = MarkdownWalker(builder, first_line=first_line, is_mdx=mdx, marks=marks)
+    builder.leave_out(take_out_hidden(tokens))
+    walker.walk(tokens)
+    walker.finish()
+    for number in marks.numbers:
+        builder.page(number)
+    return walker.title
+
+
+def _parse(text: str) -> Sequence[Token]:
+    return _parser().parse(text)
+
+
+def _blocks(text: str) -> Sequence[Token]:
+    """Parse no further than to blocks."""
+    return _block_parser().parse(text)
+
+
+@functools.cache
+def _block_parser() -> MarkdownIt:
+    return _new_parser().disable("inline")
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    """Give the parser; one serves all threads, because it keeps no state of a text."""
+    return _new_parser()
+
+
+def _new_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.deflist import deflist_plugin
+    from mdit_py_plugins.footnote import footnote_plugin
+
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
+    parser.use(deflist_plugin).use(footnote_plugin)
+    # footnotes stay where they are written, cited or not
+    parser.disable(["footnote_tail", "footnote_inline"])
+    parser.block.ruler.before("table", "count", _count, {"alt": []})
+    parser.inline.ruler.before("text", "count", _count)
+    return parser
+
+
+class _TooManyTokensError(Exception):
+    """Say that a text has more parts than memory should hold."""
+
+
+def _count(state: StateBase, *_place: object) -> bool:
+    """Take nothing of the text, but count; a rule that is asked at every part."""
+    count = state.env["parts"] = state.env.get("parts", 0) + 1
+    if count > _MOST_PARTS:
+        raise _TooManyTokensError
+    return False
+
+
+def _after_lines(text: str, count: int) -> str:
+    return text.split("\n", count)[count] if count and text.count("\n") >= count else "" if count else text
+
+
+def _too_deep() -> Refusal:
+    """Refuse what the parser would silently cut: beyond its bound it drops the rest of the text."""
+    return Refusal(
+        "unsupported",
+        f"Lists or quotations are nested more than {_MAX_NESTING // 2} levels deep.",
+        suggestion="Look for a line with very many '>' or '-' at its start.",
+    )
+
+
+def _too_many_brackets() -> Refusal:
+    """Refuse what would take the parser hours: it looks for a link's end from every bracket of a paragraph."""
+    return Refusal(
+        "unsupported",
+        f"There are more than {_MAX_BRACKETS} brackets in one paragraph.",
+        suggestion="Split the paragraph by empty lines.",
+    )
+
+
+def _too_long() -> Refusal:
+    return Refusal(
+        "too_large",
+        f"It holds more than {MOST_TEXT // 1_000_000} million characters of text, or as many marks.",
+        suggestion="Split it into several files.",
+    )
+
+
+def _empty() -> Refusal:
+    return Refusal("empty", "The file has no text.", suggestion="Write something into it, or leave it out.")
